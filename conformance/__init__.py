@@ -1,0 +1,1 @@
+"""The conformance suite: a verdict per requirement for any implementation."""

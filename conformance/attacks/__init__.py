@@ -1,0 +1,1 @@
+"""The replay engine: take a success apart, replay it along every axis."""

@@ -1,0 +1,1 @@
+"""The checks, one folder a surface."""

@@ -1,0 +1,1 @@
+"""The suite's own crypto and parsing, on other libraries than the reference uses."""

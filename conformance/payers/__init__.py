@@ -1,0 +1,1 @@
+"""One wallet a lane: official SDKs, real signatures."""

@@ -1,0 +1,1 @@
+"""Start, fund and stop chains and surfaces as child processes."""

@@ -1,0 +1,1 @@
+"""The reference implementation: what a service that keeps the interface looks like."""

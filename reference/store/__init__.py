@@ -1,0 +1,1 @@
+"""Tables and the few statements that decide races."""

@@ -1,0 +1,1 @@
+"""What every surface shares: error bodies, request ids, limits, settings, serving."""

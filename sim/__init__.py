@@ -1,0 +1,1 @@
+"""Simulated chains that speak the real node protocols."""

@@ -1,0 +1,1 @@
+"""A simulated Algorand: an algod and an indexer over one in-memory ledger."""
