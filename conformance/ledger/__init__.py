@@ -1,1 +1,93 @@
-"""The requirements as data."""
+"""The requirements as data: one row per testable statement of the interface.
+
+`requirements.json` holds the rows; each has a stable id, the sentence, its section of the interface, a level, a basis
+and what a test of it needs. A row whose fact no request can show carries `documented`, the written reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+Level = Literal["MUST", "SHOULD", "MAY"]
+Basis = Literal["stated", "implied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One row of the ledger.
+
+    Attributes:
+        id: Stable id such as `RAIL-WELD-02`.
+        sentence: The testable statement.
+        section: The section of the interface it comes from.
+        level: RFC 2119 word.
+        basis: `stated` when the sentence is in the interface, `implied` when it follows from it.
+        needs: Codes of what a test must have (V B K T T2 A C W S P R D).
+        surface: Surface that must be claimed for the row to apply.
+        lane: Lane that must be claimed for the row to apply, if any.
+        option: Option that must be claimed for the row to apply, if any.
+        documented: Why nothing on the wire shows the fact, if so.
+    """
+
+    id: str
+    sentence: str
+    section: str
+    level: Level
+    basis: Basis
+    needs: tuple[str, ...]
+    surface: str
+    lane: str | None = None
+    option: str | None = None
+    documented: str | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether a breach of the row fails the run: only what the interface states as a MUST does."""
+        return self.level == "MUST" and self.basis == "stated"
+
+
+class Ledger:
+    """All requirements, in the order of the interface."""
+
+    def __init__(self, rows: Iterable[Requirement]) -> None:
+        self._rows: Mapping[str, Requirement] = {row.id: row for row in rows}
+
+    def __iter__(self) -> Iterator[Requirement]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, row_id: object) -> bool:
+        return row_id in self._rows
+
+    def __getitem__(self, row_id: str) -> Requirement:
+        return self._rows[row_id]
+
+    def select(self, prefixes: Iterable[str]) -> tuple[Requirement, ...]:
+        """Return the rows whose id starts with one of `prefixes`, whole words only; all rows when there are none.
+
+        Raises:
+            LookupError: A prefix matches no row; its text is the prefix.
+        """
+        wanted = [prefix.strip().upper().rstrip("-") for prefix in prefixes]
+        for prefix in wanted:
+            if not any(_starts(row.id, prefix) for row in self):
+                raise LookupError(prefix)
+        return tuple(row for row in self if not wanted or any(_starts(row.id, prefix) for prefix in wanted))
+
+
+def _starts(row_id: str, prefix: str) -> bool:
+    return row_id == prefix or row_id.startswith(prefix + "-")
+
+
+@cache
+def load() -> Ledger:
+    """Return the ledger that ships with the suite."""
+    rows = json.loads(files(__name__).joinpath("requirements.json").read_text("utf-8"))
+    return Ledger(Requirement(**{**row, "needs": tuple(row["needs"])}) for row in rows)

@@ -1,1 +1,46 @@
-"""One wallet a lane: official SDKs, real signatures."""
+"""One wallet a lane: official SDKs, real signatures, real transactions.
+
+A payer sends exactly what a check asks for, welded or not; whether that buys anything is the target's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from conformance.check import Inconclusive
+from conformance.client import Names
+from conformance.target import Profile
+
+
+class Payer(Protocol):
+    """What every lane's payer can do; a lane's own attacks use its further methods."""
+
+    lane: str
+    caip2: str
+
+    async def close(self) -> None:
+        """Close connections."""
+
+    async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Pay one `accepts` entry, welded as its lane demands, wait until the payment is final on the chain.
+
+        Returns:
+            The proof: the JSON object that goes into `X-PAYMENT`.
+
+        Raises:
+            Inconclusive: The node could not be reached or refused the transaction.
+        """
+
+
+async def payer_for(lane: str, profile: Profile, names: Names, seed: int) -> Payer:
+    """Open the payer of a lane with a funded account.
+
+    Raises:
+        Inconclusive: The profile gives no node for the lane, or no way to fund an account.
+    """
+    if lane == "algorand" and profile.chains.algorand is not None:
+        from conformance.payers.algorand import AlgorandPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+
+        return await AlgorandPayer.open(profile.chains.algorand, profile.budgets, names, seed)
+    raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")

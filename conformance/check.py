@@ -1,0 +1,181 @@
+"""What a check is: one async function that names the requirement rows it decides.
+
+A check reads as: arrange one success, change one thing, expect one refusal. It talks to the target through its `Case`
+only, and says what it found by `Case.expect`; a row that a check names and never judges is inconclusive.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from conformance.client import Answer, Client
+from conformance.events import EventLog
+from conformance.ledger import Requirement, load
+from conformance.target import Profile
+from conformance.verdict import Verdict, breach
+
+
+class Inconclusive(Exception):
+    """The check cannot reach what it needs; every row it has not judged yet is inconclusive for this reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A registered check.
+
+    Attributes:
+        id: Name of its function, with the lane in brackets when it runs once a lane (`stray_transfer[algorand]`).
+        rows: Requirement ids it decides.
+        surface: Surface it talks to.
+        lane: The lane it is bound to; `each` before expansion, None when it needs none.
+        exclusive: Whether it moves the clock or disturbs a chain, and so runs alone.
+        fix: What an implementer does about a breach.
+        run: The function.
+    """
+
+    id: str
+    rows: tuple[str, ...]
+    surface: str
+    lane: str | None
+    exclusive: bool
+    fix: str
+    run: Callable[..., Awaitable[None]] = field(repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """What the check sends and expects: the docstring of its function."""
+        return inspect.getdoc(self.run) or ""
+
+    def for_lane(self, lane: str) -> Check:
+        """Return this check bound to one lane."""
+        return replace(self, id=f"{self.id}[{lane}]", lane=lane)
+
+
+REGISTRY: dict[str, Check] = {}
+
+
+def check(
+    *rows: str, surface: str, fix: str, lane: str | None = None, exclusive: bool = False
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
+    """Register an async function as the check of `rows`.
+
+    Args:
+        rows: Requirement ids; each must be in the ledger.
+        surface: Surface whose claim the check needs.
+        fix: One or two sentences: what to change when it fails.
+        lane: Name of the lane it needs, or `each` to run once for every claimed lane.
+        exclusive: Run alone, after the others: it moves the clock or disturbs a chain.
+
+    Raises:
+        ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
+    """
+
+    def register(function: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        name = str(function.__name__)
+        unknown = [row for row in rows if row not in load()]
+        if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
+            raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
+        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function)
+        return function
+
+    return register
+
+
+@dataclass(slots=True)
+class Case:
+    """One run of one check: its client, its randomness, and the place where it says what it found."""
+
+    check: Check
+    profile: Profile
+    client: Client
+    log: EventLog
+    rng: random.Random
+    session: Any
+    judged: set[str] = field(default_factory=set)
+
+    @property
+    def lane(self) -> str:
+        """The lane this check is bound to."""
+        if self.check.lane is None:
+            raise Inconclusive("this check is bound to no lane")
+        return self.check.lane
+
+    def row(self, row_id: str) -> Requirement:
+        """Return a row that this check names."""
+        if row_id not in self.check.rows:
+            raise KeyError(f"check {self.check.id} does not name {row_id}")
+        return load()[row_id]
+
+    def expect(
+        self,
+        row_id: str,
+        holds: bool,
+        expected: str,
+        found: object,
+        *,
+        exchange: Answer | None = None,
+        where: Mapping[str, str] | None = None,
+        hint: str | None = None,
+    ) -> bool:
+        """Judge one row once; a row may be judged many times, and its worst judgement counts.
+
+        Args:
+            row_id: A row the check names.
+            holds: Whether the requirement is kept here.
+            expected: What should be, in words.
+            found: What was, short; live values are taken out.
+            exchange: The answer that shows it.
+            where: Which operation, axis and so on; the lane is added.
+            hint: What to do about it, when it is more exact than the check's `fix`.
+
+        Returns:
+            `holds`, so that a check can go on only when it makes sense.
+        """
+        verdict = Verdict.PASS if holds else breach(self.row(row_id))
+        self._judge(row_id, verdict, expected, found, exchange, where, hint)
+        return holds
+
+    def inconclusive(self, row_id: str, reason: str, *, exchange: Answer | None = None) -> None:
+        """Say that a row could not be decided, and why."""
+        self._judge(row_id, Verdict.INCONCLUSIVE, reason, None, exchange, None, None)
+
+    def not_applicable(self, row_id: str, reason: str) -> None:
+        """Say that a row does not apply by the operator's profile, and why."""
+        self._judge(row_id, Verdict.NOT_APPLICABLE, reason, None, None, None, None)
+
+    def documented(self, row_id: str, reason: str) -> None:
+        """Say that nothing this target or its node can be made to do shows the row, and why."""
+        self._judge(row_id, Verdict.DOCUMENTED, reason, None, None, None, None)
+
+    def note(self, text: str) -> None:
+        """Tell the reader something that judges nothing."""
+        self.log.add("note", check=self.check.id, text=self.client.names.redact(text))
+
+    def _judge(
+        self,
+        row_id: str,
+        verdict: Verdict,
+        expected: str,
+        found: object,
+        exchange: Answer | None,
+        where: Mapping[str, str] | None,
+        hint: str | None,
+    ) -> None:
+        self.row(row_id)
+        self.judged.add(row_id)
+        redact = self.client.names.redact
+        self.log.add(
+            "judgement",
+            check=self.check.id,
+            row=row_id,
+            verdict=verdict.value,
+            expected=redact(expected),
+            found=None if found is None else redact(str(found))[:2000],
+            exchange=None if exchange is None else exchange.n,
+            hint=(hint or self.check.fix) if verdict in {Verdict.FAIL, Verdict.WARN} else None,
+            where={**({"lane": self.check.lane} if self.check.lane else {}), **(where or {})},
+        )

@@ -1,0 +1,315 @@
+"""The recording client: the only way a check talks to the target.
+
+Each exchange goes into the event log, redacted: secrets and live values are replaced by `$NAMES`, so that a report can
+be shown to anybody and a curl line still says what was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from conformance.events import EventLog
+
+_SECRET_HEADERS = {
+    "x-payment": "$X_PAYMENT",
+    "payment-signature": "$PAYMENT_SIGNATURE",
+    "authorization": "$AUTHORIZATION",
+    "x-algo-api-token": "$ALGOD_TOKEN",
+}
+_SHOWN_BODY = 65_536
+_RETRY_STATUSES = frozenset({429})
+
+
+class Unreachable(Exception):
+    """The target gave no HTTP answer; the text says what happened."""
+
+
+class JsonFault(Exception):
+    """An answer's body is not the JSON it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer.
+
+    Attributes:
+        n: Number of the exchange in the event log.
+        status: HTTP status.
+        headers: Case-insensitive multi-mapping.
+        body: Raw bytes.
+    """
+
+    n: int
+    status: int
+    headers: CIMultiDictProxy[str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the body as JSON by RFC 8259 (no NaN, no duplicate members).
+
+        Raises:
+            JsonFault: It is not.
+        """
+        try:
+            return json.loads(self.body, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as fault:
+            raise JsonFault(f"the body is not JSON: {fault}") from fault
+
+    def object(self) -> dict[str, Any]:
+        """Return the body as a JSON object, or an empty one when it is anything else (a check judges that apart)."""
+        try:
+            value = self.json()
+        except JsonFault:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("duplicate member names")
+    return members
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+@dataclass(slots=True)
+class Names:
+    """Values that never appear in the log, and the name that stands for each."""
+
+    _names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, value: str, name: str) -> None:
+        """From now on write `$name` wherever `value` would appear."""
+        if len(value) >= 6:
+            self._names[value] = "$" + name.lstrip("$")
+
+    def redact(self, text: str) -> str:
+        """Return `text` with every named value replaced, the longest first."""
+        for value in sorted(self._names, key=len, reverse=True):
+            if value in text:
+                text = text.replace(value, self._names[value])
+        return text
+
+
+class Transport(Protocol):
+    """What sends; the runner gives an aiohttp session, paced."""
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Return status, headers and body.
+
+        Raises:
+            Unreachable: No HTTP answer came.
+        """
+
+
+class HttpTransport:
+    """Sends over HTTP with one session, no proxy, no redirect, at no more than the pace the target allows."""
+
+    def __init__(self, *, seconds: float, requests_per_second: float, connections: int) -> None:
+        self._seconds = seconds
+        self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
+        self._connections = connections
+        self._next = 0.0
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections),
+            timeout=aiohttp.ClientTimeout(total=self._seconds),
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request; see `Transport`."""
+        if self._session is None:
+            raise Unreachable("the transport is not open")
+        await self._turn()
+        try:
+            async with self._session.request(
+                method,
+                URL(url, encoded=True),
+                headers=CIMultiDict(headers),
+                data=body,
+                allow_redirects=False,
+                skip_auto_headers=("User-Agent", "Content-Type", "Accept", "Accept-Encoding"),
+            ) as response:
+                return response.status, response.headers, await response.read()
+        except TimeoutError as fault:
+            raise Unreachable(f"no answer within {self._seconds:g} s") from fault
+        except (aiohttp.ClientError, OSError, ValueError) as fault:
+            raise Unreachable(f"{type(fault).__name__}: {fault}") from fault
+
+    async def _turn(self) -> None:
+        if self._interval <= 0:
+            return
+        now = time.monotonic()
+        self._next = max(now, self._next) + self._interval
+        await asyncio.sleep(self._next - self._interval - now)
+
+
+class Client:
+    """The recording client of one check."""
+
+    def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
+        self._transport = transport
+        self._log = log
+        self._check = check
+        self._counter = counter
+        self._ordinal = 0
+        self.names = names
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        json_body: Any = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    ) -> Answer:
+        """Send one request and record it.
+
+        Args:
+            method: HTTP method.
+            url: Absolute URL, sent as it is.
+            json_body: Value sent as JSON with `Content-Type: application/json`, when `body` is None.
+            body: Raw body; a Content-Type must then be among `headers` if one is wanted.
+            headers: Header fields, in order, repeats allowed.
+
+        Raises:
+            Unreachable: No HTTP answer came.
+        """
+        fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+        if body is None and json_body is not None:
+            body = json.dumps(json_body, ensure_ascii=False, separators=(",", ":")).encode()
+            if not any(name.lower() == "content-type" for name, _ in fields):
+                fields.insert(0, ("content-type", "application/json"))
+        answer = await self._once(method, url, fields, body, retry=False)
+        for _ in range(3):
+            wait = _asked_to_wait(answer)
+            if wait is None:
+                break
+            await asyncio.sleep(wait)
+            answer = await self._once(method, url, fields, body, retry=True)
+        return answer
+
+    async def _once(
+        self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
+    ) -> Answer:
+        n = self._counter.take()
+        self._ordinal += 0 if retry else 1
+        ordinal = self._ordinal
+        started = time.perf_counter()
+        status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
+        try:
+            status, headers, content = await self._transport.send(method, url, fields, body)
+        except Unreachable as fault:
+            error = str(fault)
+            raise
+        finally:
+            elapsed = (time.perf_counter() - started) * 1000
+            request = self._request(method, url, fields, body)
+            self._log.add(
+                "exchange",
+                n=n,
+                check=self._check,
+                ordinal=ordinal,
+                retry=retry,
+                request=request,
+                response=None if status == 0 else self._response(status, headers, content, elapsed),
+                error=None if error is None else self.names.redact(error),
+                curl=_curl(request),
+            )
+        return Answer(n, status, headers, content)
+
+    def _request(self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
+        shown = [[name, self._header(name, value)] for name, value in fields]
+        text = None if body is None else self.names.redact(_text(body))
+        parts = urlsplit(url)
+        path = self.names.redact(parts.path + (f"?{parts.query}" if parts.query else ""))
+        names = sorted(name.lower() for name, _ in fields)
+        return {
+            "method": method,
+            "url": self.names.redact(url),
+            "path": path,
+            "headers": shown,
+            "body": text,
+            "template": [method, path, names, text],
+        }
+
+    def _header(self, name: str, value: str) -> str:
+        return _SECRET_HEADERS.get(name.lower(), "") or self.names.redact(value)
+
+    def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
+        return {
+            "status": status,
+            "headers": [[name, self.names.redact(value)] for name, value in headers.items()],
+            "body": self.names.redact(_text(body)),
+            "body_bytes": len(body),
+            "milliseconds": round(elapsed, 3),
+        }
+
+
+class Counter:
+    """Numbers the exchanges of a run."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def take(self) -> int:
+        """Return the next number, from 1."""
+        self._last += 1
+        return self._last
+
+
+def _asked_to_wait(answer: Answer) -> float | None:
+    if answer.status not in _RETRY_STATUSES:
+        return None
+    value = answer.headers.get("Retry-After", "")
+    return min(float(value), 120.0) if re.fullmatch(r"[0-9]{1,4}", value) else None
+
+
+def _text(body: bytes) -> str:
+    text = body[:_SHOWN_BODY].decode("utf-8", "backslashreplace")
+    return text if len(body) <= _SHOWN_BODY else f"{text}… ({len(body)} bytes)"
+
+
+def _curl(request: Mapping[str, Any]) -> str:
+    words = ["curl", "-sS", "-i", "-X", request["method"], _quote(request["url"])]
+    for name, value in request["headers"]:
+        words += ["-H", _quote(f"{name}: {value}")]
+    if request["body"] is not None:
+        words += ["--data-binary", _quote(request["body"])]
+    return " ".join(words)
+
+
+def _quote(text: str) -> str:
+    """Quote for a shell, leaving `$NAMES` to be filled in by the reader's environment."""
+    if re.search(r"\$[A-Z]", text) is None:
+        return shlex.quote(text)
+    return '"' + re.sub(r'(["\\`]|\$(?![A-Z]))', r"\\\1", text) + '"'

@@ -1,0 +1,178 @@
+"""Finding the rail's paid operations by what it publishes: OpenAPI, both catalogs and the index.
+
+The interface fixes the places of those documents and leaves the operations' paths open, so the suite reads them there.
+A profile that binds `[rail.services]` says which path is which service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.client import Client
+from conformance.target import Profile
+
+PAID_PREFIX = "/pay/v1/"
+INDEX = "/pay/v1/index"
+_ROLE_WORDS = {
+    "rfc9421-verify": ("9421", "message-signature", "httpsig", "http-signature"),
+    "compliance-receipt": ("compliance", "screen"),
+    "receipt-verify": ("receipt",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One paid operation.
+
+    Attributes:
+        role: Which of the three services it is, or None when that cannot be told.
+        url: Absolute URL, without a query.
+        path: Its path below the rail's address.
+        body: A request body that the operation accepts.
+        other_bodies: Further bodies it accepts, each another request.
+    """
+
+    role: str | None
+    url: str
+    path: str
+    body: Any
+    other_bodies: tuple[Any, ...]
+
+
+_REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {
+    "receipt-verify": ({"jws": "e30.e30.AA"}, {"jws": "e30.e30.AQ"}, {"jws": "e30.e30.AA", "receipt_required": True}),
+    "compliance-receipt": (
+        {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
+        {"recipient_address": "screen-block", "network": "algorand_mainnet"},
+        {"recipient_address": "screen-allow", "network": "base_mainnet"},
+    ),
+    "rfc9421-verify": tuple(
+        {
+            "method": "GET",
+            "authority": "example.com",
+            "path": path,
+            "headers": {},
+            "public_key_hex": "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8",
+        }
+        for path in ("/", "/other", "/third")
+    ),
+}
+
+
+async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
+    """Return the paid operations of the rail, ordered by path.
+
+    Raises:
+        Unreachable: The rail gave no answer.
+        JsonFault: A document is not JSON.
+    """
+    base = profile.surfaces["rail"].url.rstrip("/")
+    bindings = profile.rail_bindings
+    openapi = (await client.call("GET", base + "/openapi.json")).object()
+    catalog = (await client.call("GET", base + "/.well-known/x402")).object()
+    listing = (await client.call("GET", base + "/discovery/resources?limit=100")).object()
+    index = (await client.call("GET", base + INDEX)).object()
+    examples = dict(openapi_examples(openapi))
+    roles = {path: role for role, path in (bindings.services or {}).items()}
+    paths = (
+        set(roles)
+        | set(examples)
+        | {path_of(base, url) for url in (*catalog_urls(catalog), *listing_urls(listing), *index_urls(index))}
+    )
+    found = []
+    for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
+        role = roles.get(path) or (None if roles else guess_role(path))
+        bodies = _bodies(profile, role, examples.get(path))
+        found.append(Operation(role, base + path, path, bodies[0], bodies[1:]))
+    return tuple(found)
+
+
+def _bodies(profile: Profile, role: str | None, example: Any) -> tuple[Any, ...]:
+    bindings = profile.rail_bindings
+    bound = (bindings.bodies or {}).get(role or "")
+    others = (bindings.other_bodies or {}).get(role or "")
+    if bound is not None:
+        return (bound, *([others] if isinstance(others, dict) else others or variations(bound)))
+    if profile.target.defaults == "reference" and role is not None and role in _REFERENCE_BODIES:
+        return _REFERENCE_BODIES[role]
+    first = {} if example is None else example
+    return (first, *variations(first))
+
+
+def variations(body: Any) -> tuple[Any, ...]:
+    """Return bodies of the same shape that are other requests: one string member changed in each."""
+    if not isinstance(body, dict):
+        return ({"changed": True},)
+    changed = [{**body, name: value + "A"} for name, value in body.items() if isinstance(value, str) and value]
+    return tuple(changed) or ({**body, "changed": True},)
+
+
+def guess_role(path: str) -> str | None:
+    """Return which service a path names by its words, or None."""
+    text = path.lower()
+    return next((role for role, words in _ROLE_WORDS.items() if any(word in text for word in words)), None)
+
+
+def path_of(base: str, url: str) -> str:
+    """Return the path of `url` below the rail's address, or the empty string when it lies elsewhere."""
+    if url.startswith("/"):
+        return urlsplit(url).path
+    return urlsplit(url).path.removeprefix(urlsplit(base).path.rstrip("/")) if url else ""
+
+
+def openapi_examples(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (path, example body or None) of each operation that declares a 402 or carries `x-payment-info`."""
+    paths = document.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        if not isinstance(item, dict):
+            continue
+        for method in ("post", "get", "put", "patch", "delete"):
+            operation = item.get(method)
+            if isinstance(operation, dict) and is_paid(operation):
+                yield path, _example(operation)
+                break
+
+
+def is_paid(operation: Mapping[str, Any]) -> bool:
+    """Return whether an OpenAPI operation says that it costs something."""
+    responses = operation.get("responses")
+    return "x-payment-info" in operation or (isinstance(responses, dict) and "402" in responses)
+
+
+def _example(operation: Mapping[str, Any]) -> Any:
+    media = operation.get("requestBody", {})
+    for key in ("content", "application/json"):
+        media = media.get(key, {}) if isinstance(media, dict) else {}
+    if not isinstance(media, dict):
+        return None
+    if "example" in media:
+        return media["example"]
+    examples = media.get("examples")
+    named = next(iter(examples.values()), None) if isinstance(examples, dict) else None
+    return named.get("value") if isinstance(named, dict) else None
+
+
+def catalog_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the resource addresses of /.well-known/x402, in any of the shapes seen in the field."""
+    return tuple(_strings(document.get("resources"), ("url", "resource")))
+
+
+def listing_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the resource addresses of /discovery/resources."""
+    return tuple(_strings(document.get("items", document.get("resources")), ("resource", "url")))
+
+
+def index_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the service addresses of /pay/v1/index, where it lists them."""
+    return tuple(_strings(document.get("services"), ("url", "path", "resource")))
+
+
+def _strings(value: Any, members: Iterable[str]) -> Iterator[str]:
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            yield from (item[name] for name in members if isinstance(item.get(name), str))

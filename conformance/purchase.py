@@ -1,0 +1,143 @@
+"""Buying one paid call: challenge, payment, proof, answer. Checks and attacks start from a purchase."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.check import Case, Inconclusive
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.payers import Payer
+
+LANE_OF_NETWORK = {"algorand": "algorand", "eip155": "base", "solana": "solana"}
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """One unpaid answer of the rail, for the request that was sent."""
+
+    operation: Operation
+    body: Any
+    answer: Answer
+    accepts: tuple[Mapping[str, Any], ...]
+
+    def entry(self, lane: str) -> Mapping[str, Any]:
+        """Return the `accepts` entry of a lane.
+
+        Raises:
+            Inconclusive: The challenge offers no such lane.
+        """
+        for entry in self.accepts:
+            if lane_of(entry) == lane:
+                return entry
+        raise Inconclusive(f"the challenge of {self.operation.path} has no entry for the lane {lane}")
+
+    def reference(self, lane: str) -> str:
+        """Return the challenge token of a lane.
+
+        Raises:
+            Inconclusive: The entry has none.
+        """
+        extra = self.entry(lane).get("extra")
+        token = extra.get("payment_reference") if isinstance(extra, dict) else None
+        if not isinstance(token, str) or not token:
+            raise Inconclusive(f"the {lane} entry of {self.operation.path} has no extra.payment_reference")
+        return token
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """One paid call that was served: everything an attack takes apart."""
+
+    challenge: Challenge
+    lane: str
+    proof: Mapping[str, Any]
+    answer: Answer
+
+    @property
+    def operation(self) -> Operation:
+        """The operation that was paid for."""
+        return self.challenge.operation
+
+
+def lane_of(entry: Mapping[str, Any]) -> str | None:
+    """Return the lane that an `accepts` entry belongs to, by the namespace of its network."""
+    network = entry.get("network")
+    return (
+        LANE_OF_NETWORK.get(network.split(":", 1)[0].split("-")[0].split("_")[0]) if isinstance(network, str) else None
+    )
+
+
+def header_value(proof: object) -> str:
+    """Return the value of `X-PAYMENT`: standard base64 of the proof's JSON."""
+    return base64.b64encode(json.dumps(proof, separators=(",", ":")).encode()).decode()
+
+
+async def challenge(case: Case, operation: Operation, *, body: Any = None) -> Challenge:
+    """Ask for the price of one request.
+
+    Raises:
+        Inconclusive: The answer is no 402 with `accepts`, which other checks judge.
+    """
+    sent = operation.body if body is None else body
+    answer = await case.client.call("POST", operation.url, json_body=sent)
+    accepts = answer.object().get("accepts")
+    if answer.status != 402 or not isinstance(accepts, list):
+        raise Inconclusive(f"an unpaid call of {operation.path} answered {answer.status}, not 402 with accepts")
+    entries = tuple(entry for entry in accepts if isinstance(entry, dict))
+    for entry in entries:
+        extra = entry.get("extra")
+        token = extra.get("payment_reference") if isinstance(extra, dict) else None
+        if isinstance(token, str):
+            case.client.names.name(token, "PAYMENT_REFERENCE")
+    return Challenge(operation, sent, answer, entries)
+
+
+async def present(
+    case: Case,
+    operation: Operation,
+    proof: object,
+    *,
+    body: Any = None,
+    method: str = "POST",
+    query: str = "",
+) -> Answer:
+    """Send a request with a proof (a JSON value, or the header's text as it is) and return whatever comes back."""
+    value = proof if isinstance(proof, str) else header_value(proof)
+    case.client.names.name(value, "X_PAYMENT")
+    url = operation.url + (f"?{query}" if query else "")
+    sent = operation.body if body is None else body
+    return await case.client.call(method, url, json_body=sent, headers={"X-PAYMENT": value})
+
+
+async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:
+    """Pay a challenge on a lane, welded, and return the proof once the payment is final."""
+    payer: Payer = await case.session.payer(lane)
+    proof = await payer.pay(quote.entry(lane))
+    name_live_values(case, proof)
+    return proof
+
+
+def name_live_values(case: Case, proof: Mapping[str, Any]) -> None:
+    """Keep the live values of a proof out of the log."""
+    for member, value in proof.items():
+        if isinstance(value, str):
+            case.client.names.name(value, member.upper())
+
+
+async def purchase(case: Case, operation: Operation, lane: str, *, body: Any = None) -> Purchase:
+    """Buy one call.
+
+    Raises:
+        Inconclusive: It was not served 200, which RAIL-PAY judges.
+    """
+    quote = await challenge(case, operation, body=body)
+    proof = await pay(case, quote, lane)
+    answer = await present(case, operation, proof, body=quote.body)
+    if answer.status != 200:
+        raise Inconclusive(f"a welded payment for {operation.path} on {lane} was answered {answer.status}, not 200")
+    return Purchase(quote, lane, proof, answer)

@@ -1,0 +1,1 @@
+"""Pure functions from the event log to each format."""

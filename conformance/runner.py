@@ -1,0 +1,267 @@
+"""The runner: which checks run, in what company, and what their judgements make of each row."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import random
+import time
+import traceback
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from conformance.check import REGISTRY, Case, Check, Inconclusive
+from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
+from conformance.events import Event, EventLog
+from conformance.ledger import Requirement
+from conformance.session import Session
+from conformance.target import ExpectedFailure, Profile
+from conformance.verdict import Exit, Verdict, exit_code, worst
+
+CHECK_PACKAGES = ("conformance.checks.rail",)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one run is to do.
+
+    Attributes:
+        rows: Selected rows, in ledger order.
+        checks: Checks that decide at least one of them, expanded by lane.
+        seed: Seed of everything random.
+        workers: Checks at the same time.
+        fail_fast: Stop after the first row that fails.
+        strict: A warning fails the run.
+        expected: Known breaches.
+        lanes: Only these lanes, when given.
+        today: The day on which expected failures are held against their expiry.
+    """
+
+    rows: tuple[Requirement, ...]
+    checks: tuple[Check, ...]
+    seed: int
+    workers: int = 8
+    fail_fast: bool = False
+    strict: bool = False
+    expected: tuple[ExpectedFailure, ...] = ()
+    lanes: tuple[str, ...] = ()
+    today: dt.date = field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
+
+
+def registered() -> tuple[Check, ...]:
+    """Return every check of the suite, importing them when needed."""
+    for package in CHECK_PACKAGES:
+        import_module(package)
+    return tuple(REGISTRY[name] for name in sorted(REGISTRY))
+
+
+def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence[str] = ()) -> tuple[Check, ...]:
+    """Return the checks that decide one of `rows` on what the profile claims, one for each lane where they need one.
+
+    Args:
+        rows: The selected rows.
+        profile: The target.
+        lanes: Only these lanes, when given.
+    """
+    applicable = {row.id for row in rows if absent(row, profile, lanes) is None}
+    offered = [lane for lane in profile.claims.lanes if not lanes or lane in lanes]
+    chosen: list[Check] = []
+    for candidate in registered():
+        if not applicable.intersection(candidate.rows) or not profile.claims_surface(candidate.surface):
+            continue
+        if candidate.lane == "each":
+            chosen += [candidate.for_lane(lane) for lane in offered]
+        elif candidate.lane is None or candidate.lane in offered:
+            chosen.append(candidate)
+    return tuple(chosen)
+
+
+def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str | None:
+    """Return why `row` does not apply to what the profile claims, or None when it does."""
+    if not profile.claims_surface(row.surface):
+        return f"the profile does not claim the surface {row.surface}"
+    if row.option is not None and row.option not in profile.claims.options:
+        return f"the profile does not claim the option {row.option}"
+    if row.lane is not None and row.lane not in profile.claims.lanes:
+        return f"the profile does not claim the lane {row.lane}"
+    if row.lane is not None and lanes and row.lane not in lanes:
+        return f"this run leaves out the lane {row.lane}"
+    return None
+
+
+class Run:
+    """One run of a plan against a target, into an event log."""
+
+    def __init__(self, plan: Plan, profile: Profile, log: EventLog) -> None:
+        self.plan = plan
+        self.profile = profile
+        self.log = log
+        self.names = Names()
+        self._counter = Counter()
+        self._started = time.perf_counter()
+        self._interrupted = False
+        self._stop = asyncio.Event()
+
+    async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
+        """Run every check, judge every row, and return the exit code."""
+        self._open(options or {})
+        pace = self.profile.pace
+        transport = HttpTransport(
+            seconds=self.profile.budgets.request, requests_per_second=pace.requests_per_second, connections=128
+        )
+        async with transport:
+            session = Session(self.profile, self._client(transport, "discovery"), self.names, self.plan.seed)
+            try:
+                await session.open()
+                together = [one for one in self.plan.checks if not one.exclusive]
+                alone = [one for one in self.plan.checks if one.exclusive]
+                await self._together(together, transport, session)
+                for one in alone:
+                    await self._one(one, transport, session)
+            except asyncio.CancelledError:
+                self._interrupted = True
+            finally:
+                await session.close()
+        return self._close()
+
+    def _open(self, options: Mapping[str, Any]) -> None:
+        self.log.add(
+            "run.started",
+            run_id=hashlib.sha256(f"{self.plan.seed}:{time.time_ns()}".encode()).hexdigest()[:16],
+            suite_version=version("weldproof"),
+            seed=self.plan.seed,
+            started_at=int(time.time()),
+            target={
+                "name": self.profile.target.name,
+                "surfaces": {name: surface.url for name, surface in self.profile.surfaces.items()},
+            },
+            chains=self.profile.chains.model_dump(mode="json", exclude_none=True),
+            claims=self.profile.claims.model_dump(mode="json"),
+            non_defaults=[{"key": key, "value": value} for key, value in self.profile.non_defaults()],
+            rows=[row.id for row in self.plan.rows],
+            options=dict(options),
+        )
+
+    async def _together(self, checks: Sequence[Check], transport: HttpTransport, session: Session) -> None:
+        waiting = list(checks)
+        random.Random(self.plan.seed).shuffle(waiting)  # noqa: S311 - an order, not a secret
+
+        async def worker() -> None:
+            while waiting and not self._stop.is_set():
+                await self._one(waiting.pop(), transport, session)
+
+        workers = [asyncio.create_task(worker()) for _ in range(max(1, self.plan.workers))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _one(self, one: Check, transport: HttpTransport, session: Session) -> None:
+        if self._stop.is_set():
+            return
+        client = self._client(transport, one.id)
+        rng = random.Random(f"{self.plan.seed}:{one.id}")  # noqa: S311 - the suite's choices are repeatable
+        case = Case(one, self.profile, client, self.log, rng, session)
+        self.log.add("check.started", check=one.id, rows=list(one.rows))
+        started = time.perf_counter()
+        outcome, error = "done", None
+        try:
+            await one.run(case)
+        except (Unreachable, Inconclusive, JsonFault) as reason:
+            outcome, error = "unreachable", str(reason)
+        except asyncio.CancelledError:
+            outcome, error = "cancelled", "the run was interrupted"
+            raise
+        except Exception as fault:  # noqa: BLE001 - a fault of the suite is a verdict of its own
+            outcome, error = "fault", "".join(traceback.format_exception_only(fault)).strip()
+            self.log.add("note", check=one.id, text=self.names.redact(traceback.format_exc()))
+        finally:
+            self._finish(case, outcome, None if error is None else self.names.redact(error), started)
+
+    def _finish(self, case: Case, outcome: str, error: str | None, started: float) -> None:
+        rest = {"unreachable": Verdict.INCONCLUSIVE, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
+        for row_id in case.check.rows:
+            if outcome == "fault" or row_id not in case.judged:
+                self.log.add(
+                    "judgement",
+                    check=case.check.id,
+                    row=row_id,
+                    verdict=rest.value,
+                    expected=error or "the check ended without judging this row",
+                    found=None,
+                    exchange=None,
+                    hint=None,
+                    where={},
+                )
+        seconds = round(time.perf_counter() - started, 4)
+        self.log.add("check.finished", check=case.check.id, seconds=seconds, outcome=outcome, error=error)
+        if self.plan.fail_fast and any(
+            event["verdict"] == Verdict.FAIL for event in self.log.of("judgement") if event["check"] == case.check.id
+        ):
+            self._stop.set()
+
+    def _client(self, transport: HttpTransport, check_id: str) -> Client:
+        return Client(transport, self.log, check_id, self.names, self._counter)
+
+    def _close(self) -> Exit:
+        verdicts: list[Verdict] = []
+        unexpected = 0
+        judged: dict[str, list[Event]] = defaultdict(list)
+        for event in self.log.of("judgement"):
+            judged[event["row"]].append(event)
+        for row in self.plan.rows:
+            verdict, expected = self._row(row, judged[row.id])
+            verdicts.append(Verdict.PASS if expected == "expected" else verdict)
+            unexpected += expected in {"unexpected_pass", "expired"}
+        code = exit_code(verdicts, unexpected_passes=unexpected, interrupted=self._interrupted, strict=self.plan.strict)
+        self.log.add(
+            "run.finished",
+            seconds=round(time.perf_counter() - self._started, 3),
+            exit_code=int(code),
+            interrupted=self._interrupted,
+            counts=dict(Tally(event["verdict"] for event in self.log.of("row"))),
+        )
+        return code
+
+    def _row(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
+        verdict, reason = self._verdict(row, judgements)
+        entry = next((known for known in self.plan.expected if known.id == row.id), None)
+        expected = None if entry is None else expectation(entry, verdict, self.plan.today)
+        self.log.add(
+            "row",
+            id=row.id,
+            verdict=verdict.value,
+            reason=reason,
+            checks=sorted({event["check"] for event in judgements}),
+            expected_failure=expected,
+        )
+        return verdict, expected
+
+    def _verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
+        if row.documented is not None:
+            return Verdict.DOCUMENTED, row.documented
+        reason = absent(row, self.profile, self.plan.lanes)
+        if reason is not None:
+            return Verdict.NOT_APPLICABLE, reason
+        verdict = worst(Verdict(event["verdict"]) for event in judgements)
+        if verdict is None:
+            known = any(row.id in one.rows for one in registered())
+            text = "its checks did not run" if known else "this version of the suite has no check for it yet"
+            return Verdict.INCONCLUSIVE, text
+        shown = next(event for event in judgements if event["verdict"] == verdict)
+        return verdict, None if verdict is Verdict.PASS else shown["expected"]
+
+
+def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:
+    """Return what an expected-failure entry makes of a row: a list that rots fails the run."""
+    if verdict in {Verdict.FAIL, Verdict.WARN}:
+        return "expired" if today > entry.expires else "expected"
+    return "unexpected_pass" if verdict is Verdict.PASS else None

@@ -1,0 +1,88 @@
+"""What all checks of one run share: the operations that were discovered and one funded payer a lane."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from conformance.check import Inconclusive
+from conformance.client import Client, JsonFault, Names, Unreachable
+from conformance.discovery import Operation, discover
+from conformance.payers import Payer, payer_for
+from conformance.target import Profile
+
+
+class Session:
+    """Opened once a run, before the first check.
+
+    Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
+    """
+
+    def __init__(self, profile: Profile, client: Client, names: Names, seed: int) -> None:
+        self.profile = profile
+        self.client = client
+        self._names = names
+        self._seed = seed
+        self._operations: tuple[Operation, ...] = ()
+        self._trouble: str | None = None
+        self._payers: dict[str, Payer] = {}
+        self._lock = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Read secrets into the redaction table and discover the rail's operations."""
+        for name, secret in self.profile.secrets.items():
+            self._names.name(secret.read(), name.upper())
+        if not self.profile.claims_surface("rail"):
+            return
+        try:
+            self._operations = await discover(self.client, self.profile)
+        except (Unreachable, JsonFault) as fault:
+            self._trouble = f"the rail's operations could not be discovered: {fault}"
+
+    async def close(self) -> None:
+        """Close the payers' connections."""
+        for payer in self._payers.values():
+            await payer.close()
+
+    @property
+    def rail(self) -> str:
+        """The rail's address, without a slash at its end."""
+        return self.profile.surfaces["rail"].url.rstrip("/")
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The paid operations, ordered by path.
+
+        Raises:
+            Inconclusive: None was found.
+        """
+        if not self._operations:
+            raise Inconclusive(self._trouble or "no paid operation was found in the catalogs, the index or OpenAPI")
+        return self._operations
+
+    def service(self, role: str) -> Operation:
+        """Return the operation of a service: `receipt-verify`, `rfc9421-verify` or `compliance-receipt`.
+
+        Raises:
+            Inconclusive: The profile binds no path for it and none could be told from the catalog.
+        """
+        for operation in self.operations:
+            if operation.role == role:
+                return operation
+        raise Inconclusive(f"unbound: no operation is known to be {role}; bind [rail.services] {role}")
+
+    async def payer(self, lane: str) -> Payer:
+        """Return the funded payer of a lane, opening it at first use.
+
+        Raises:
+            Inconclusive: The profile says no way to reach the lane's node or to fund a payer.
+        """
+        async with self._lock:
+            if lane not in self._payers:
+                self._payers[lane] = await payer_for(lane, self.profile, self._names, self._seed)
+            return self._payers[lane]
+
+    @property
+    def payers(self) -> Mapping[str, Payer]:
+        """The payers opened so far."""
+        return self._payers

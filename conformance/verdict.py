@@ -1,0 +1,85 @@
+"""Verdicts, how many become one, and the exit code that follows from them (ISO/IEC 9646 words)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
+
+from conformance.ledger import Requirement
+
+
+class Verdict(StrEnum):
+    """What the suite says of one requirement.
+
+    `fail` and `warn` are both breaches: only a MUST that the interface states fails a run, all others warn.
+    """
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FAIL = "fail"
+    WARN = "warn"
+    INCONCLUSIVE = "inconclusive"
+    NOT_APPLICABLE = "not_applicable"
+    ERROR = "error"
+    DOCUMENTED = "documented"
+
+
+class Exit(IntEnum):
+    """Exit codes of `weldproof run`."""
+
+    PASSED = 0
+    FAILED = 1
+    USAGE = 2
+    NO_VERDICT = 3
+    SUITE_FAULT = 4
+    INTERRUPTED = 130
+
+
+_WORST_FIRST = (
+    Verdict.ERROR,
+    Verdict.FAIL,
+    Verdict.WARN,
+    Verdict.INCONCLUSIVE,
+    Verdict.PASS,
+    Verdict.NOT_APPLICABLE,
+    Verdict.DOCUMENTED,
+)
+
+_EXIT_PRECEDENCE = (
+    Exit.INTERRUPTED,
+    Exit.USAGE,
+    Exit.SUITE_FAULT,
+    Exit.FAILED,
+    Exit.NO_VERDICT,
+)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Return the verdict of a row that several checks judged, or None when none did."""
+    seen = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in seen), None)
+
+
+def breach(row: Requirement) -> Verdict:
+    """Return what a breach of `row` counts as."""
+    return Verdict.FAIL if row.decides else Verdict.WARN
+
+
+def exit_code(
+    verdicts: Iterable[Verdict], *, unexpected_passes: int = 0, interrupted: bool = False, strict: bool = False
+) -> Exit:
+    """Return the exit code of a run; where several apply the order is 130, 2, 4, 1, 3, 0.
+
+    Args:
+        verdicts: Verdicts of the selected rows after expected failures were taken out (those count as passes).
+        unexpected_passes: Rows on the expected-failure list that passed or whose entry expired.
+        interrupted: Whether the run was cut short by a signal.
+        strict: Whether a warning fails the run.
+    """
+    seen = set(verdicts)
+    reasons = {
+        Exit.INTERRUPTED: interrupted,
+        Exit.SUITE_FAULT: Verdict.ERROR in seen,
+        Exit.FAILED: Verdict.FAIL in seen or unexpected_passes > 0 or (strict and Verdict.WARN in seen),
+        Exit.NO_VERDICT: Verdict.INCONCLUSIVE in seen or not seen & {Verdict.PASS, Verdict.WARN, Verdict.FAIL},
+    }
+    return next((code for code in _EXIT_PRECEDENCE if reasons.get(code)), Exit.PASSED)
