@@ -1,0 +1,154 @@
+"""`python -m localnet`: bring chains and surfaces up for people and for the suite."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from localnet.processes import ChildFault
+from localnet.profile import WORKING_NAME, profile_text
+from localnet.stack import Plan, Stack, running
+
+EXIT_USAGE, EXIT_FAULT = 2, 4
+
+
+@click.group()
+def main() -> None:
+    """Chains and surfaces on this machine."""
+
+
+class FaultType(click.ParamType[tuple[str, int]]):
+    """`NAME@SEED`, a chain fault; the seed may be left out."""
+
+    name = "name@seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Return name and seed."""
+        if isinstance(value, tuple):
+            return value
+        name, _, seed = str(value).partition("@")
+        if not name or not (seed or "0").isdecimal():
+            self.fail(f"{value!r} is not NAME@SEED, for example unavailable@7", param, ctx)
+        return name, int(seed or "0")
+
+
+class SettingType(click.ParamType[tuple[str, str]]):
+    """`NAME=VALUE`, a setting of the surfaces."""
+
+    name = "name=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Return name and value."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = str(value).partition("=")
+        if not name or not equals:
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        return name, text
+
+
+@main.command()
+@click.option("--chains", type=click.Choice(["sim"]), default="sim", show_default=True, help="Which chains.")
+@click.option("--port-base", type=click.IntRange(0, 65000), help="First port; 0 picks free ones. Default: usual ports.")
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Keys, logs."
+)
+@click.option("--mutant", help="Run the rail as this deliberately broken variant.")
+@click.option("--fault", "faults", type=FaultType(), multiple=True, help="Chain fault NAME@SEED, switched on at start.")
+@click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
+@click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
+@click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
+def up(
+    chains: str,  # noqa: ARG001 - one choice until real nodes come
+    port_base: int | None,
+    data_dir: Path,
+    mutant: str | None,
+    faults: tuple[tuple[str, int], ...],
+    settings: tuple[tuple[str, str], ...],
+    block_seconds: float,
+    working_profile: bool,
+    as_json: bool,
+) -> None:
+    """Bring up every surface that exists on simulated chains, until Ctrl-C."""
+    plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, dict(settings))
+    try:
+        sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
+    except ChildFault as fault:
+        click.echo(f"weldproof up: {fault}", err=True)
+        sys.exit(EXIT_FAULT)
+
+
+async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
+    plan.data_dir.mkdir(parents=True, exist_ok=True)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with running(plan) as stack:
+        written = _write_profiles(stack, working=working_profile)
+        try:
+            _announce(stack, as_json=as_json)
+            return await _until(stop, stack)
+        finally:
+            if written is not None:
+                written.unlink(missing_ok=True)
+
+
+async def _until(stop: asyncio.Event, stack: Stack) -> int:
+    tasks = [
+        asyncio.create_task(stop.wait()),
+        ended := asyncio.create_task(stack.first_end()),
+        asyncio.create_task(stack.follow_clock()),
+    ]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)
+    if stop.is_set():
+        return 0
+    child = ended.result() if ended.done() and not ended.cancelled() else None
+    click.echo(
+        f"weldproof up: {child.name if child else 'a part'} ended by itself: {child.last_words() if child else ''}",
+        err=True,
+    )
+    return EXIT_FAULT
+
+
+def _write_profiles(stack: Stack, *, working: bool) -> Path | None:
+    text = profile_text(stack.facts)
+    (stack.plan.data_dir / WORKING_NAME).write_text(text, "utf-8")
+    here = Path.cwd() / WORKING_NAME
+    if not working or here.exists():
+        return None
+    here.write_text(text, "utf-8")
+    return here
+
+
+def _announce(stack: Stack, *, as_json: bool) -> None:
+    facts = stack.facts.as_json()
+    profile = str(stack.plan.data_dir / WORKING_NAME)
+    if as_json:
+        line = {"ready": True, "profile": profile, **facts, "pids": {one.name: one.pid for one in stack.children}}
+        click.echo(orjson.dumps(line).decode())
+    else:
+        click.echo(f"The stack is up{f' with mutant {stack.plan.mutant}' if stack.plan.mutant else ''}.")
+        for name, value in {**facts, "profile": profile}.items():
+            click.echo(f"  {name:18} {value}")
+        click.echo(
+            f"\nTry:  weldproof pay {facts['rail']}/pay/v1/compliance/receipt\n      weldproof run\nCtrl-C ends it."
+        )
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m localnet")

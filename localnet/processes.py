@@ -1,0 +1,133 @@
+"""Child processes of a stack: own process group each, readiness, a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import orjson
+
+READY_SECONDS = 30.0
+END_SECONDS = 8.0
+
+
+class ChildFault(Exception):
+    """A child process did not become ready or ended by itself; the text says which and shows its last words."""
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Bind and listen; port 0 picks a free one. The socket is passed to a child by its file descriptor.
+
+    Raises:
+        ChildFault: The port is taken.
+    """
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as fault:
+        bound.close()
+        raise ChildFault(f"port {port} on {host} is taken ({fault.strerror}); choose another --port-base") from fault
+    bound.listen(512)
+    bound.set_inheritable(True)
+    return bound
+
+
+class Child:
+    """One child process, started by module name; its standard error goes to a log file."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
+        self.name = name
+        self.log = log
+        self._process = process
+
+    @classmethod
+    async def start(
+        cls,
+        name: str,
+        module: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        sockets: Sequence[socket.socket] = (),
+    ) -> Child:
+        """Start `python -m MODULE…` in a process group of its own.
+
+        Args:
+            name: What people call it.
+            module: Module name and its arguments.
+            log: File that takes its standard error.
+            environment: Its whole environment; the parent's when None.
+            sockets: Listening sockets it inherits.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as words:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                *module,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=words,
+                env=None if environment is None else dict(environment),
+                pass_fds=[one.fileno() for one in sockets],
+                start_new_session=True,
+            )
+        return cls(name, process, log)
+
+    async def ready_line(self) -> Mapping[str, object]:
+        """Return the JSON object that the child prints when it is ready.
+
+        Raises:
+            ChildFault: It printed none in time.
+        """
+        assert self._process.stdout is not None  # noqa: S101 - always piped above
+        try:
+            line = await asyncio.wait_for(self._process.stdout.readline(), READY_SECONDS)
+            ready = orjson.loads(line)
+        except (TimeoutError, orjson.JSONDecodeError) as fault:
+            raise ChildFault(f"{self.name} did not become ready: {self.last_words()}") from fault
+        if not isinstance(ready, dict):
+            raise ChildFault(f"{self.name} printed {line!r} instead of its ready line")
+        return ready
+
+    async def ended(self) -> int:
+        """Wait for the child's end and return its exit status."""
+        return await self._process.wait()
+
+    @property
+    def running(self) -> bool:
+        """Whether the child still runs."""
+        return self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def stop(self) -> None:
+        """End the child's whole group: SIGTERM, then SIGKILL to what is left."""
+        if self.running:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), END_SECONDS)
+        self._signal(signal.SIGKILL)
+        if self.running:
+            await self._process.wait()
+
+    def last_words(self) -> str:
+        """Return the end of what the child wrote to its log, for people."""
+        with contextlib.suppress(OSError):
+            lines = self.log.read_text("utf-8", "replace").strip().splitlines()
+            return " / ".join(lines[-5:]) or "it said nothing"
+        return "it said nothing"
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
