@@ -22,6 +22,13 @@ class Payer(Protocol):
     async def close(self) -> None:
         """Close connections."""
 
+    async def block_time(self) -> int:
+        """Return the time of the node's newest block, in unix seconds.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
     async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Pay one `accepts` entry, welded as its lane demands, wait until the payment is final on the chain.
 

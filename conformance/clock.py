@@ -1,0 +1,69 @@
+"""Moving the target's test clock, where it has one, or waiting, where the operator allows it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from conformance.check import Case, Inconclusive
+
+_CATCH_UP_SECONDS = 10.0
+_TOLERANCE = 5
+
+
+async def pass_time(case: Case, seconds: int) -> None:
+    """Let `seconds` pass for the target: by its clock file, else by waiting within the budget.
+
+    The clock only moves forward, and the chains move with it: this returns when the newest block of every lane whose
+    payer can tell bears the new time.
+
+    Raises:
+        Inconclusive: There is no clock file and the budget does not allow the wait, or the chain did not follow.
+    """
+    offset_file = case.profile.clock.offset_file
+    if offset_file is not None:
+        offset = await asyncio.to_thread(_advance, offset_file, seconds)
+        await _chains_follow(case, offset)
+    elif seconds <= case.profile.budgets.wait_for_expiry:
+        await asyncio.sleep(seconds)
+    else:
+        raise Inconclusive(
+            f"needs {seconds} s to pass: give [clock] offset_file, or [budgets] wait_for_expiry of at least that"
+        )
+
+
+def now(case: Case) -> int:
+    """Return the target's present time in unix seconds, by the clock file when there is one."""
+    offset_file = case.profile.clock.offset_file
+    return int(time.time() + (0.0 if offset_file is None else _read(offset_file)))
+
+
+def _read(path: Path) -> float:
+    try:
+        return float(path.read_text("ascii").strip() or "0")
+    except FileNotFoundError:
+        return 0.0
+    except (OSError, ValueError) as fault:
+        raise Inconclusive(f"cannot read the clock file {path}: {fault}") from fault
+
+
+def _advance(path: Path, seconds: int) -> float:
+    offset = _read(path) + seconds
+    draft = path.with_name(path.name + ".draft")
+    try:
+        draft.write_text(f"{offset:.0f}\n", "ascii")
+        os.replace(draft, path)  # noqa: PTH105 - atomic, so a reader never sees half a number
+    except OSError as fault:
+        raise Inconclusive(f"cannot write the clock file {path}: {fault.strerror}") from fault
+    return offset
+
+
+async def _chains_follow(case: Case, offset: float) -> None:
+    deadline = time.monotonic() + _CATCH_UP_SECONDS
+    for payer in case.session.payers.values():
+        while await payer.block_time() < time.time() + offset - _TOLERANCE:
+            if time.monotonic() > deadline:
+                raise Inconclusive(f"the {payer.lane} chain did not follow the clock within {_CATCH_UP_SECONDS:g} s")
+            await asyncio.sleep(0.05)
