@@ -1,0 +1,44 @@
+"""The command `weldproof`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+_COMMANDS = {
+    "up": "Bring up every surface that exists on simulated chains.",
+    "run": "Run the suite: a verdict per requirement.",
+    "list": "List requirements and checks.",
+    "explain": "Say what a requirement is and how it is checked.",
+    "replay": "Repeat one recorded exchange with a fresh payment.",
+    "report": "Show one run, or compare two.",
+    "pay": "Pay for one call and keep the receipt.",
+    "init": "Write a target profile by probing a server.",
+    "doctor": "Say what is missing here and what that disables.",
+    "selftest": "Prove the suite against broken references.",
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command when it is used, so that `--help` does not wait for what it will not need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - same
+        if cmd_name not in _COMMANDS:
+            return None
+        command: Any = import_module(f"conformance.cli.{cmd_name}").command
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="weldproof", prog_name="weldproof")
+def main() -> None:
+    """Conformance suite for services that take welded USDC payments and answer with signed receipts."""

@@ -1,0 +1,165 @@
+"""`weldproof init`: a first target profile, written by probing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import tomlkit
+
+from conformance.cli.targets import UsageFault
+from conformance.client import Answer, Client, Counter, HttpTransport, JsonFault, Names, Unreachable
+from conformance.discovery import Operation, discover
+from conformance.events import EventLog
+from conformance.purchase import lane_of
+from conformance.target import Claims, Profile, Surface, Target, parse
+from conformance.verdict import Exit
+
+_HEAD = """\
+# Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:
+# what is claimed here is tested, what is not claimed is reported as not applicable.
+"""
+_CHAIN_HELP = """\
+# How the suite reaches the Algorand node that the target uses, and who pays. Secrets by environment variable or file,
+# never by value. Without this table everything that needs a payment is inconclusive.
+# [chains.algorand]
+# network = "algorand_mainnet"
+# algod = "http://127.0.0.1:4001"
+# indexer = "http://127.0.0.1:8980"
+# token = { env = "ALGOD_TOKEN" }
+# control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
+# funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
+"""
+
+
+@click.command("init")
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("weldproof.toml"))
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--algod", help="Address of the algod node the target uses.")
+@click.option("--indexer", help="Address of its indexer.")
+@click.option("--algod-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the algod token.")
+@click.option("--control", help="Control address, on simulated chains.")
+@click.option("--funder-env", help="Environment variable with the mnemonic of an account that pays.")
+@click.pass_context
+def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: bool, **chain: Any) -> None:
+    """Probe the servers at URL… and write a target profile that describes them.
+
+    Exit codes: 0 written, 2 usage, 3 no surface answered.
+    """
+    if output.exists() and not force:
+        raise UsageFault(f"{output} is there already; --force replaces it")
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise UsageFault(f"{url}: give an address such as http://localhost:8402")
+    found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls]))
+    for line in trouble:
+        click.echo(f"  {line}", err=True)
+    if not found:
+        click.echo("weldproof init: no known surface answered; nothing written", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    text = _render(found["rail"], chain)
+    parse(text, source=str(output))
+    output.write_text(text, "utf-8")
+    rail = found["rail"]
+    click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+    click.echo(f"  lanes claimed: {', '.join(rail['lanes']) or 'none'}")
+    if not chain.get("algod"):
+        click.echo("  no chain node yet: fill in [chains.algorand], or what needs a payment stays inconclusive")
+    click.echo("Next: weldproof run")
+
+
+async def _probe(urls: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    found: dict[str, Any] = {}
+    trouble: list[str] = []
+    async with HttpTransport(seconds=10, requests_per_second=0, connections=4) as transport:
+        for url in urls:
+            client = Client(transport, EventLog(), "init", Names(), Counter())
+            try:
+                rail = await _probe_rail(client, url)
+            except (Unreachable, JsonFault) as fault:
+                trouble.append(f"{url}: {fault}")
+                continue
+            if rail is None:
+                trouble.append(f"{url}: not a surface this version can probe (it publishes no paid operation)")
+            else:
+                found["rail"] = rail
+    return found, trouble
+
+
+async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
+    profile = Profile(target=Target(), surfaces={"rail": Surface(url=url)}, claims=Claims(surfaces=("rail",)))
+    operations = await discover(client, profile)
+    if not operations:
+        return None
+    answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
+    entries = [entry for answer in answers.values() for entry in _entries(answer)]
+    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in entries)]
+    card = await client.call("GET", url + "/.well-known/agent-card.json")
+    return {
+        "url": url,
+        "operations": operations,
+        "lanes": lanes,
+        "scheme": next((entry.get("scheme") for entry in entries if isinstance(entry.get("scheme"), str)), None),
+        "ttl": _ttl(entries),
+        "prices": {path: _price(answer) for path, answer in answers.items()},
+        "card": card.status == 200,
+    }
+
+
+def _entries(answer: Answer) -> list[Mapping[str, Any]]:
+    accepts = answer.object().get("accepts")
+    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
+
+
+def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:
+    seconds = {entry.get("maxTimeoutSeconds") for entry in entries}
+    only = seconds.pop() if len(seconds) == 1 else None
+    return only if isinstance(only, int) and not isinstance(only, bool) else None
+
+
+def _price(answer: Answer) -> str | None:
+    prices = {entry.get("maxAmountRequired") for entry in _entries(answer)}
+    only = prices.pop() if len(prices) == 1 else None
+    return only if isinstance(only, str) else None
+
+
+def _render(rail: Mapping[str, Any], chain: Mapping[str, Any]) -> str:
+    document = tomlkit.document()
+    document["version"] = 1
+    document["target"] = {"name": rail["url"], "defaults": "none"}
+    document["surfaces"] = {"rail": {"url": rail["url"]}}
+    options = ["rail.a2a", "rail.agent_card"] if rail["card"] else []
+    document["claims"] = {"surfaces": ["rail"], "lanes": rail["lanes"], "options": options}
+    document["rail"] = _bindings(rail)
+    if chain.get("algod"):
+        document["chains"] = {"algorand": _chain(chain)}
+    document["pace"] = {"requests_per_second": 10.0, "workers": 4}
+    return _HEAD + tomlkit.dumps(document) + ("" if chain.get("algod") else "\n" + _CHAIN_HELP)
+
+
+def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
+    operations: Sequence[Operation] = rail["operations"]
+    known = [one for one in operations if one.role is not None]
+    bindings: dict[str, Any] = {
+        "services": {one.role: one.path for one in known},
+        "bodies": {one.role: one.body for one in known if one.body},
+    }
+    price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
+    named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
+    return bindings | {name: value for name, value in named.items() if value is not None}
+
+
+def _chain(chain: Mapping[str, Any]) -> dict[str, Any]:
+    table: dict[str, Any] = {"network": "algorand_mainnet", "algod": chain["algod"]}
+    for name in ("indexer", "control"):
+        if chain.get(name):
+            table[name] = chain[name]
+    if chain.get("algod_token_file"):
+        table["token"] = {"file": str(Path(chain["algod_token_file"]).resolve())}
+    if chain.get("funder_env"):
+        table["funder"] = {"env": chain["funder_env"]}
+    return table

@@ -1,0 +1,182 @@
+"""`weldproof pay`: pay for one call on one lane, print every step, keep the receipt."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import orjson
+
+from conformance import clock
+from conformance.check import Case, Check, Inconclusive
+from conformance.cli.targets import UsageFault, named_profile
+from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
+from conformance.discovery import Operation
+from conformance.events import EventLog
+from conformance.interrupt import interruptible
+from conformance.oracles import hashing, jose, keys
+from conformance.purchase import Challenge, Purchase, challenge, name_live_values, present
+from conformance.session import Session
+from conformance.target import LANES, Profile, ProfileError
+from conformance.verdict import Exit
+
+_MINIMUM_SECONDS_LEFT = 120
+
+
+class Refused(Exception):
+    """The payment was not made or bought nothing; the text says why."""
+
+
+@click.command("pay")
+@click.argument("url")
+@click.option(
+    "--lane", type=click.Choice(LANES), help="Lane to pay on; default: the first that the profile can pay on."
+)
+@click.option("--body", help="Request body as JSON, or @FILE; default: the operation's published example.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile with the chain nodes.")
+@click.option(
+    "--receipt", "keep", type=click.Path(path_type=Path), help="Where to keep the receipt (default: its hash)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    url: str,
+    lane: str | None,
+    body: str | None,
+    config: Path | None,
+    keep: Path | None,
+    as_json: bool,
+) -> None:
+    """Pay for one call of the rail at URL and keep the signed receipt.
+
+    The payer and the chain nodes come from the profile (`weldproof up` writes one). Nothing is paid when the challenge
+    is for another request or has less than 120 s left. Exit codes: 0 served, 1 refused, 2 usage, 3 unreachable.
+    """
+    profile = named_profile(config, (), ours=False)
+    if profile is None:
+        raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
+    sent = _body(body)
+    steps = _Steps(quiet=as_json)
+    try:
+        result = asyncio.run(_buy(profile, url, lane, sent, steps))
+    except Refused as reason:
+        steps.fail(str(reason))
+        ctx.exit(Exit.FAILED)
+    except (Inconclusive, Unreachable, JsonFault, ProfileError) as reason:
+        steps.fail(str(reason))
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        ctx.exit(Exit.INTERRUPTED)
+    path = keep or Path(f"receipt-{result['receipt_hash'][:16]}.jws")
+    path.write_text(result["payable_receipt"] + "\n", "ascii")
+    steps.say("receipt kept", str(path))
+    if as_json:
+        click.echo(orjson.dumps({**result, "kept": str(path)}, option=orjson.OPT_INDENT_2))
+
+
+class _Steps:
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def say(self, step: str, detail: str) -> None:
+        if not self._quiet:
+            click.echo(f"{click.style(step + ':', bold=True)} {detail}")
+
+    def fail(self, reason: str) -> None:
+        click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {reason}", err=True)
+
+
+def _body(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        raw = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        return orjson.loads(raw)
+    except (OSError, orjson.JSONDecodeError) as fault:
+        raise UsageFault(f"--body: {fault}") from fault
+
+
+async def _buy(profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps) -> dict[str, Any]:
+    log = EventLog()
+    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
+    async with transport:
+        names = Names()
+        client = Client(transport, log, "pay", names, Counter())
+        session = Session(profile, client, names, seed=0)
+        try:
+            await session.open()
+            chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
+            if chosen is None:
+                raise Refused("the profile gives no chain node, so there is no lane to pay on")
+            one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
+            case = Case(one, profile, client, log, random.SystemRandom(), session)
+            return await interruptible(_pay(case, url, body, steps))
+        finally:
+            await session.close()
+
+
+async def _pay(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]:
+    operation = _operation(case.session, url, body)
+    quote = await challenge(case, operation)
+    entry = quote.entry(case.lane)
+    price = f"{entry.get('maxAmountRequired')} atomic units of {entry.get('asset')}"
+    steps.say("challenge", f"{price} to {entry.get('payTo')}")
+    _worth_paying(case, quote)
+    proof = await (await case.session.payer(case.lane)).pay(entry)
+    name_live_values(case, proof)
+    steps.say("paid", f"on {case.lane}, {proof.get('tx_id', 'authorized')}")
+    answer = await present(case, operation, proof)
+    if answer.status != 200:
+        raise Refused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
+    steps.say("served", f"200 with {len(answer.body)} bytes")
+    return await _receipt(case, Purchase(quote, case.lane, proof, answer), steps)
+
+
+def _operation(session: Session, url: str, body: Any) -> Operation:
+    path = urlsplit(url).path
+    known = next((one for one in session.operations if one.path == path), None)
+    if known is None:
+        raise Refused(
+            f"{url} is none of the rail's paid operations: {', '.join(one.path for one in session.operations)}"
+        )
+    return Operation(known.role, known.url, known.path, known.body if body is None else body, ())
+
+
+async def _no_check(case: Case) -> None:
+    """Judge nothing; paying is not a check."""
+
+
+def _worth_paying(case: Case, quote: Challenge) -> None:
+    """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12)."""
+    extra = quote.entry(case.lane).get("extra", {})
+    told = extra.get("request_hash")
+    operation = quote.operation
+    ours = hashing.request_hashes("POST", operation.path, "", b"", quote.body, extra.get("service_id"))
+    if isinstance(told, str) and not any(told in values for values in ours.values()):
+        raise Refused("the challenge is for another request (extra.request_hash differs); nothing was paid")
+    issued = quote.reference(case.lane).split(":", 1)[0]
+    ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
+    if issued.isdecimal() and isinstance(ttl, int) and int(issued) + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
+        raise Refused("the challenge has less than 120 s left; ask again. Nothing was paid")
+
+
+async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any]:
+    tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
+    published = keys.keys_of_jwks(
+        (await case.client.call("GET", case.session.rail + "/.well-known/jwks.json")).object()
+    )
+    for place, token in tokens:
+        try:
+            claims = jose.verify(token, published)
+        except jose.JwsFault:
+            continue
+        if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
+            steps.say("receipt", f"verified against the published key ({place})")
+            digest = hashing.sha256_hex(token.encode())
+            return {"payable_receipt": token, "claims": claims, "receipt_hash": digest, "proof": dict(bought.proof)}
+    raise Refused("the answer holds no receipt that verifies against the rail's published keys")

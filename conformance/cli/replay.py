@@ -1,0 +1,116 @@
+"""`weldproof replay`: one recorded exchange again, from its seed, with a fresh payment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from conformance.check import Check
+from conformance.cli.targets import UsageFault, named_profile, opened
+from conformance.events import Event, EventLog, read
+from conformance.interrupt import interruptible
+from conformance.ledger import load
+from conformance.own_stack import StackFault
+from conformance.runner import Plan, Run, registered, select_checks
+from conformance.verdict import Exit
+
+
+@click.command("replay")
+@click.argument("what", metavar="REPORT#N")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
+@click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
+@click.option("--mutant", help="Our own stack as this deliberately broken variant; default: as recorded.")
+@click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context, what: str, config: Path | None, own_stack: bool, mutant: str | None, as_json: bool
+) -> None:
+    """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
+
+    REPORT is a report folder or its events.ndjson. Exit codes: 0 the status is the same, 1 it differs, 3 not reached.
+    """
+    events, number = _recorded(what)
+    exchange = next((event for event in events if event["event"] == "exchange" and event["n"] == number), None)
+    if exchange is None:
+        raise UsageFault(f"{what}: the run has no exchange {number}")
+    started = next(event for event in events if event["event"] == "run.started")
+    mutant = mutant or started["options"].get("mutant")
+    profile = named_profile(config, (), ours=own_stack or bool(mutant))
+
+    log = EventLog()
+
+    async def again() -> None:
+        async with opened(profile, ["--mutant", mutant] if mutant else []) as found:
+            one = _check(exchange["check"], tuple(found.claims.lanes))
+            rows = tuple(load()[row] for row in one.rows)
+            if one.id not in {candidate.id for candidate in select_checks(rows, found)}:
+                raise UsageFault(f"the target does not claim what the check {one.id} needs")
+            await Run(Plan(rows, (one,), seed=int(started["seed"])), found, log).execute()
+
+    try:
+        asyncio.run(interruptible(again()))
+    except StackFault as fault:
+        click.echo(f"weldproof replay: {fault}", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        ctx.exit(Exit.INTERRUPTED)
+    ctx.exit(_compare(exchange, log, as_json=as_json))
+
+
+def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
+    name, mark, number = what.rpartition("#")
+    if not mark or not number.isdecimal():
+        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
+    path = Path(name)
+    path = path / "events.ndjson" if path.is_dir() else path
+    try:
+        return read(path), int(number)
+    except (OSError, ValueError) as fault:
+        raise UsageFault(f"cannot read {path}: {fault}") from fault
+
+
+def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
+    for candidate in registered():
+        for one in (candidate, *(candidate.for_lane(lane) for lane in lanes if candidate.lane == "each")):
+            if one.id == check_id:
+                return one
+    raise UsageFault(f"this version of the suite has no check {check_id}")
+
+
+def _compare(before: Event, log: EventLog, *, as_json: bool) -> int:
+    after = next(
+        (
+            event
+            for event in log.of("exchange")
+            if event["check"] == before["check"] and event["ordinal"] == before["ordinal"] and not event["retry"]
+        ),
+        None,
+    )
+    if as_json:
+        click.echo(orjson.dumps({"recorded": before, "again": after}, option=orjson.OPT_INDENT_2))
+    else:
+        _show("recorded", before)
+        _show("again", after)
+    if after is None:
+        return Exit.NO_VERDICT
+    return Exit.PASSED if _status(before) == _status(after) else Exit.FAILED
+
+
+def _status(exchange: Mapping[str, Any]) -> int | None:
+    response = exchange["response"]
+    return None if response is None else response["status"]
+
+
+def _show(title: str, exchange: Event | None) -> None:
+    click.secho(title, bold=True)
+    if exchange is None:
+        click.echo("  the check did not get this far")
+        return
+    click.echo(f"  {exchange['curl']}")
+    response = exchange["response"]
+    click.echo(f"  {exchange['error']}" if response is None else f"  {response['status']}  {response['body'][:2000]}")

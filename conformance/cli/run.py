@@ -1,0 +1,158 @@
+"""`weldproof run`: the suite."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from conformance.cli.targets import UsageFault, named_profile, opened
+from conformance.events import EventLog
+from conformance.interrupt import interruptible
+from conformance.ledger import Requirement, load
+from conformance.own_stack import StackFault
+from conformance.report import console, formats
+from conformance.report.summary import summarise
+from conformance.runner import Plan, Run, select_checks
+from conformance.target import LANES, SURFACES, ExpectedFailure, Profile, ProfileError, parse
+from conformance.verdict import Exit
+
+
+@click.command("run")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
+@click.option(
+    "--target", "addresses", multiple=True, metavar="NAME=URL", help="Address of a surface, without a profile."
+)
+@click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
+@click.option("--mutant", help="Our own stack as this deliberately broken variant.")
+@click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of our own stack.")
+@click.option("--chains", type=click.Choice(["sim"]), default="sim", show_default=True, help="Chains of our own stack.")
+@click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
+@click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only this lane.")
+@click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")
+@click.option("--xfail", type=click.Path(path_type=Path, dir_okay=False), help="File with [[xfail]] entries.")
+@click.option("--strict", is_flag=True, help="A warning fails the run, too.")
+@click.option("--seed", type=int, help="Seed of everything random; printed, so that a run can be repeated.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Checks at the same time.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first requirement that fails.")
+@click.option("--report", "kinds", multiple=True, type=click.Choice(sorted(formats.FORMATS)), help="Report to write.")
+@click.option(
+    "--report-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("report"), show_default=True
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON report on standard output, nothing else.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Run the suite: a verdict per requirement.
+
+    ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. Without a target, ./weldproof.toml is used, and without that
+    our own stack is brought up.
+
+    Exit codes: 0 all pass, 1 a fail or an unexpected pass, 2 usage, 3 no verdict, 4 fault in the suite,
+    130 interrupted.
+    """
+    ours = options["own_stack"] or bool(options["mutant"] or options["settings"])
+    if ours and (options["config"] or options["addresses"]):
+        raise UsageFault("--own-stack, --mutant and --setting go without --config and --target")
+    profile = named_profile(options["config"], options["addresses"], ours=ours)
+    rows = _rows(options)
+    expected = _expected(options["xfail"], profile)
+    seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
+    stack_options = _stack_options(options)
+
+    async def body(log: EventLog) -> Exit:
+        async with opened(profile, stack_options) as found:
+            plan = Plan(
+                rows=rows,
+                checks=select_checks(rows, found, options["lanes"]),
+                seed=seed,
+                workers=options["workers"] or found.pace.workers,
+                fail_fast=options["fail_fast"],
+                strict=options["strict"],
+                expected=(*found.xfail, *expected),
+                lanes=tuple(options["lanes"]),
+            )
+            shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
+            return await Run(plan, found, log).execute(options=_plain(shown))
+
+    ctx.exit(run_and_report(body, options["report_dir"], options["kinds"] or ("html", "json"), options["as_json"]))
+
+
+def run_and_report(
+    body: Callable[[EventLog], Coroutine[Any, Any, Exit]], directory: Path, kinds: Sequence[str], as_json: bool
+) -> int:
+    """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
+
+    Returns:
+        The exit code.
+    """
+    log = EventLog(directory / "events.ndjson")
+    progress = None if as_json else console.Progress()
+    if progress is not None:
+        log.listen(progress)
+    try:
+        code = asyncio.run(interruptible(body(log)))
+    except (StackFault, ProfileError) as fault:
+        click.echo(f"weldproof run: {fault}", err=True)
+        return int(Exit.NO_VERDICT if isinstance(fault, StackFault) else Exit.USAGE)
+    except asyncio.CancelledError:
+        click.echo("weldproof run: interrupted before the first check", err=True)
+        return int(Exit.INTERRUPTED)
+    finally:
+        if progress is not None:
+            progress.close()
+        log.close()
+    written = formats.write(log.events, directory, kinds)
+    if as_json:
+        click.echo(formats.FORMATS["json"].render(log.events))
+    else:
+        console.show(summarise(log.events), written=[directory / "events.ndjson", *written])
+    return int(code)
+
+
+def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    try:
+        rows = load().select(options["ids"])
+    except LookupError as unknown:
+        raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
+    return tuple(
+        row
+        for row in rows
+        if (not options["surfaces"] or row.surface in options["surfaces"])
+        and (not options["levels"] or row.level in options["levels"])
+        and (not options["lanes"] or row.lane is None or row.lane in options["lanes"])
+    )
+
+
+def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:
+    entries = () if profile is None else profile.xfail
+    if path is not None:
+        try:
+            extra = parse(path.read_text("utf-8"), source=str(path)).xfail
+        except (OSError, ProfileError) as fault:
+            raise UsageFault(str(fault)) from fault
+    else:
+        extra = ()
+    for entry in (*entries, *extra):
+        if entry.id not in load():
+            raise UsageFault(f"xfail: no requirement {entry.id}")
+    return extra
+
+
+def _stack_options(options: Mapping[str, Any]) -> list[str]:
+    words = ["--chains", options["chains"]]
+    if options["mutant"]:
+        words += ["--mutant", options["mutant"]]
+    for setting in options["settings"]:
+        words += ["--setting", setting]
+    return words
+
+
+def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    plain: Mapping[str, Any] = orjson.loads(orjson.dumps(dict(options), default=str))
+    return plain

@@ -1,0 +1,19 @@
+"""`weldproof up`: hands over to the launcher, which is a program of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+@click.command(
+    "up",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Bring up every surface that exists on simulated chains, until Ctrl-C. `--help` lists the options."""
+    os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

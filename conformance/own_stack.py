@@ -1,0 +1,83 @@
+"""Our own stack as a child process: what `run` brings up when no target is named."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from conformance import target
+from conformance.target import Profile
+
+_READY_SECONDS = 60.0
+_END_SECONDS = 15.0
+
+
+class StackFault(Exception):
+    """Our own stack did not come up; the text is what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStack:
+    """A running stack of our own and the profile that fits it."""
+
+    profile: Profile
+    profile_path: Path
+
+
+@asynccontextmanager
+async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
+    """Bring our own stack up in a temporary folder, with ports of its own, and end it on leaving.
+
+    Args:
+        options: Further options of `weldproof up`, such as `--mutant ID`.
+
+    Raises:
+        StackFault: It did not come up.
+    """
+    with tempfile.TemporaryDirectory(prefix="weldproof-") as folder:
+        words = Path(folder) / "up.log"
+        with words.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"),
+                *("--data-dir", folder, *options),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            yield await _ready(process, words)
+        finally:
+            await _end(process)
+
+
+async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
+    assert process.stdout is not None  # noqa: S101 - always piped above
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), _READY_SECONDS)
+        path = Path(orjson.loads(line)["profile"])
+    except (TimeoutError, orjson.JSONDecodeError, KeyError, TypeError) as fault:
+        said = words.read_text("utf-8", "replace").strip() or "it said nothing"
+        raise StackFault(f"our own stack did not come up: {said}") from fault
+    return OwnStack(target.load(path), path)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.wait(), _END_SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
