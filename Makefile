@@ -1,0 +1,45 @@
+# The two commands of the README are `make run` and `make test`; each sets up what it needs.
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test lint types unit wheel-test selftest oracle clean
+
+run: $(READY)
+	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
+
+test: lint types unit
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest
+
+# The wheel in a clean environment, without the source tree.
+wheel-test: $(READY)
+	$(BIN)/python tests/wheel/try_wheel.py
+
+# Every mutant against its kill list; SHARD=1/4 runs a part.
+selftest: $(READY)
+	$(BIN)/weldproof selftest $(if $(SHARD),--shard $(SHARD))
+
+# 1,000 random groups against the go-algorand evaluator; a part of it rotates in `make test`.
+oracle: $(READY)
+	$(BIN)/python -m pytest -m oracle_long -o addopts= -p no:schemathesis tests/sim/algorand
+
+# With uv: the locked versions. Without: plain venv and pip, the ranges of pyproject.toml.
+$(READY): pyproject.toml uv.lock
+	if command -v uv >/dev/null 2>&1; then \
+	  UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --frozen --extra dev; \
+	else \
+	  python3 -m venv $(VENV) && $(BIN)/python -m pip install --quiet --editable '.[dev]'; \
+	fi
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist report data *.egg-info

@@ -1,0 +1,86 @@
+"""The recording client: everything is in the log, and no secret is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
+from conformance.events import EventLog
+
+
+class _Echo:
+    """A transport that answers what it is told, and remembers what was sent."""
+
+    def __init__(self, *answers: tuple[int, dict[str, str], bytes]) -> None:
+        self.answers = list(answers)
+        self.sent: list[tuple[str, str, list[tuple[str, str]], bytes | None]] = []
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        self.sent.append((method, url, list(headers), body))
+        if not self.answers:
+            raise Unreachable("connection refused at s3cret-host")
+        status, fields, content = self.answers.pop(0)
+        return status, CIMultiDictProxy(CIMultiDict(fields)), content
+
+
+def _client(transport: _Echo) -> tuple[Client, EventLog]:
+    log = EventLog()
+    return Client(transport, log, "a_check", Names(), Counter()), log
+
+
+async def test_an_exchange_is_recorded_without_its_secrets() -> None:
+    """X-PAYMENT, credentials and named values appear in no member of the event, and the request still goes out whole."""
+    transport = _Echo((200, {"X-Echo": "tok-123456"}, b'{"seen":"tok-123456"}'))
+    client, log = _client(transport)
+    client.names.name("tok-123456", "PAYMENT_REFERENCE")
+    await client.call(
+        "POST", "http://h/p?q=tok-123456", json_body={"a": "tok-123456"}, headers={"X-PAYMENT": "czNjcmV0", "k": "v"}
+    )
+    assert ("X-PAYMENT", "czNjcmV0") in transport.sent[0][2]
+    text = json.dumps(log.events)
+    assert "czNjcmV0" not in text
+    assert "tok-123456" not in text
+    event = log.events[0]
+    assert event["request"]["template"] == [
+        "POST",
+        "/p?q=$PAYMENT_REFERENCE",
+        ["content-type", "k", "x-payment"],
+        '{"a":"$PAYMENT_REFERENCE"}',
+    ]
+    assert event["curl"] == (
+        'curl -sS -i -X POST "http://h/p?q=$PAYMENT_REFERENCE" -H \'content-type: application/json\' '
+        '-H "X-PAYMENT: $X_PAYMENT" -H \'k: v\' --data-binary "{\\"a\\":\\"$PAYMENT_REFERENCE\\"}"'
+    )
+
+
+async def test_an_unreachable_target_is_recorded_too() -> None:
+    """No answer is an event with an error and no response."""
+    client, log = _client(_Echo())
+    client.names.name("s3cret-host", "HOST")
+    with pytest.raises(Unreachable):
+        await client.call("GET", "http://h/")
+    assert log.events[0]["response"] is None
+    assert log.events[0]["error"] == "connection refused at $HOST"
+
+
+async def test_a_throttled_call_waits_as_told_and_is_marked_as_a_repeat() -> None:
+    """429 with Retry-After is honoured; the repeat keeps the ordinal and says that it is one."""
+    client, log = _client(_Echo((429, {"Retry-After": "0"}, b""), (200, {}, b"{}")))
+    answer = await client.call("GET", "http://h/")
+    assert answer.status == 200
+    assert [(event["ordinal"], event["retry"]) for event in log.events] == [(1, False), (1, True)]
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"a":1,"a":2}', b"[NaN]", b"\xff", b"[" * 100_000])
+def test_a_body_that_is_not_json_is_told(body: bytes) -> None:
+    """Duplicate members, NaN, bad UTF-8 and depth without end are not JSON."""
+    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), body)
+    with pytest.raises(JsonFault):
+        answer.json()
+    assert answer.object() == {}
