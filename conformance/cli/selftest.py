@@ -1,0 +1,109 @@
+"""`weldproof selftest`: the suite against every broken reference."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import orjson
+
+from conformance.cli.targets import UsageFault
+from conformance.events import EventLog
+from conformance.interrupt import interruptible
+from conformance.ledger import load
+from conformance.own_stack import StackFault, own_stack
+from conformance.runner import Plan, Run, select_checks
+from conformance.selftest.kills import KillList, load_kill_lists, shard
+from conformance.verdict import Exit, Verdict
+
+
+@click.command("selftest")
+@click.argument("ids", nargs=-1, metavar="[MUTANT]...")
+@click.option("--shard", "part", metavar="I/N", help="Only the I-th of N parts.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--list", "only_list", is_flag=True, help="List the mutants and what must catch each.")
+@click.pass_context
+def command(
+    ctx: click.Context, ids: tuple[str, ...], part: str | None, seed: int, as_json: bool, only_list: bool
+) -> None:
+    """Run the suite against each deliberately broken reference and compare with the committed kill lists, exactly.
+
+    Exit codes: 0 every list is exact, 1 one is not, 2 usage, 3 a stack did not come up.
+    """
+    lists = _chosen(ids, part)
+    if only_list:
+        _print_lists(lists, as_json=as_json)
+        return
+    results: list[dict[str, Any]] = []
+    try:
+        asyncio.run(interruptible(_all(lists, seed, results, quiet=as_json)))
+    except StackFault as fault:
+        click.echo(f"weldproof selftest: {fault}", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        ctx.exit(Exit.INTERRUPTED)
+    if as_json:
+        click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2))
+    exact = sum(not result["differences"] for result in results)
+    if not as_json:
+        click.echo(f"{exact} of {len(results)} kill lists are exact")
+    ctx.exit(Exit.PASSED if exact == len(results) and results else Exit.FAILED)
+
+
+def _chosen(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
+    lists = load_kill_lists()
+    unknown = sorted(set(ids) - {one.mutant for one in lists})
+    if unknown:
+        raise UsageFault(f"no mutant {', '.join(unknown)}; `weldproof selftest --list` shows them")
+    chosen = tuple(one for one in lists if not ids or one.mutant in ids)
+    if part is None:
+        return chosen
+    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", part)
+    if match is None or int(match[1]) > int(match[2]):
+        raise UsageFault(f"--shard {part}: give I/N with I from 1 to N")
+    return shard(chosen, int(match[1]), int(match[2]))
+
+
+def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps([{**_described(one), "also": dict(one.also)} for one in lists]))
+        return
+    for one in lists:
+        click.echo(f"{one.mutant:36} {one.caught_by:16} {one.rule}")
+
+
+def _described(one: KillList) -> dict[str, Any]:
+    return {"mutant": one.mutant, "rule": one.rule, "caught_by": one.caught_by}
+
+
+async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
+    for one in lists:
+        started = time.perf_counter()
+        found = await verdicts_against(one.mutant, one.surface, seed)
+        differences = one.differences(found)
+        result = {**_described(one), "seconds": round(time.perf_counter() - started, 1), "differences": differences}
+        results.append(result)
+        if not quiet:
+            word = click.style("caught", fg="green") if not differences else click.style("NOT EXACT", fg="red")
+            click.echo(f"{one.mutant:36} {word}  {result['seconds']} s")
+            for line in differences:
+                click.echo(f"    {line}")
+
+
+async def verdicts_against(mutant: str | None, surface: str, seed: int) -> dict[str, Verdict]:
+    """Run the suite over `surface` against our own stack with `mutant` and return the verdict of each row.
+
+    Raises:
+        StackFault: The stack did not come up.
+    """
+    log = EventLog()
+    async with own_stack(["--mutant", mutant] if mutant else []) as stack:
+        rows = load().select([surface])
+        plan = Plan(rows, select_checks(rows, stack.profile), seed=seed, workers=stack.profile.pace.workers)
+        await Run(plan, stack.profile, log).execute()
+    return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}

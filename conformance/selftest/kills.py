@@ -1,0 +1,85 @@
+"""The kill lists: which rows must catch which mutant, as data.
+
+A kill list names, for one mutant, the row its author said beforehand must catch it, and every further (row, verdict)
+pair with the reason why that row sees it too. It is exact over the surface: a pair that is missing and a pair that is
+too many both fail the selftest.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from conformance.ledger import load
+from conformance.verdict import Verdict
+
+BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})
+
+
+@dataclass(frozen=True, slots=True)
+class KillList:
+    """What must happen when the suite meets one mutant.
+
+    Attributes:
+        mutant: Id of the mutant.
+        rule: The rule of the profile it drops, in words.
+        surface: Prefix of the rows over which the list is exact.
+        caught_by: The row its author named beforehand.
+        also: Further rows, each with the reason why it sees the fault.
+    """
+
+    mutant: str
+    rule: str
+    surface: str
+    caught_by: str
+    also: Mapping[str, str]
+
+    def expected(self) -> dict[str, Verdict]:
+        """Return each row that must be breached and as what."""
+        ledger = load()
+        rows = (self.caught_by, *self.also)
+        return {row: Verdict.FAIL if ledger[row].decides else Verdict.WARN for row in rows}
+
+    def differences(self, found: Mapping[str, Verdict]) -> list[str]:
+        """Return one line for each difference between this list and what a run found; none when it is exact.
+
+        Args:
+            found: Verdict of every row of the surface.
+        """
+        expected = self.expected()
+        breached = {row: verdict for row, verdict in found.items() if verdict in BREACHES}
+        broken = [f"{row}: {verdict.value}" for row, verdict in found.items() if verdict is Verdict.ERROR]
+        missed = [
+            f"{row}: expected {verdict.value}, got {found[row].value if row in found else 'nothing'}"
+            for row, verdict in expected.items()
+            if breached.get(row) is not verdict
+        ]
+        extra = [
+            f"{row}: {verdict.value} is not on the list" for row, verdict in breached.items() if row not in expected
+        ]
+        return sorted({*missed, *extra, *broken})
+
+
+def load_kill_lists() -> tuple[KillList, ...]:
+    """Return every committed kill list, in the order of the file.
+
+    Raises:
+        ValueError: An entry names an unknown row, or gives no reason for a further one.
+    """
+    entries = tomllib.loads(files(__package__).joinpath("kills.toml").read_text("utf-8"))["mutant"]
+    lists = []
+    for entry in entries:
+        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], entry.get("also", {}))
+        unknown = [row for row in (kill.caught_by, *kill.also) if row not in load()]
+        unreasoned = [row for row, reason in kill.also.items() if not reason.strip()]
+        if unknown or unreasoned or not kill.rule:
+            raise ValueError(f"kill list of {kill.mutant}: unknown rows {unknown}, rows without a reason {unreasoned}")
+        lists.append(kill)
+    return tuple(lists)
+
+
+def shard(lists: tuple[KillList, ...], part: int, parts: int) -> tuple[KillList, ...]:
+    """Return the `part`-th (from 1) of `parts` equal parts; together they are all."""
+    return lists[part - 1 :: parts]

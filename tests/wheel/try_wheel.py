@@ -1,0 +1,110 @@
+"""Builds the wheel, installs it into a clean environment, and tries every command from an empty folder.
+
+Run as a program: `python tests/wheel/try_wheel.py`. Prints one line a step and ends with 1 at the first that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def main() -> int:
+    """Build, install, try."""
+    with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
+        place = Path(folder)
+        wheel = _build(place)
+        python = _install(place, wheel)
+        return _try(place, python.parent)
+
+
+def _build(place: Path) -> Path:
+    source = place / "source"
+    tracked = _output(["git", "ls-files", "-z"], ROOT).split("\0")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, source / name)
+    _step("build", [sys.executable, "-m", "build", "--wheel", "--outdir", str(place / "dist"), str(source)], place)
+    return next((place / "dist").glob("*.whl"))
+
+
+def _install(place: Path, wheel: Path) -> Path:
+    _step("environment", [sys.executable, "-m", "venv", str(place / "clean")], place)
+    python = place / "clean" / "bin" / "python"
+    _step("install", [str(python), "-m", "pip", "install", "--quiet", str(wheel)], place)
+    return python
+
+
+def _try(place: Path, programs: Path) -> int:
+    empty = place / "empty"
+    empty.mkdir()
+    weldproof = str(programs / "weldproof")
+    _step("help", [weldproof, "--help"], empty)
+    for command in ("up", "run", "list", "explain", "replay", "report", "pay", "init", "doctor", "selftest"):
+        _step(f"{command} --help", [weldproof, command, "--help"], empty)
+    _step("list", [weldproof, "list", "RAIL", "--json"], empty)
+    _step("explain", [weldproof, "explain", "RAIL-WELD-02"], empty)
+    _step("doctor", [weldproof, "doctor", "--json"], empty)
+    _step("selftest --list", [weldproof, "selftest", "--list"], empty)
+    _step("run", [weldproof, "run", "RAIL", "--report", "html", "--report", "json"], empty)
+    _step("report show", [weldproof, "report", "show", "report"], empty)
+    number = _first_exchange(empty / "report" / "events.ndjson")
+    _step("replay", [weldproof, "replay", f"report#{number}"], empty)
+    _with_stack(empty, weldproof)
+    return 0
+
+
+def _first_exchange(path: Path) -> int:
+    import json  # noqa: PLC0415 - only here
+
+    events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return next(one["n"] for one in events if one["event"] == "exchange" and one["check"] != "discovery")
+
+
+def _with_stack(empty: Path, weldproof: str) -> None:
+    """Try `up`, `init`, `pay` and `run --config` together."""
+    import json  # noqa: PLC0415 - only here
+
+    words = [weldproof, "up", "--json", "--port-base", "0", "--data-dir", "stack"]
+    with subprocess.Popen(words, cwd=empty, stdout=subprocess.PIPE, env=_environment()) as stack:
+        try:
+            assert stack.stdout is not None
+            ready = json.loads(stack.stdout.readline())
+            _step("pay", [weldproof, "pay", ready["rail"] + "/pay/v1/compliance/receipt"], empty)
+            chain = ["--algod", ready["algod"], "--indexer", ready["indexer"], "--control", ready["control"]]
+            chain += ["--algod-token-file", ready["algod_token_file"]]
+            _step("init", [weldproof, "init", ready["rail"], "-o", "probed.toml", *chain], empty)
+            _step("run --config", [weldproof, "run", "RAIL-KEY", "--config", "probed.toml"], empty)
+        finally:
+            stack.terminate()
+            stack.wait(30)
+    if (empty / "weldproof.toml").exists():
+        raise SystemExit("up left ./weldproof.toml behind")
+
+
+def _step(name: str, words: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=_environment())
+    print(f"wheel: {name}: {'ok' if done.returncode == 0 else f'exit {done.returncode}'}", flush=True)  # noqa: T201
+    if done.returncode != 0:
+        print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")  # noqa: T201
+        raise SystemExit(1)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+
+
+def _output(words: Sequence[str], folder: Path) -> str:
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
