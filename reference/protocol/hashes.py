@@ -1,0 +1,39 @@
+"""Hash references and the three recipes that bind a receipt (P-CV-06, P-RH-01 to P-RH-03)."""
+
+from __future__ import annotations
+
+import hashlib
+
+from reference.protocol.canonical_json import JsonValue, canonicalise
+from reference.protocol.service_word import ServiceWord
+
+
+def hash_reference(data: bytes) -> str:
+    """Return `sha256:` and the lower-case hex SHA-256 of `data`."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def request_hash(*, body: JsonValue, path: str, query: str, service_id: str) -> str:
+    """Return the hash reference of a paid request (P-RH-01).
+
+    Args:
+        body: The parsed JSON body.
+        path: Path below the rail's public address, starting `/pay/`.
+        query: Raw query without `?`; the empty string when there is none.
+        service_id: The paid service.
+
+    Raises:
+        NotCanonical: The body has no RFC 8785 form.
+    """
+    envelope: JsonValue = {"body": body, "method": "POST", "path": path, "query": query, "service_id": service_id}
+    return hash_reference(canonicalise(envelope))
+
+
+def response_hash(result: JsonValue) -> str:
+    """Return the hash reference of member `result` of the paid answer (P-RH-02)."""
+    return hash_reference(canonicalise(result))
+
+
+def settled_payment_ref(word: ServiceWord, tx_id: str, network_key: str) -> str:
+    """Return the hash reference of a settled payment (P-RH-03); `tx_id` in its canonical form (P-NW-04)."""
+    return hash_reference(f"{word.payable_core}:{tx_id}:{network_key}".encode())

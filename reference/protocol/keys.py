@@ -1,0 +1,209 @@
+"""Ed25519 keys and how they are published: JWK, JWKS, did:key, did:web (profile 2.1)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import base58
+import nacl.bindings
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey as NaclSigningKey
+from nacl.signing import VerifyKey
+
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+GROUP_ORDER = 2**252 + 27742317777372353535851937790883648493
+_FIELD_PRIME = 2**255 - 19
+_EDWARDS_D = -121665 * pow(121666, -1, _FIELD_PRIME) % _FIELD_PRIME
+# y of the points whose order divides 8: the identity, order 2, the two of order 4, the four of order 8.
+_ORDER_8_Y = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER_Y = frozenset({1, _FIELD_PRIME - 1, 0, _ORDER_8_Y, _FIELD_PRIME - _ORDER_8_Y})
+_MULTICODEC_ED25519 = b"\xed\x01"
+
+
+class KeyRejected(ValueError):
+    """The bytes are no acceptable Ed25519 public key: wrong length, non-canonical, off the curve or of small order."""
+
+
+def base64url(data: bytes) -> str:
+    """Return base64url without padding (P-CV-06)."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+@lru_cache(maxsize=4096)
+def _checked(raw: bytes) -> VerifyKey:
+    if len(raw) != KEY_BYTES:
+        raise KeyRejected("an Ed25519 public key has 32 bytes")
+    if int.from_bytes(raw, "little") & (2**255 - 1) >= _FIELD_PRIME:
+        raise KeyRejected("the key's encoding is not canonical")
+    if not nacl.bindings.crypto_core_ed25519_is_valid_point(raw):
+        _accept_mixed_order(raw)
+    return VerifyKey(raw)
+
+
+def _accept_mixed_order(raw: bytes) -> None:
+    """Tell a key of mixed order, which is odd but sound, from one that is off the curve or of small order.
+
+    Raises:
+        KeyRejected: It is off the curve or of small order.
+    """
+    y = int.from_bytes(raw, "little") & (2**255 - 1)
+    square = (y * y - 1) * pow(_EDWARDS_D * y * y + 1, -1, _FIELD_PRIME) % _FIELD_PRIME
+    if square and pow(square, (_FIELD_PRIME - 1) // 2, _FIELD_PRIME) != 1:
+        raise KeyRejected("the key is not a point of the curve")
+    if y in _SMALL_ORDER_Y:
+        raise KeyRejected("the key is of small order")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """An Ed25519 public key, checked once: canonical, on the curve, in the prime-order group.
+
+    Raises:
+        KeyRejected: It is not.
+    """
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        _checked(self.raw)
+
+    @property
+    def kid(self) -> str:
+        """First 32 hex digits of SHA-256 over the raw key (P-KY-02)."""
+        return hashlib.sha256(self.raw).hexdigest()[:32]
+
+    @property
+    def x(self) -> str:
+        """Member `x` of its JWK."""
+        return base64url(self.raw)
+
+    @property
+    def did_key(self) -> str:
+        """Its did:key text (P-KY-10)."""
+        return "did:key:z" + base58.b58encode(_MULTICODEC_ED25519 + self.raw).decode()
+
+    def jwk(self) -> dict[str, str]:
+        """Return its JWK: no `alg`, never `d` (P-KY-03)."""
+        return {"kty": "OKP", "crv": "Ed25519", "x": self.x, "kid": self.kid, "use": "sig"}
+
+    def verify(self, message: bytes, signature: bytes) -> bool:
+        """Return whether `signature` is this key's over `message`; S must lie below the group order."""
+        if len(signature) != SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= GROUP_ORDER:
+            return False
+        try:
+            _checked(self.raw).verify(message, signature)
+        except BadSignatureError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SigningKey:
+    """An Ed25519 private key by its 32-byte seed. It shows nothing of itself."""
+
+    _seed: bytes
+
+    @classmethod
+    def from_seed(cls, seed: bytes) -> SigningKey:
+        """Return the key of a 32-byte seed.
+
+        Raises:
+            ValueError: The seed has another length.
+        """
+        if len(seed) != KEY_BYTES:
+            raise ValueError("an Ed25519 seed has 32 bytes")
+        return cls(seed)
+
+    @classmethod
+    def from_pem(cls, pem: bytes) -> SigningKey:
+        """Read an unencrypted PKCS#8 PEM.
+
+        Raises:
+            ValueError: It holds no Ed25519 private key.
+        """
+        try:
+            key = serialization.load_pem_private_key(pem, password=None)
+        except (TypeError, ValueError) as fault:
+            raise ValueError("not an unencrypted PKCS#8 PEM") from fault
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ValueError("the PEM holds no Ed25519 key")  # noqa: TRY004 - a fault of the content
+        return cls(key.private_bytes_raw())
+
+    def to_pem(self) -> bytes:
+        """Return PKCS#8 PEM."""
+        return Ed25519PrivateKey.from_private_bytes(self._seed).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+
+    @property
+    def public(self) -> PublicKey:
+        """The public half."""
+        return PublicKey(bytes(_signer(self._seed).verify_key))
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte signature over `message`."""
+        return _signer(self._seed).sign(message).signature
+
+
+@lru_cache(maxsize=64)
+def _signer(seed: bytes) -> NaclSigningKey:
+    return NaclSigningKey(seed)
+
+
+def public_key_from_did_key(text: str) -> PublicKey:
+    """Return the key that a did:key text holds.
+
+    Raises:
+        ValueError: It is no did:key of an Ed25519 key; `KeyRejected` when the key itself is not acceptable.
+    """
+    prefix = "did:key:z"
+    if not text.startswith(prefix) or not text.isascii() or len(text) > 100:
+        raise ValueError("not a did:key text")
+    raw = base58.b58decode(text[len(prefix) :])
+    if not raw.startswith(_MULTICODEC_ED25519) or base58.b58encode(raw).decode() != text[len(prefix) :]:
+        raise ValueError("the did:key holds no Ed25519 key")
+    return PublicKey(raw[len(_MULTICODEC_ED25519) :])
+
+
+def jwks(keys: Sequence[PublicKey]) -> dict[str, list[dict[str, str]]]:
+    """Return the JWKS document of `keys`, the active one first (P-KY-04)."""
+    return {"keys": [key.jwk() for key in keys]}
+
+
+def did_web(public_url: str) -> str:
+    """Return the did:web of a public address; the port's colon is `%3A` (P-KY-06)."""
+    parts = urlsplit(public_url)
+    port = "" if parts.port is None else f"%3A{parts.port}"
+    return f"did:web:{parts.hostname}{port}"
+
+
+def did_document(did: str, keys: Sequence[PublicKey], services: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return the DID document of `did` (P-KY-07).
+
+    Args:
+        did: The did:web identifier.
+        keys: Published keys, the active one first.
+        services: Entries of `service`.
+    """
+    active = f"{did}#{keys[0].kid}"
+    return {
+        "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
+        "id": did,
+        "alsoKnownAs": [keys[0].did_key],
+        "verificationMethod": [
+            {"id": f"{did}#{key.kid}", "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": key.jwk()}
+            for key in keys
+        ],
+        "authentication": [active],
+        "assertionMethod": [active],
+        "service": [dict(service) for service in services],
+    }

@@ -1,0 +1,103 @@
+"""The network table: one network, four spellings, and what is canonical on it (profile 1.2, P-NW-01 to P-NW-04)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+import base58
+
+Family = Literal["algorand", "evm", "solana", "other"]
+
+# 52 base32 characters hold 260 bits and an id has 256: the last character carries four spare bits, zero here.
+_ALGORAND_TX = re.compile(r"[A-Z2-7]{51}[AQ]")
+_EVM_TX = re.compile(r"0x[0-9a-fA-F]{64}")
+_SOLANA_SIGNATURE_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One row of the table.
+
+    Attributes:
+        key: Request form, with underscores.
+        event: Webhook form, with a colon.
+        caip2: x402 form (CAIP-2 on the rail's lanes).
+        asset_id: USDC on this network, as text.
+        decimals: Decimals of that asset.
+        family: Which rules its ids follow.
+        asset_label: What people call the asset.
+    """
+
+    key: str
+    event: str
+    caip2: str
+    asset_id: str
+    decimals: int
+    family: Family
+    asset_label: str = "USDC"
+
+    @property
+    def label(self) -> str:
+        """Link form: the key with hyphens."""
+        return self.key.replace("_", "-")
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is a test network (P-NW-02)."""
+        return self.key.endswith(("_testnet", "_devnet", "_sepolia"))
+
+
+NETWORKS: Mapping[str, Network] = {
+    row["key"]: Network(**row) for row in json.loads(files(__package__).joinpath("networks.json").read_text("utf-8"))
+}
+_BY_SPELLING: Mapping[str, Network] = {
+    spelling: network
+    for network in NETWORKS.values()
+    for spelling in (network.key, network.label, network.event, network.caip2)
+}
+
+
+def network_of(text: str) -> Network | None:
+    """Return the network that any of its four spellings names, or None."""
+    return _BY_SPELLING.get(text)
+
+
+def canonical_tx_id(network: Network, text: str) -> str:
+    """Return the one form in which a transaction id is keyed, stored and hashed (P-NW-04).
+
+    EVM ids are lower-cased; an Algorand or Solana id must be in its canonical spelling already.
+
+    Raises:
+        ValueError: `text` is no canonical transaction id of this network.
+    """
+    if network.family == "algorand":
+        if _ALGORAND_TX.fullmatch(text) is None:
+            raise ValueError("not a canonical Algorand transaction id")
+        return text
+    if network.family == "evm":
+        if _EVM_TX.fullmatch(text) is None:
+            raise ValueError("not an EVM transaction hash")
+        return text.lower()
+    if network.family == "solana":
+        return _solana_signature(text)
+    return text
+
+
+def _solana_signature(text: str) -> str:
+    try:
+        raw = base58.b58decode(text) if text.isascii() and len(text) <= 90 else b""
+    except ValueError as fault:
+        raise ValueError("not base58") from fault
+    if len(raw) != _SOLANA_SIGNATURE_BYTES or base58.b58encode(raw).decode() != text:
+        raise ValueError("not a canonical Solana signature")
+    return text
+
+
+def same_address(network: Network, one: str, other: str) -> bool:
+    """Return whether two texts name the same account: EVM by bytes, elsewhere exactly."""
+    return one.lower() == other.lower() if network.family == "evm" else one == other
