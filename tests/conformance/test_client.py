@@ -54,7 +54,7 @@ async def test_an_exchange_is_recorded_without_its_secrets() -> None:
         '{"a":"$PAYMENT_REFERENCE"}',
     ]
     assert event["curl"] == (
-        'curl -sS -i -X POST "http://h/p?q=$PAYMENT_REFERENCE" -H \'content-type: application/json\' '
+        "curl -sS -i -X POST \"http://h/p?q=$PAYMENT_REFERENCE\" -H 'content-type: application/json' "
         '-H "X-PAYMENT: $X_PAYMENT" -H \'k: v\' --data-binary "{\\"a\\":\\"$PAYMENT_REFERENCE\\"}"'
     )
 
