@@ -1,120 +1,144 @@
-"""JSON as the profile reads and hashes it: strict in, RFC 8785 out (P-CV-02, P-CV-07, P-CV-20)."""
+"""JSON as this family reads it (P-CV-02) and the one canonical form that is hashed and signed (RFC 8785, P-CV-07)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import orjson
 import rfc8785
 
-JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 
+MAX_SAFE_INTEGER = 2**53 - 1
 MAX_DEPTH = 32
-MAX_INTEGER = 2**53 - 1
+
+_LONGEST_INTEGER = 400
+_BEYOND_BINARY64 = 10**_LONGEST_INTEGER
 
 
 class NotJson(ValueError):
-    """The bytes are not JSON by P-CV-02; the text says why."""
+    """The bytes are not JSON by the rules of P-CV-02."""
+
+
+class DuplicateMember(NotJson):
+    """An object names one member twice."""
 
 
 class NotCanonical(ValueError):
-    """The value has no canonical form by RFC 8785; the text says why."""
+    """The value parses but has no canonical form (P-CV-20)."""
 
 
-def parse(data: bytes, *, max_depth: int = MAX_DEPTH) -> JsonValue:
-    """Return the JSON value that `data` holds.
+def parse(data: bytes, *, max_depth: int = MAX_DEPTH, keep_last_duplicate: bool = False) -> JsonValue:
+    """Read one JSON text.
 
     Args:
-        data: UTF-8 without a byte order mark.
-        max_depth: Levels of nesting that are still read.
+        data: UTF-8 without BOM.
+        max_depth: deepest nesting of arrays and objects accepted; a bare scalar has depth 0.
+        keep_last_duplicate: let the last of several members of one name win; only for telling a text with
+            duplicate members from one that is no JSON at all.
+
+    Returns:
+        The value. A number with a fraction or an exponent becomes a float, infinite when it is outside binary64; an
+        integer keeps its exact value up to 400 digits, beyond which it stands for "more than binary64 can hold".
 
     Raises:
-        NotJson: A byte order mark, bad UTF-8, no JSON, duplicate member names, NaN or Infinity, or too much nesting.
+        DuplicateMember: an object names a member twice.
+        NotJson: a BOM, bad UTF-8, NaN or Infinity, too deep, or any other breach of RFC 8259 (P-CV-02).
     """
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise NotJson("a byte order mark is not part of JSON")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as fault:
-        raise NotJson("not UTF-8") from fault
-    if _deeper_than(text, max_depth):
-        raise NotJson(f"nested deeper than {max_depth} levels")
-    try:
-        value: JsonValue = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
-    except NotJson:
-        raise
-    except (ValueError, RecursionError) as fault:
-        raise NotJson("not JSON") from fault
+    value = _read_compact(data)
+    if value is None:
+        value = _read_strictly(data, keep_last_duplicate=keep_last_duplicate)
+    if data.count(b"[") + data.count(b"{") > max_depth and _deeper_than(value, max_depth):
+        raise NotJson(f"the JSON text nests deeper than {max_depth} levels")
     return value
 
 
-def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+def canonicalise(value: JsonValue) -> bytes:
+    """Return the RFC 8785 form of a value, as UTF-8 bytes.
+
+    Raises:
+        NotCanonical: an integer beyond ±(2^53 - 1), a number outside binary64, a lone surrogate, a value that JSON does
+            not have, or nesting beyond what the interpreter can follow (P-CV-20).
+    """
+    try:
+        if _sorts_plainly(value):
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        return rfc8785.dumps(value)
+    except (orjson.JSONEncodeError, rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
+        raise NotCanonical(
+            "the value has no canonical form: keep integers within 2^53 - 1, numbers within binary64 and text in Unicode"
+        ) from error
+
+
+def _read_compact(data: bytes) -> JsonValue:
+    """Return the value when a fast reader's result writes back to the very same bytes, else None.
+
+    Equal bytes prove that the fast reader dropped no duplicate member and rounded no integer.
+    """
+    try:
+        value: JsonValue = orjson.loads(data)
+        return value if orjson.dumps(value) == data else None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+
+
+def _read_strictly(data: bytes, *, keep_last_duplicate: bool) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=dict if keep_last_duplicate else _object_without_duplicates,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+        )
+    except NotJson:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NotJson("the text is not JSON in UTF-8 without a byte order mark") from error
+    return value
+
+
+def _object_without_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise NotJson("duplicate member names")
+        raise DuplicateMember("an object names one member twice")
     return members
 
 
-def _constant(name: str) -> JsonValue:
-    raise NotJson(f"{name} is not JSON")
+def _refuse_constant(_: str) -> NoReturn:
+    raise NotJson("NaN and Infinity are not JSON")
 
 
-def _integer(text: str) -> int | float:
-    # An integer of thousands of digits is refused later as not canonical; reading it as a float keeps that cheap.
-    return int(text) if len(text) <= 32 else float(text)
+def _integer(literal: str) -> int:
+    # Reading a huge literal costs quadratic time and Python refuses it past 4,300 digits; no rule of ours tells
+    # two such numbers apart.
+    if len(literal) <= _LONGEST_INTEGER:
+        return int(literal)
+    return -_BEYOND_BINARY64 if literal.startswith("-") else _BEYOND_BINARY64
 
 
-def _deeper_than(text: str, levels: int) -> bool:
-    depth = 0
-    in_string = escaped = False
-    for character in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-        elif character == '"':
-            in_string = True
-        elif character in "[{":
-            depth += 1
-            if depth > levels:
-                return True
-        elif character in "]}":
-            depth -= 1
-    return False
+def _deeper_than(value: JsonValue, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit + 1):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return False
+    return any(isinstance(member, list | dict) for member in level) or bool(level)
 
 
-def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:
-    """Return the RFC 8785 form of `value`.
-
-    Raises:
-        NotCanonical: An integer beyond ±(2^53 - 1), a number outside binary64, or a lone surrogate (P-CV-20).
-    """
-    if _plain(value):
-        # Sorted orjson is RFC 8785 for ASCII member names, no floats and safe integers.
-        try:
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        except orjson.JSONEncodeError as fault:
-            raise NotCanonical("a string with a lone surrogate has no UTF-8 form") from fault
-    try:
-        return rfc8785.dumps(value)
-    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as fault:
-        raise NotCanonical("a number or string that RFC 8785 has no form for") from fault
+def _children(value: JsonValue) -> list[JsonValue]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
-def _plain(value: object) -> bool:
-    if isinstance(value, str):
-        return True
-    if value is None or isinstance(value, bool):
+def _sorts_plainly(value: JsonValue) -> bool:
+    """Tell whether sorted orjson equals RFC 8785: ASCII keys, no float, safe integers."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
         return True
     if isinstance(value, int):
-        return -MAX_INTEGER <= value <= MAX_INTEGER
-    if isinstance(value, list):
-        return all(map(_plain, value))
-    if isinstance(value, dict):
-        return all(isinstance(name, str) and name.isascii() and _plain(member) for name, member in value.items())
-    return False
+        return kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
+    if kind is dict and isinstance(value, dict):
+        return all(type(key) is str and key.isascii() and _sorts_plainly(member) for key, member in value.items())
+    return kind is list and isinstance(value, list) and all(map(_sorts_plainly, value))

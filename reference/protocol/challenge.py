@@ -1,0 +1,134 @@
+"""Challenge tokens: made, read and checked without storing anything (profile 5.4).
+
+A token is `<unix>:<nonce>:<mac>`. The first half of the mac says which lane and terms it was issued for, the second
+half binds it to one request; so "not mine" and "other request" can be told apart.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from reference.protocol.hashes import hash_reference
+from reference.protocol.service_word import ServiceWord
+
+NONCE_BYTES = 8
+SECRET_BYTES = 32
+FUTURE_SKEW_SECONDS = 60
+_HALF_BYTES = 16
+_SYNTAX = re.compile(r"([1-9][0-9]{9,10}):([0-9a-f]{16}):([0-9a-f]{64})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a lane asks for one call.
+
+    Attributes:
+        network: Network key.
+        caip2: Its x402 name.
+        asset: Asset id as text.
+        amount: Price in atomic units, decimal digits.
+        pay_to: Payee address.
+    """
+
+    network: str
+    caip2: str
+    asset: str
+    amount: str
+    pay_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Terms with the time in which they were in force (P-CH-13); `until` is None while they are."""
+
+    terms: Terms
+    since: int
+    until: int | None = None
+
+    def in_force(self, unix: int) -> bool:
+        """Return whether a token issued at `unix` seconds may be of this generation."""
+        return self.since <= unix and (self.until is None or unix <= self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token by its parts."""
+
+    text: str
+    unix: int
+    nonce: str
+    mac: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the token, or None when the text has another form."""
+        match = _SYNTAX.fullmatch(text)
+        return None if match is None else cls(text, int(match[1]), match[2], match[3])
+
+
+class Mint:
+    """Makes and checks tokens under one secret."""
+
+    def __init__(self, secret: bytes, word: ServiceWord) -> None:
+        self._secret = secret
+        self._word = word
+
+    def token(self, terms: Terms, *, service_id: str, request_hash: str, unix: int, nonce: bytes) -> str:
+        """Return a new token for one lane and one request.
+
+        Args:
+            terms: What the lane asks.
+            service_id: The service that is quoted.
+            request_hash: Hash reference of the request (P-RH-01).
+            unix: Issue time in unix seconds.
+            nonce: Eight random bytes.
+        """
+        first = self.first_half(terms, unix, nonce.hex())
+        return f"{unix}:{nonce.hex()}:{first.hex()}{self.second_half(first, service_id, request_hash).hex()}"
+
+    def first_half(self, terms: Terms, unix: int, nonce: str) -> bytes:
+        """Return the half that names lane, asset, price and payee."""
+        members = (str(unix), nonce, terms.caip2, terms.asset, terms.amount, terms.pay_to)
+        return self._mac("challenge:a:1", members)
+
+    def second_half(self, first: bytes, service_id: str, request_hash: str) -> bytes:
+        """Return the half that binds the token to one request."""
+        return self._mac("challenge:b:1", (first.hex(), service_id, request_hash))
+
+    def issued_for(self, token: Token, generations: Iterable[Generation]) -> Terms | None:
+        """Return the terms that `token` was issued for, or None when it is not ours."""
+        told = token.mac[: 2 * _HALF_BYTES]
+        for generation in generations:
+            ours = self.first_half(generation.terms, token.unix, token.nonce).hex()
+            if generation.in_force(token.unix) and same_mac(ours, told):
+                return generation.terms
+        return None
+
+    def binds(self, token: Token, *, service_id: str, request_hash: str) -> bool:
+        """Return whether `token` was issued for this request."""
+        first = bytes.fromhex(token.mac[: 2 * _HALF_BYTES])
+        ours = self.second_half(first, service_id, request_hash).hex()
+        return same_mac(ours, token.mac[2 * _HALF_BYTES :])
+
+    def _mac(self, label: str, members: Iterable[str]) -> bytes:
+        text = "\n".join((f"{self._word.payable_core}:{label}", *members))
+        return hmac.digest(self._secret, text.encode(), "sha256")[:_HALF_BYTES]
+
+
+def same_mac(ours: str, told: str) -> bool:
+    """Compare two macs in constant time (P-CV-12)."""
+    return hmac.compare_digest(ours, told)
+
+
+def is_live(token: Token, *, now: int, ttl: int) -> bool:
+    """Return whether a token can still be redeemed for the first time: not from the future, not past its lifetime."""
+    return token.unix <= now + FUTURE_SKEW_SECONDS and now <= token.unix + ttl
+
+
+def payment_reference_hash(token: str) -> str:
+    """Return the hash reference of a token's text, which receipts carry instead of the token."""
+    return hash_reference(token.encode())

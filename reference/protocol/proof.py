@@ -1,0 +1,87 @@
+"""X-PAYMENT: what a client says it paid with (profile 5.6)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reference.protocol.canonical_json import JsonValue, NotJson, parse
+from reference.protocol.refusals import PaymentRefused
+
+MAX_HEADER_CHARACTERS = 8192
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+_STOCK_MEMBERS = frozenset({"x402Version", "scheme", "accepted", "payload"})
+_MINED = ("tx_id", "payment_reference")
+_AUTHORIZED = ("authorization", "signature", "challenge_token")
+
+
+@dataclass(frozen=True, slots=True)
+class MinedProof:
+    """Proof of a transaction that the payer put on the chain."""
+
+    tx_id: str
+    token: str
+    network: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizedProof:
+    """Proof that carries an authorization for the rail to settle."""
+
+    authorization: Mapping[str, JsonValue]
+    signature: str
+    token: str
+    network: str | None
+
+
+Proof: TypeAlias = MinedProof | AuthorizedProof
+
+
+def decode(values: Sequence[str]) -> Proof:
+    """Return the proof that the header's values hold.
+
+    Raises:
+        PaymentRefused: `invalid_payment_header`, or `payment_not_welded` for an ordinary x402 payload (P-XP-03).
+    """
+    members = _members(values)
+    if _STOCK_MEMBERS & members.keys():
+        raise PaymentRefused("payment_not_welded", judged=False)
+    network = members.get("network")
+    if network is not None and not isinstance(network, str):
+        raise _invalid()
+    mined = all(_is_text(members.get(name)) for name in _MINED)
+    authorization = members.get("authorization")
+    authorized = isinstance(authorization, dict) and all(_is_text(members.get(name)) for name in _AUTHORIZED[1:])
+    if mined == authorized or (set(_MINED) & members.keys() and set(_AUTHORIZED) & members.keys()):
+        raise _invalid()
+    if mined:
+        return MinedProof(str(members["tx_id"]), str(members["payment_reference"]), network)
+    assert isinstance(authorization, dict)  # noqa: S101 - narrowed by `authorized`
+    return AuthorizedProof(authorization, str(members["signature"]), str(members["challenge_token"]), network)
+
+
+def _members(values: Sequence[str]) -> dict[str, JsonValue]:
+    if len(values) != 1 or len(values[0]) > MAX_HEADER_CHARACTERS or not values[0]:
+        raise _invalid()
+    if _BASE64.fullmatch(values[0]) is None:
+        raise _invalid()
+    try:
+        raw = base64.b64decode(values[0], validate=True)
+        value = parse(raw)
+    except (binascii.Error, NotJson) as fault:
+        raise _invalid() from fault
+    if base64.b64encode(raw).decode() != values[0] or not isinstance(value, dict):
+        raise _invalid()
+    return value
+
+
+def _is_text(value: JsonValue) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _invalid() -> PaymentRefused:
+    return PaymentRefused("invalid_payment_header", judged=False)

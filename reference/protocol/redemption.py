@@ -1,0 +1,65 @@
+"""The life of a redemption, as a table (profile 5.8).
+
+A challenge is `issued` without being stored. A proof that presents it makes a claim row, `settling` and unpaid; once
+the payment is final and nobody was faster, one statement marks the row paid; once the service has run, answer and
+receipts are stored and the row is `spent`, for ever. Nothing leaves `spent`, so one payment buys one execution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """States of a challenge and its redemption."""
+
+    ISSUED = "issued"
+    EXPIRED = "expired"
+    UNPAID = "settling_unpaid"
+    PAID = "settling_paid"
+    SPENT = "spent"
+
+
+class Happening(StrEnum):
+    """What moves a redemption."""
+
+    TTL_OVER = "ttl_over"
+    CLAIMED = "claimed"
+    BAD_PAYMENT = "bad_payment"
+    EVICTED = "evicted"
+    UNDECIDED = "undecided"
+    WINDOW_OVER = "window_over"
+    PAYMENT_FINAL = "payment_final"
+    ANSWER_STORED = "answer_stored"
+
+
+TRANSITIONS: Mapping[tuple[State, Happening], State] = {
+    (State.ISSUED, Happening.TTL_OVER): State.EXPIRED,
+    (State.ISSUED, Happening.CLAIMED): State.UNPAID,
+    (State.UNPAID, Happening.BAD_PAYMENT): State.ISSUED,
+    (State.UNPAID, Happening.EVICTED): State.ISSUED,
+    (State.UNPAID, Happening.UNDECIDED): State.UNPAID,
+    (State.UNPAID, Happening.WINDOW_OVER): State.EXPIRED,
+    (State.UNPAID, Happening.PAYMENT_FINAL): State.PAID,
+    (State.PAID, Happening.ANSWER_STORED): State.SPENT,
+}
+STORED = frozenset({State.UNPAID, State.PAID, State.SPENT})
+UNPAID_CLAIMS_PER_TOKEN = 8
+
+
+def after(state: State, happening: Happening) -> State:
+    """Return the next state.
+
+    Raises:
+        ValueError: Nothing of the kind can happen in that state.
+    """
+    try:
+        return TRANSITIONS[state, happening]
+    except KeyError as fault:
+        raise ValueError(f"{happening.value} cannot happen to a redemption that is {state.value}") from fault
+
+
+def mined_payment_key(caip2: str, tx_id: str) -> str:
+    """Return what makes a mined payment unique, whoever presents it (P-ST-03)."""
+    return f"{caip2}|{tx_id}"
