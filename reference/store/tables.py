@@ -1,0 +1,52 @@
+"""Tables of the rail. Every race is decided by a unique index here, never by a lock in a process."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+METADATA = MetaData()
+
+redemptions = Table(
+    "rail_redemptions",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("token", String(128), nullable=False),
+    Column("payment_key", String(256), nullable=False),
+    Column("request_hash", String(80), nullable=False),
+    Column("service_id", String(64), nullable=False),
+    Column("network", String(64), nullable=False),
+    Column("tx_id", String(128), nullable=False),
+    Column("amount", String(32), nullable=False),
+    Column("claimed_at", BigInteger, nullable=False),
+    Column("claim_order", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("lease", String(36)),
+    Column("lease_counter", Integer, nullable=False),
+    Column("payer", String(128)),
+    Column("paid_at", BigInteger),
+    Column("spent_at", BigInteger),
+    Column("answer", LargeBinary),
+    Column("payment_response", Text),
+    Column("attestation", Text),
+    Column("recheck_at", BigInteger),
+    # One claim a token and payment; among paid and spent rows each token and each payment is used once.
+    Index("rail_claim", "token", "payment_key", unique=True),
+)
+_paid = redemptions.c.paid_at.isnot(None)
+Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_paid, postgresql_where=_paid)
+Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_paid, postgresql_where=_paid)
+Index("rail_by_payment", redemptions.c.payment_key)
+Index("rail_recheck", redemptions.c.recheck_at)
+
+generations = Table(
+    "rail_generations",
+    METADATA,
+    Column("service_id", String(64), primary_key=True),
+    Column("network", String(64), primary_key=True),
+    Column("since", BigInteger, primary_key=True),
+    Column("caip2", String(96), nullable=False),
+    Column("asset", String(128), nullable=False),
+    Column("amount", String(32), nullable=False),
+    Column("pay_to", String(128), nullable=False),
+    Column("until", BigInteger),
+)
