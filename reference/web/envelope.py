@@ -1,0 +1,135 @@
+"""What wraps every surface: request ids, limits of size, CORS, HEAD, and answers to what no route can see.
+
+A plain ASGI layer in front of the app, because oversized heads and bodies must be refused before anything reads them
+(P-CV-10, P-CV-11, P-CV-16, P-CH-09).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from reference.web.errors import Refused
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAX_REQUEST_LINE = 8192
+MAX_HEADERS = 16384
+REQUEST_ID = "weldproof.request_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The layer around one app.
+
+    Attributes:
+        app: The surface.
+        body_limit: Largest body in bytes.
+        always: Headers of every answer.
+        preflight: Headers of an answer to OPTIONS.
+    """
+
+    app: AsgiApp
+    body_limit: int
+    always: Mapping[str, str] = field(default_factory=dict)
+    preflight: Mapping[str, str] = field(default_factory=dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI event."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = "req_" + secrets.token_hex(16)
+        scope[REQUEST_ID] = request_id
+        answer = self._dress(send, request_id, head=scope["method"] == "HEAD")
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _send_refusal(answer, refusal, request_id)
+        elif scope["method"] == "OPTIONS":
+            await _send(answer, 204, self.preflight.items(), b"")
+        else:
+            await self._serve(scope, receive, answer, request_id)
+
+    def _refusal(self, scope: Scope) -> Refused | None:
+        target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
+        if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
+            return Refused(414, "uri_too_long", f"the request line is over {MAX_REQUEST_LINE} bytes")
+        if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > MAX_HEADERS:
+            return Refused(431, "headers_too_large", f"the headers are over {MAX_HEADERS} bytes")
+        headers = dict(scope["headers"])
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            return Refused(415, "unsupported_media_type", "send the body without a content coding")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.body_limit:
+            return self._too_large()
+        return None
+
+    def _too_large(self) -> Refused:
+        return Refused(413, "payload_too_large", f"the body is over {self.body_limit} bytes")
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        body = await _read(receive, self.body_limit)
+        if body is None:
+            await _send_refusal(send, self._too_large(), request_id)
+            return
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, replay, send)
+
+    def _dress(self, send: Send, request_id: str, *, head: bool) -> Send:
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                extra = {"X-Request-Id": request_id, **self.always}
+                present = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *((n.encode(), v.encode()) for n, v in extra.items() if n.lower().encode() not in present),
+                ]
+            elif head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        return dressed
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """Return the whole body, or None when it is over the limit; never holds more than that."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return b"".join(parts)
+        size += len(message.get("body", b""))
+        if size > limit:
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _send_refusal(send: Send, refusal: Refused, request_id: str) -> None:
+    headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
+    await _send(send, refusal.status, headers.items(), orjson.dumps(refusal.body(request_id)))
+
+
+async def _send(send: Send, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+    fields = [(name.lower().encode(), value.encode()) for name, value in headers]
+    fields.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,63 @@
+"""One error tree for every surface, mapped to the wire once (P-ER-04, P-CV-18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+_TYPES_WITHOUT_INPUT = ("loc", "msg", "type")
+
+
+@dataclass(frozen=True)
+class Refused(Exception):
+    """A call that is refused, with its own code.
+
+    Attributes:
+        status: HTTP status.
+        code: Code token, `^[a-z0-9_]+$`.
+        message: What is wrong and what to do, for people; never a secret.
+        headers: Further response headers.
+    """
+
+    status: int
+    code: str
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def body(self, request_id: str) -> dict[str, Any]:
+        """Return the error body."""
+        return {"error": self.code, "message": self.message, "request_id": request_id}
+
+
+@dataclass(frozen=True)
+class Unprocessable(Exception):
+    """A body that parses into nothing the operation accepts: 422 with `detail`."""
+
+    detail: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def not_json(cls, reason: str) -> Unprocessable:
+        """Return the fault of a body that is not JSON (P-CV-13)."""
+        return cls([{"loc": ["body"], "msg": f"the body is not JSON: {reason}", "type": "json_invalid"}])
+
+    @classmethod
+    def of(cls, fault: ValidationError) -> Unprocessable:
+        """Return the faults that a model found, without the input."""
+        return cls(
+            [
+                {"loc": ["body", *item["loc"]], "msg": item["msg"], "type": item["type"]}
+                for item in fault.errors(include_url=False, include_context=False, include_input=False)
+            ]
+        )
+
+    def body(self) -> dict[str, Any]:
+        """Return the error body."""
+        return {"detail": [dict(item) for item in self.detail]}
+
+
+def internal_error() -> Refused:
+    """Return what an unplanned fault looks like from outside: nothing of what happened."""
+    return Refused(500, "internal_error", "an unexpected fault; the request id helps to find it")

@@ -1,0 +1,72 @@
+"""A token bucket on the service clock; each decision is one atomic step in the process (profile 1.1)."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+
+_KEPT_BUCKETS = 100_000
+
+
+@dataclass(slots=True)
+class _Bucket:
+    level: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a bucket says of one call; the headers are sent with every answer under a limit."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset: int
+    retry_after: int
+
+    def headers(self) -> dict[str, str]:
+        """Return `X-RateLimit-*`."""
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
+
+
+class RateLimit:
+    """`per_minute` calls a minute and key; depth 60, or one second's worth if that is more (P-RL-05)."""
+
+    def __init__(self, per_minute: int, clock: WpClock, *, on: bool = True) -> None:
+        self._per_minute = per_minute
+        self._rate = per_minute / 60
+        self._depth = max(60.0, self._rate)
+        self._clock = clock
+        self._on = on
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def take(self, key: str) -> Allowance | None:
+        """Take one call for `key`; None when limits are switched off."""
+        if not self._on:
+            return None
+        now = self._clock.seconds()
+        bucket = self._buckets.pop(key, None) or _Bucket(self._depth, now)
+        bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
+        bucket.at = now
+        allowed = bucket.level >= 1
+        bucket.level -= 1 if allowed else 0
+        self._buckets[key] = bucket
+        if len(self._buckets) > _KEPT_BUCKETS:
+            self._buckets.popitem(last=False)
+        wait = 0 if allowed else max(1, math.ceil((1 - bucket.level) / self._rate))
+        full = int(now + (self._depth - bucket.level) / self._rate)
+        return Allowance(allowed, self._per_minute, int(bucket.level), full, wait)
+
+
+def too_many(allowance: Allowance) -> Refused:
+    """Return the refusal of a call over its limit."""
+    headers = {"Retry-After": str(allowance.retry_after), **allowance.headers()}
+    return Refused(429, "rate_limited", f"too many calls; try again in {allowance.retry_after} s", headers)

@@ -1,0 +1,78 @@
+"""Settings every surface shares, read from the environment only (profile section 9)."""
+
+from __future__ import annotations
+
+import sys
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import click
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from reference.protocol.service_word import ServiceWord
+
+EXIT_USAGE = 2
+SettingsType = TypeVar("SettingsType", bound=BaseSettings)
+
+
+def _switch(value: object) -> object:
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _list(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Switch = Annotated[bool, BeforeValidator(_switch), Field(strict=True)]
+CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
+
+
+class CommonSettings(BaseSettings):
+    """Settings of section 9 that all services read."""
+
+    model_config = SettingsConfigDict(env_prefix="WP_", env_ignore_empty=True, extra="ignore", frozen=True)
+
+    service_word: str = "Weldproof"
+    mode: Literal["test", "live"] = "test"
+    bind: str = "127.0.0.1"
+    trusted_proxies: CommaList = ()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    clock_offset_file: Path | None = None
+    skew_seconds: int = Field(default=60, ge=0)
+    rate_limits: Switch = True
+    rate_store: str = ""
+    body_limit: int = Field(default=65536, ge=1)
+
+    @model_validator(mode="after")
+    def _live_is_strict(self) -> Self:
+        ServiceWord(self.service_word)
+        self.proxies()
+        if self.mode == "live" and (self.clock_offset_file is not None or not self.rate_limits):
+            raise ValueError("live mode refuses a clock file and switched-off rate limits")
+        if self.rate_store:
+            raise ValueError("WP_RATE_STORE: a shared store is not offered yet; leave it unset")
+        return self
+
+    @property
+    def word(self) -> ServiceWord:
+        """The service word."""
+        return ServiceWord(self.service_word)
+
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return the networks whose `X-Forwarded-For` is believed (P-CV-19)."""
+        return tuple(ip_network(text) for text in self.trusted_proxies)
+
+
+def read_settings(kind: type[SettingsType], **overrides: Any) -> SettingsType:
+    """Read settings from the environment, or end the program with status 2 and one line that names the setting."""
+    try:
+        return kind(**overrides)
+    except ValidationError as fault:
+        first = fault.errors(include_input=False, include_url=False)[0]
+        place = "_".join(str(part) for part in first["loc"]).upper()
+        prefix = str(kind.model_config.get("env_prefix", ""))
+        name = place if not place or place.startswith(prefix) else prefix + place
+        click.echo(f"{name or 'settings'}: {first['msg']}", err=True)
+        sys.exit(EXIT_USAGE)
