@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import NoReturn, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, TypeAlias
 
 import orjson
 import rfc8785
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
+_Container: TypeAlias = list[JsonValue] | dict[str, JsonValue]
 
-MAX_SAFE_INTEGER = 2**53 - 1
+MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 32
 
 _LONGEST_INTEGER = 400
-_BEYOND_BINARY64 = 10**_LONGEST_INTEGER
+_BEYOND_BINARY64: int = 10**_LONGEST_INTEGER
 
 
 class NotJson(ValueError):
@@ -54,7 +56,7 @@ def parse(data: bytes, *, max_depth: int = MAX_DEPTH, keep_last_duplicate: bool 
     return value
 
 
-def canonicalise(value: JsonValue) -> bytes:
+def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:
     """Return the RFC 8785 form of a value, as UTF-8 bytes.
 
     Raises:
@@ -67,7 +69,7 @@ def canonicalise(value: JsonValue) -> bytes:
         return rfc8785.dumps(value)
     except (orjson.JSONEncodeError, rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
         raise NotCanonical(
-            "the value has no canonical form: keep integers within 2^53 - 1, numbers within binary64 and text in Unicode"
+            "the value has no canonical form: keep integers within 2^53 - 1, numbers within binary64, text in Unicode"
         ) from error
 
 
@@ -118,27 +120,31 @@ def _integer(literal: str) -> int:
 
 
 def _deeper_than(value: JsonValue, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit + 1):
-        level = [child for parent in level for child in _children(parent)]
-        if not level:
-            return False
-    return any(isinstance(member, list | dict) for member in level) or bool(level)
+    depth = 0
+    level = _containers([value])
+    while level and depth <= limit:
+        depth += 1
+        level = [child for parent in level for child in _containers(_children(parent))]
+    return depth > limit
 
 
-def _children(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+def _containers(values: Iterable[JsonValue]) -> list[_Container]:
+    return [value for value in values if isinstance(value, list | dict)]
 
 
-def _sorts_plainly(value: JsonValue) -> bool:
-    """Tell whether sorted orjson equals RFC 8785: ASCII keys, no float, safe integers."""
+def _children(parent: _Container) -> Iterable[JsonValue]:
+    return parent.values() if isinstance(parent, dict) else parent
+
+
+def _sorts_plainly(value: object) -> bool:
+    """Tell whether sorted orjson equals RFC 8785: ASCII member names, no floats, safe integers."""
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind is str or kind is bool or value is None:
         return True
-    if isinstance(value, int):
-        return kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
-    if kind is dict and isinstance(value, dict):
-        return all(type(key) is str and key.isascii() and _sorts_plainly(member) for key, member in value.items())
-    return kind is list and isinstance(value, list) and all(map(_sorts_plainly, value))
+    if isinstance(value, dict):
+        return kind is dict and all(
+            type(name) is str and name.isascii() and _sorts_plainly(member) for name, member in value.items()
+        )
+    if isinstance(value, list):
+        return kind is list and all(map(_sorts_plainly, value))
+    return isinstance(value, int) and kind is int and -MAX_INTEGER <= value <= MAX_INTEGER

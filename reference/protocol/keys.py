@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,6 +39,19 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+def from_base64url(text: str) -> bytes:
+    """Return the bytes of canonical base64url without padding (P-CV-06).
+
+    Raises:
+        ValueError: Padding, another alphabet, an impossible length, or spare bits that are not zero.
+    """
+    # The decoder skips what it does not know, so only a text that is written back the same is canonical.
+    raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if base64url(raw) != text:
+        raise ValueError("not canonical base64url without padding")
+    return raw
+
+
 @lru_cache(maxsize=4096)
 def _checked(raw: bytes) -> VerifyKey:
     if len(raw) != KEY_BYTES:
@@ -65,7 +79,7 @@ def _accept_mixed_order(raw: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """An Ed25519 public key, checked once: canonical, on the curve, in the prime-order group.
+    """An Ed25519 public key of 32 raw bytes, checked once: canonical, on the curve, not of small order.
 
     Raises:
         KeyRejected: It is not.
@@ -159,6 +173,28 @@ def _signer(seed: bytes) -> NaclSigningKey:
     return NaclSigningKey(seed)
 
 
+class KeyTypeUnsupported(ValueError):
+    """The JWK is of another type than OKP, or on another curve than Ed25519."""
+
+
+def raw_key_of_jwk(jwk: Mapping[str, object]) -> bytes:
+    """Return the 32 raw bytes that a public JWK holds (RFC 8037); `PublicKey` then judges them.
+
+    Only `kty`, `crv` and `x` are looked at.
+
+    Raises:
+        KeyTypeUnsupported: `kty` is not OKP or `crv` is not Ed25519.
+        ValueError: `x` is not 32 bytes in canonical base64url.
+    """
+    if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
+        raise KeyTypeUnsupported("the key is not of type OKP on curve Ed25519")
+    x = jwk.get("x")
+    raw = from_base64url(x) if isinstance(x, str) else b""
+    if len(raw) != KEY_BYTES:
+        raise ValueError("member x is not 32 bytes in base64url without padding")
+    return raw
+
+
 def public_key_from_did_key(text: str) -> PublicKey:
     """Return the key that a did:key text holds.
 
@@ -168,7 +204,7 @@ def public_key_from_did_key(text: str) -> PublicKey:
     prefix = "did:key:z"
     if not text.startswith(prefix) or not text.isascii() or len(text) > 100:
         raise ValueError("not a did:key text")
-    raw = base58.b58decode(text[len(prefix) :])
+    raw = base58.b58decode(text[len(prefix) :])  # raises ValueError
     if not raw.startswith(_MULTICODEC_ED25519) or base58.b58encode(raw).decode() != text[len(prefix) :]:
         raise ValueError("the did:key holds no Ed25519 key")
     return PublicKey(raw[len(_MULTICODEC_ED25519) :])
@@ -180,10 +216,26 @@ def jwks(keys: Sequence[PublicKey]) -> dict[str, list[dict[str, str]]]:
 
 
 def did_web(public_url: str) -> str:
-    """Return the did:web of a public address; the port's colon is `%3A` (P-KY-06)."""
+    """Return the did:web of a public address; the port's colon is `%3A` (P-KY-06).
+
+    Raises:
+        ValueError: The address names no host, or names it by an IP address, which did:web forbids.
+    """
     parts = urlsplit(public_url)
+    if not parts.hostname:
+        raise ValueError("a public address names its host, like http://localhost:8402")
+    if _is_ip_address(parts.hostname):
+        raise ValueError("did:web forbids IP addresses; give the public address by a name, like http://localhost:8402")
     port = "" if parts.port is None else f"%3A{parts.port}"
     return f"did:web:{parts.hostname}{port}"
+
+
+def _is_ip_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def did_document(did: str, keys: Sequence[PublicKey], services: Sequence[Mapping[str, str]]) -> dict[str, Any]:

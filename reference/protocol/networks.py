@@ -98,6 +98,11 @@ def _solana_signature(text: str) -> str:
     return text
 
 
+def canonical_address(network: Network, text: str) -> str:
+    """Return the form in which an address is compared and hashed: EVM in lower case, elsewhere as given (P-NW-04)."""
+    return text.lower() if network.family == "evm" else text
+
+
 def same_address(network: Network, one: str, other: str) -> bool:
-    """Return whether two texts name the same account: EVM by bytes, elsewhere exactly."""
-    return one.lower() == other.lower() if network.family == "evm" else one == other
+    """Return whether two texts name the same account: EVM by bytes, elsewhere exactly (P-NW-04)."""
+    return canonical_address(network, one) == canonical_address(network, other)
