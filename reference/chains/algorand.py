@@ -29,7 +29,7 @@ class AlgorandLane:
         self._algod = algod
         self._indexer = indexer
 
-    def extra(self, token: str) -> Mapping[str, str]:
+    def live_members(self, token: str) -> Mapping[str, str]:
         """Return nothing further: the note carries the token itself."""
         del token
         return {}

@@ -38,7 +38,7 @@ class ObservingLane(Protocol):
 
     facts: LaneFacts
 
-    def extra(self, token: str) -> Mapping[str, str]:
+    def live_members(self, token: str) -> Mapping[str, str]:
         """Return the lane's own members of `extra` for a token."""
 
     async def observe(self, tx_id: str) -> ObservedTransaction:

@@ -1,0 +1,166 @@
+"""The 402: what a call costs, on every lane, with tokens bound to that call (profile 5.3).
+
+The document of each service is prepared once; a challenge fills in the error, the request's hash and the tokens.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from reference.chains.lane import ObservingLane
+from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
+from reference.protocol.hashes import request_hash
+from reference.rail.services import Service
+
+_ERROR, _HASH = "@error@", "@request_hash@"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One lane as a service offers it."""
+
+    lane: ObservingLane
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a challenge is bound to: one request, by its hash."""
+
+    service: Service
+    request_hash: str
+
+    @classmethod
+    def of(cls, service: Service, body: Any, query: str) -> Call:
+        """Return the call of a valid request.
+
+        Raises:
+            NotCanonical: The body has no RFC 8785 form.
+        """
+        hashed = request_hash(body=body, path=service.path, query=query, service_id=service.id)
+        return cls(service, hashed)
+
+    @classmethod
+    def example(cls, service: Service) -> Call:
+        """Return the call of a service's example request, which stands in for a request that is none (P-CH-11)."""
+        return cls.of(service, dict(service.example), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """A 402's body and the header that repeats it."""
+
+    body: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """`PAYMENT-REQUIRED`: standard base64 of exactly the body (P-CH-02), and no caching (P-CH-09)."""
+        return {"PAYMENT-REQUIRED": base64.b64encode(self.body).decode(), "Cache-Control": "no-store"}
+
+
+class Challenges:
+    """Issues challenges for one service. Nothing is stored when one is issued."""
+
+    def __init__(
+        self, service: Service, offers: Sequence[Offer], mint: Mint, *, public_url: str, scheme: str, ttl: int
+    ) -> None:
+        self.service = service
+        self.offers = tuple(offers)
+        self._mint = mint
+        entries = [entry(offer, service, scheme=scheme, ttl=ttl, place=n) for n, offer in enumerate(self.offers)]
+        document = {
+            "x402Version": 2,
+            "error": _ERROR,
+            "resource": {
+                "url": public_url + service.path,
+                "description": service.description,
+                "mimeType": "application/json",
+            },
+            "accepts": entries,
+            "extensions": {"bazaar": bazaar(service)},
+        }
+        self._template = orjson.dumps(document)
+
+    def issue(self, call: Call, *, error: str, unix: int) -> Challenge:
+        """Return a challenge with fresh tokens for `call`."""
+        body = self._template.replace(_ERROR.encode(), error.encode(), 1).replace(
+            _HASH.encode(), call.request_hash.encode()
+        )
+        for place, offer in enumerate(self.offers):
+            token = self._mint.token(
+                offer.terms,
+                service_id=self.service.id,
+                request_hash=call.request_hash,
+                unix=unix,
+                nonce=secrets.token_bytes(NONCE_BYTES),
+            )
+            body = body.replace(_token_mark(place).encode(), token.encode())
+            for name, value in offer.lane.live_members(token).items():
+                body = body.replace(_extra_mark(place, name).encode(), value.encode())
+        return Challenge(body)
+
+
+def entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int | None) -> dict[str, Any]:
+    """Return one `accepts` entry; without `place` it is a catalog's, which carries nothing that is live."""
+    facts = offer.lane.facts
+    extra: dict[str, Any] = {
+        "service_id": service.id,
+        "binding": facts.binding,
+        "name": facts.asset_name,
+        "decimals": facts.network.decimals,
+    }
+    if place is not None:
+        extra = {"payment_reference": _token_mark(place), "request_hash": _HASH, **extra}
+        extra |= {name: _extra_mark(place, name) for name in offer.lane.live_members("")}
+    return {
+        "scheme": scheme,
+        "network": offer.terms.caip2,
+        "amount": offer.terms.amount,
+        "maxAmountRequired": offer.terms.amount,
+        "asset": offer.terms.asset,
+        "payTo": offer.terms.pay_to,
+        "maxTimeoutSeconds": ttl,
+        "extra": extra,
+    }
+
+
+def bazaar(service: Service) -> dict[str, Any]:
+    """Return the discovery extension: how the service is called (P-CH-08)."""
+    given = {"type": "http", "method": "POST", "bodyType": "json", "body": dict(service.example)}
+    told = {"type": "json", "example": {"service_id": service.id, "result": dict(service.example_result)}}
+    return {"info": {"input": given, "output": told}, "schema": _bazaar_schema(service)}
+
+
+def _bazaar_schema(service: Service) -> Mapping[str, Any]:
+    names = list(service.example)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "input": {
+                "type": "object",
+                "properties": {
+                    "type": {"const": "http"},
+                    "method": {"const": "POST"},
+                    "bodyType": {"const": "json"},
+                    "body": {"type": "object", "required": names},
+                },
+                "required": ["type", "method", "bodyType", "body"],
+            }
+        },
+        "required": ["input"],
+    }
+
+
+def _token_mark(place: int) -> str:
+    return f"@token{place}@"
+
+
+def _extra_mark(place: int, name: str) -> str:
+    return f"@{name}{place}@"

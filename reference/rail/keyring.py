@@ -1,0 +1,90 @@
+"""The rail's own secrets on disk: the signing key, retired keys, and the token secret (P-KY-01, P-KY-04, P-KY-08)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from reference.protocol.challenge import SECRET_BYTES
+from reference.protocol.keys import PublicKey, SigningKey
+
+_DAY = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """The active key and the public halves that are still published, the active one first."""
+
+    active: SigningKey
+    published: tuple[PublicKey, ...]
+
+
+def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyring:
+    """Read the keyring, making the signing key on the first run (mode 0600).
+
+    Raises:
+        ValueError: The file holds no Ed25519 key.
+    """
+    if not signing_key_file.exists():
+        write_secret(signing_key_file, SigningKey.from_seed(secrets.token_bytes(32)).to_pem())
+    active = SigningKey.from_pem(signing_key_file.read_bytes())
+    kept = [
+        PublicKey(bytes.fromhex(entry["public_key_hex"]))
+        for entry in _retired(signing_key_file)
+        if now - entry["retired_at"] <= retired_days * _DAY
+    ]
+    return Keyring(active, (active.public, *kept))
+
+
+def rotate(signing_key_file: Path, *, now: int) -> PublicKey:
+    """Replace the active key; the old one is published as retired from now on (P-KY-08).
+
+    Returns:
+        The new public key.
+    """
+    old = SigningKey.from_pem(signing_key_file.read_bytes())
+    entries = [{"public_key_hex": old.public.raw.hex(), "retired_at": now}, *_retired(signing_key_file)]
+    write_secret(_retired_file(signing_key_file), orjson.dumps(entries))
+    fresh = SigningKey.from_seed(secrets.token_bytes(32))
+    write_secret(signing_key_file, fresh.to_pem())
+    return fresh.public
+
+
+def token_secret(path: Path) -> bytes:
+    """Return the 32-byte token secret, made on the first run; challenges outlive a restart because it is a file.
+
+    Raises:
+        ValueError: The file holds something else.
+    """
+    if not path.exists():
+        write_secret(path, secrets.token_bytes(SECRET_BYTES).hex().encode())
+    secret = bytes.fromhex(path.read_text("ascii").strip())
+    if len(secret) != SECRET_BYTES:
+        raise ValueError(f"{path} does not hold {SECRET_BYTES} bytes in hex")
+    return secret
+
+
+def write_secret(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600 in one step: a reader sees the old content or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _retired_file(signing_key_file: Path) -> Path:
+    return signing_key_file.with_name(signing_key_file.name + ".retired.json")
+
+
+def _retired(signing_key_file: Path) -> list[dict[str, int | str]]:
+    path = _retired_file(signing_key_file)
+    entries: list[dict[str, int | str]] = orjson.loads(path.read_bytes()) if path.exists() else []
+    return entries

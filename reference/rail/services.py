@@ -1,0 +1,155 @@
+"""The three paid services: each a request model, an example, and a pure function (profile 5.2)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from reference.protocol import message_signatures, receipt_verification, screening
+from reference.protocol.canonical_json import JsonValue, NotCanonical, canonicalise
+from reference.protocol.keys import SigningKey
+from reference.protocol.service_word import ServiceWord
+from reference.web.errors import Unprocessable
+
+
+class ClosedReceiptVerifyRequest(receipt_verification.ReceiptVerifyRequest):
+    """Body of receipt-verify; unknown members are refused (P-CV-14)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ClosedScreeningRequest(screening.ScreeningRequest):
+    """Body of compliance-receipt; unknown members are refused (P-CV-14)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a service works with: the rail's identity and the moment.
+
+    Attributes:
+        word: The service word.
+        key: The rail's signing key.
+        did: The rail's DID.
+        platform_keys: JWKs that receipts are verified against when the caller gives none.
+        jurisdiction_flags: Flags of compliance receipts.
+        now_ms: Unix milliseconds.
+        settled_payment_ref: What the caller paid with, as a hash reference.
+    """
+
+    word: ServiceWord
+    key: SigningKey
+    did: str
+    platform_keys: tuple[Mapping[str, Any], ...]
+    jurisdiction_flags: tuple[str, ...]
+    now_ms: int
+    settled_payment_ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One paid service.
+
+    Attributes:
+        id: Its `service_id`.
+        path: Its path.
+        description: What it does, in a sentence.
+        model: Its request model.
+        example: Its published example request.
+        example_result: What an answer to it looks like, in part.
+        run: From request and bench to `result`.
+    """
+
+    id: str
+    path: str
+    description: str
+    model: type[BaseModel]
+    example: Mapping[str, JsonValue]
+    example_result: Mapping[str, JsonValue]
+    run: Callable[[Any, Bench], dict[str, Any]]
+
+    def accepts(self, body: JsonValue) -> BaseModel:
+        """Return the request that `body` holds.
+
+        Raises:
+            Unprocessable: It holds none; also when RFC 8785 has no form for it (P-CV-20).
+        """
+        try:
+            canonicalise(body)
+            return self.model.model_validate(body)
+        except NotCanonical as fault:
+            raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
+        except ValidationError as fault:
+            raise Unprocessable.of(fault) from fault
+
+
+def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: Bench) -> dict[str, Any]:
+    return receipt_verification.verify_receipt(
+        jws=request.jws,
+        jwks=request.jwks,
+        expected_payment_hash=request.expected_payment_hash,
+        platform_keys=bench.platform_keys,
+    )
+
+
+def _verify_message(request: message_signatures.MessageVerifyRequest, bench: Bench) -> dict[str, Any]:
+    return message_signatures.verify(request, now=bench.now_ms // 1000)
+
+
+def _screen(request: screening.ScreeningRequest, bench: Bench) -> dict[str, Any]:
+    result = screening.screen(
+        request,
+        service_word=bench.word,
+        screened_at_ms=bench.now_ms,
+        verdict_id=str(uuid.uuid4()),
+        provider_did=bench.did,
+        jurisdiction_flags=bench.jurisdiction_flags,
+        signing_key=bench.key,
+        payment_hash=bench.settled_payment_ref,
+    )
+    return {**result, "verdict": screening.RECEIPT_VERDICTS[result["verdict"]]}
+
+
+SERVICES: Mapping[str, Service] = {
+    service.path: service
+    for service in (
+        Service(
+            "receipt-verify",
+            "/pay/v1/verify/receipt",
+            "Verifies a compact JWS receipt and answers with a structured pass or fail report.",
+            ClosedReceiptVerifyRequest,
+            {"jws": "e30.e30.AA"},
+            {"verified": False, "error_code": "UNSUPPORTED_ALG"},
+            _verify_receipt,
+        ),
+        Service(
+            "rfc9421-verify",
+            "/pay/v1/verify/rfc9421",
+            "Verifies an RFC 9421 signed HTTP message against the expected signer's key.",
+            message_signatures.ClosedMessageVerifyRequest,
+            {
+                "method": "GET",
+                "authority": "example.com",
+                "path": "/",
+                "headers": {},
+                "public_key_hex": "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8",
+            },
+            {"valid": False, "error_codes": ["missing_signature_input"]},
+            _verify_message,
+        ),
+        Service(
+            "compliance-receipt",
+            "/pay/v1/compliance/receipt",
+            "Screens a recipient and answers with a signed compliance receipt: ALLOW, REFER or DENY.",
+            ClosedScreeningRequest,
+            {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
+            {"verdict": "ALLOW", "network_normalised": "algorand_mainnet"},
+            _screen,
+        ),
+    )
+}

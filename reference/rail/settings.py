@@ -1,0 +1,113 @@
+"""Settings of the pay rail (profile section 9)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_settings import NoDecode
+
+from reference.chains.table import NodeSettings
+from reference.protocol.networks import NETWORKS, Network
+from reference.web.settings import CommaList, CommonSettings
+
+SERVICES = ("receipt-verify", "rfc9421-verify", "compliance-receipt")
+DEFAULT_PRICES = {"receipt-verify": 10_000, "rfc9421-verify": 10_000, "compliance-receipt": 50_000}
+
+
+def _prices(value: object) -> object:
+    """Read `service=atomic units` pairs."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+    return {name: amount for name, _, amount in pairs}
+
+
+Prices = Annotated[dict[str, Annotated[int, Field(gt=0, le=10**15)]], NoDecode, BeforeValidator(_prices)]
+
+
+class RailSettings(CommonSettings):
+    """What one rail process is told."""
+
+    rail_port: int = Field(default=8402, ge=0, le=65535)
+    rail_fd: int | None = Field(default=None, ge=3)
+    rail_public_url: str = "http://localhost:8402"
+    rail_data_dir: Path = Path("data/rail")
+    rail_db: str = ""
+    rail_signing_key_file: Path | None = None
+    rail_token_secret_file: Path | None = None
+    rail_trusted_jwks: Path | None = None
+    rail_lanes: CommaList = ("algorand_mainnet", "base_mainnet", "solana_mainnet")
+    rail_payto_algorand: str = ""
+    rail_payto_base: str = ""
+    rail_payto_solana: str = ""
+    rail_prices: Prices = Field(default_factory=lambda: dict(DEFAULT_PRICES))
+    rail_scheme: str = Field(default="exact", min_length=1, max_length=64)
+    challenge_ttl: int = Field(default=1800, ge=1)
+    rail_settle_window: int = Field(default=900, ge=0)
+    rail_store_seconds: int = Field(default=86400, ge=1)
+    rail_join_wait: float = Field(default=10, ge=0)
+    rail_confirm_wait: float = Field(default=5, ge=0)
+    rail_recheck_seconds: int = Field(default=600, ge=0)
+    rail_lease_seconds: float = Field(default=30, gt=0)
+    rail_rate: int = Field(default=120, ge=1)
+    rail_disabled_services: CommaList = ()
+    chain_poll_seconds: float = Field(default=1, gt=0)
+    jurisdiction_flags: CommaList = ("UK", "EU")
+    retired_key_days: int = Field(default=365, ge=0)
+    log_format: Literal["json"] = "json"
+
+    @model_validator(mode="after")
+    def _known_names(self) -> Self:
+        for key in self.rail_lanes:
+            if key not in NETWORKS:
+                raise ValueError(f"WP_RAIL_LANES: unknown network {key}")
+        for name in (*self.rail_prices, *self.rail_disabled_services):
+            if name not in SERVICES:
+                raise ValueError(f"WP_RAIL_PRICES or WP_RAIL_DISABLED_SERVICES: unknown service {name}")
+        if self.rail_db and not self.rail_db.startswith(("postgresql://", "sqlite:///")):
+            raise ValueError("WP_RAIL_DB: give a postgresql:// address or leave it unset")
+        if not self.rail_public_url.startswith(("http://", "https://")):
+            raise ValueError("WP_RAIL_PUBLIC_URL: give an http:// or https:// address")
+        return self
+
+    @property
+    def public_url(self) -> str:
+        """The public address without a slash at its end."""
+        return self.rail_public_url.rstrip("/")
+
+    @property
+    def token_secret_file(self) -> Path:
+        """File of the 32-byte token secret."""
+        return self.rail_token_secret_file or self.rail_data_dir / "token_secret"
+
+    @property
+    def signing_key_file(self) -> Path:
+        """File of the active signing key, PKCS#8 PEM."""
+        return self.rail_signing_key_file or self.rail_data_dir / "signing_key.pem"
+
+    def price(self, service_id: str) -> int:
+        """Return a service's price in micro-USDC."""
+        return self.rail_prices.get(service_id, DEFAULT_PRICES[service_id])
+
+    def pay_to(self, network: Network) -> str:
+        """Return the payee on a network, or the empty string when the operator set none."""
+        by_chain = {
+            "algorand": self.rail_payto_algorand,
+            "base": self.rail_payto_base,
+            "solana": self.rail_payto_solana,
+        }
+        return by_chain.get(network.key.partition("_")[0], "")
+
+
+def node_settings(network: Network) -> NodeSettings:
+    """Return where a network's nodes are, from `WP_NODE_<KEY>` and its companions; secrets come from a file."""
+    key = network.key.upper()
+    token_file = os.environ.get(f"WP_NODE_TOKEN_{key}_FILE", "")
+    return NodeSettings(
+        node=os.environ.get(f"WP_NODE_{key}", ""),
+        indexer=os.environ.get(f"WP_INDEXER_{key}", ""),
+        token=Path(token_file).read_text("ascii").strip() if token_file else "",
+    )
