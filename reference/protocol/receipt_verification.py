@@ -1,0 +1,332 @@
+"""Receipt verification: nine steps in a fixed order, the first that fails decides (profile 2.4).
+
+The gateway's free endpoint and its paid twin on the rail answer with the same report. The table `STEPS` is the
+algorithm: each row has the code, the sentence that says when the step fails, and the function that judges it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from reference.protocol import jws as compact
+from reference.protocol.canonical_json import DuplicateMember, JsonValue, NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.keys import KeyRejected, KeyTypeUnsupported, PublicKey, raw_key_of_jwk
+from reference.protocol.receipt_kinds import (
+    ReceiptKind,
+    kind_of,
+    members_outside_their_set,
+    missing_members,
+    payment_hash_member,
+)
+from reference.protocol.receipts import CANON_VERSION
+
+ALGORITHMS = ("EdDSA", "Ed25519")
+
+# Report member -> payload member that it repeats.
+_REPORTED = {
+    "screen_result": "screen_result",
+    "settlement_status": "settlement_result",
+    "canon_version": "canon_version",
+    "screen_provider_did": "screen_provider_did",
+    "payer_ref": "payer_ref",
+    "payment_hash": "payment_hash",
+    "service_id": "service_id",
+    "request_hash": "request_hash",
+    "response_hash": "response_hash",
+    "settled_payment_ref": "settled_payment_ref",
+}
+
+
+class ReceiptVerifyRequest(BaseModel):
+    """A request for verification (P-GR-01); unknown members are ignored.
+
+    `jws` absent, null or empty is judged by step 1 and a `jwks` of wrong shape by step 2, so neither is refused here.
+    """
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    jws: str | None = None
+    jwks: Any = None
+    expected_payment_hash: str | None = None
+    receipt_required: bool = False
+
+
+class ClosedReceiptVerifyRequest(ReceiptVerifyRequest):
+    """The same, refusing unknown members (P-CV-14, rail)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Refusal(Exception):
+    """Why a step fails.
+
+    Attributes:
+        message: What the holder of the receipt can do; repeats nothing of what was sent.
+        member: The payload member at fault, if one is.
+        code: The error code where it differs from the step's own (8b).
+    """
+
+    def __init__(self, message: str, *, member: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.member = member
+        self.code = code
+
+
+@dataclass(slots=True)
+class Case:
+    """One verification: what was asked, and what the steps have learned so far."""
+
+    jws: str | None
+    jwks: object
+    expected_payment_hash: str | None
+    platform_keys: Sequence[Mapping[str, object]]
+    header: compact.Header | None = None
+    signing_input: bytes = b""
+    payload_bytes: bytes = b""
+    signature: bytes = b""
+    raw_key: bytes | None = None
+    payload: dict[str, JsonValue] = field(default_factory=dict)
+    has_duplicates: bool = False
+    canonical: bytes | None = None
+    kind: ReceiptKind | None = None
+
+
+def require_envelope(case: Case) -> None:
+    """Step 1."""
+    if not case.jws:
+        raise Refusal("No receipt was sent; give it as a compact JWS in member jws.")
+
+
+def require_format(case: Case) -> None:
+    """Step 2: the token's form, then the key set's."""
+    try:
+        segments = compact.split_compact(case.jws or "")
+        case.header = compact.read_header(segments.header)
+        case.payload_bytes = compact.decode_segment(segments.payload)
+        case.signature = compact.decode_segment(segments.signature)
+    except compact.JwsFault as fault:
+        raise Refusal(str(fault)) from fault
+    case.signing_input = segments.signing_input
+    if case.header.extension is not None:
+        raise Refusal(f"Header member {case.header.extension} is not supported; have the receipt issued without it.")
+    keys = case.platform_keys if case.jwks is None else supplied_keys(case.jwks)
+    try:
+        case.raw_key = raw_key_of_jwk(select_key(keys, case.header.kid))
+    except KeyTypeUnsupported:
+        case.raw_key = None  # step 3 judges that
+    except ValueError as fault:
+        raise Refusal("The selected key has no 32-byte x in base64url; send the issuer's key set unchanged.") from fault
+
+
+def require_algorithm(case: Case) -> None:
+    """Step 3."""
+    if case.header is None or case.header.alg not in ALGORITHMS:
+        raise Refusal("The receipt is not signed with EdDSA; have it issued with alg EdDSA or Ed25519.")
+    if case.raw_key is None:
+        raise Refusal("The selected key is not of type OKP on curve Ed25519; send the issuer's Ed25519 key.")
+
+
+def require_signature(case: Case) -> None:
+    """Step 4."""
+    try:
+        key = PublicKey(case.raw_key or b"")
+    except KeyRejected as fault:
+        raise Refusal("The selected key is not a sound Ed25519 key; trust no receipt signed with it.") from fault
+    if not key.verify(case.signing_input, case.signature):
+        raise Refusal("The signature does not match; use the receipt as it was issued and its issuer's key set.")
+
+
+def require_object(case: Case) -> None:
+    """Step 5; duplicate members wait for step 7."""
+    try:
+        payload = parse(case.payload_bytes)
+    except DuplicateMember:
+        case.has_duplicates = True
+        payload = _payload_with_duplicates(case.payload_bytes)
+    except NotJson as fault:
+        raise Refusal("The payload is not JSON; have the receipt issued anew.") from fault
+    if not isinstance(payload, dict):
+        raise Refusal("The payload is not a JSON object; have the receipt issued anew.")
+    case.payload = payload
+    if not case.has_duplicates:
+        case.kind = kind_of(payload)
+        case.canonical = _canonical_or_none(payload)
+
+
+def require_canon_version(case: Case) -> None:
+    """Step 6."""
+    if case.payload.get("canon_version") != CANON_VERSION:
+        raise Refusal(f"The receipt's canon_version is not {CANON_VERSION}; have it issued in that version.")
+
+
+def require_canonical(case: Case) -> None:
+    """Step 7."""
+    if case.has_duplicates:
+        raise Refusal("The payload names a member twice; have the receipt issued anew.")
+    if case.canonical != case.payload_bytes:
+        raise Refusal("The payload is not in RFC 8785 form; have the receipt issued over its canonical bytes.")
+
+
+def require_members(case: Case) -> None:
+    """Steps 8 and 8b."""
+    for member in missing_members(case.payload):
+        raise Refusal(f"The receipt lacks {member}; have it issued with all members of its kind.", member=member)
+    for member in members_outside_their_set(case.payload):
+        sentence = f"The receipt's {member} has a value outside its set; have it issued anew."
+        raise Refusal(sentence, member=member, code="INVALID_PAYLOAD")
+
+
+def require_payment_hash(case: Case) -> None:
+    """Step 9."""
+    member = payment_hash_member(case.payload)
+    if case.expected_payment_hash is not None and case.payload.get(member) != case.expected_payment_hash:
+        raise Refusal(f"The receipt's {member} is not the payment hash you expect; use the receipt of that payment.")
+
+
+class Step(NamedTuple):
+    """One row of the algorithm."""
+
+    code: str
+    fails_when: str
+    judge: Callable[[Case], None]
+
+
+STEPS: tuple[Step, ...] = (
+    Step("MISSING_ENVELOPE", "jws is absent, null or the empty string", require_envelope),
+    Step(
+        "INVALID_JWS_FORMAT",
+        "longer than 16,384 characters; not exactly three non-empty segments of canonical unpadded base64url; the "
+        "header no JSON object, with duplicate members or a non-string alg or kid; crit present; b64 present and not "
+        "true; a supplied jwks no object, its keys no non-empty array of objects, or the selected Ed25519 key without a "
+        "well-formed 32-byte x",
+        require_format,
+    ),
+    Step(
+        "UNSUPPORTED_ALG",
+        "alg is missing or not EdDSA or Ed25519, or the selected key is not of kty OKP and crv Ed25519",
+        require_algorithm,
+    ),
+    Step(
+        "TAMPERED_SIGNATURE",
+        "the signature is not 64 bytes, S is not below the group order, the key is non-canonical or of small order, or "
+        "the equation fails",
+        require_signature,
+    ),
+    Step("INVALID_PAYLOAD", "the payload is not JSON or not an object", require_object),
+    Step("UNSUPPORTED_CANON_VERSION", "canon_version is absent or not jcs-rfc8785-v1", require_canon_version),
+    Step(
+        "NON_CANONICAL_PAYLOAD", "duplicate members, or payload bytes that differ from JCS(payload)", require_canonical
+    ),
+    Step(
+        "MISSING_FIELD",
+        "a required member of the receipt's kind is absent or null; then (8b, INVALID_PAYLOAD) a required member has a "
+        "value outside its set, or a hash reference of a payable receipt is malformed",
+        require_members,
+    ),
+    Step(
+        "PAYMENT_HASH_MISMATCH",
+        "expected_payment_hash is given and is not the receipt's payment_hash (payable receipt and settlement "
+        "attestation: settled_payment_ref), or the receipt has none",
+        require_payment_hash,
+    ),
+)
+
+
+def verify_receipt(
+    *,
+    jws: str | None,
+    jwks: object,
+    expected_payment_hash: str | None,
+    platform_keys: Sequence[Mapping[str, object]],
+) -> dict[str, JsonValue]:
+    """Return the report of profile 2.4, the same object for a pass and a fail.
+
+    Args:
+        jws: The compact JWS, or None.
+        jwks: A third party's key set as it was sent; None takes the platform set (P-RV-01).
+        expected_payment_hash: Compared as text; None compares nothing.
+        platform_keys: JWKs of the platform set, in its order.
+
+    Raises:
+        ValueError: The platform set is needed and empty.
+    """
+    if jwks is None and not platform_keys:
+        raise ValueError("the platform key set is empty")
+    case = Case(jws, jwks, expected_payment_hash, platform_keys)
+    for passed, step in enumerate(STEPS):
+        try:
+            step.judge(case)
+        except Refusal as refusal:
+            return _report(case, passed, refusal)
+    return _report(case, len(STEPS), None)
+
+
+def supplied_keys(jwks: object) -> list[Mapping[str, object]]:
+    """Return the keys of a set that a caller sent.
+
+    Raises:
+        Refusal: It is not an object whose `keys` is a non-empty array of objects.
+    """
+    keys = jwks.get("keys") if isinstance(jwks, dict) else None
+    if not isinstance(keys, list) or not keys or not all(isinstance(key, dict) for key in keys):
+        raise Refusal('The key set is not of the form {"keys":[…]} with at least one key; send a JWKS document.')
+    return keys
+
+
+def select_key(keys: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
+    """Return the first key of that `kid`, else the first key of the set (P-RV-01)."""
+    return next((key for key in keys if kid is not None and key.get("kid") == kid), keys[0])
+
+
+def _payload_with_duplicates(data: bytes) -> JsonValue:
+    try:
+        return parse(data, keep_last_duplicate=True)
+    except NotJson as fault:
+        raise Refusal("The payload is not JSON; have the receipt issued anew.") from fault
+
+
+def _canonical_or_none(payload: JsonValue) -> bytes | None:
+    try:
+        return canonicalise(payload)
+    except NotCanonical:
+        return None
+
+
+def _report(case: Case, passed: int, refusal: Refusal | None) -> dict[str, JsonValue]:
+    # A member that was sent twice has no one value to report.
+    payload = {} if case.has_duplicates else case.payload
+    header = case.header or compact.Header(alg=None, kid=None, extension=None)
+    return {
+        "verified": refusal is None,
+        "error_code": None if refusal is None else refusal.code or STEPS[passed].code,
+        "error_message": None if refusal is None else refusal.message,
+        "error_field": None if refusal is None else refusal.member,
+        "receipt_kind": case.kind,
+        **{name: _text_or_none(payload.get(member)) for name, member in _REPORTED.items()},
+        "alg": _text_or_none(header.alg),
+        "kid": _text_or_none(header.kid),
+        "content_hash": None if case.canonical is None else hashlib.sha256(case.canonical).hexdigest(),
+        "key_source": "platform" if case.jwks is None else "supplied",
+        "checks": [{"code": step.code, "result": _result(number, passed)} for number, step in enumerate(STEPS)],
+    }
+
+
+def _result(number: int, passed: int) -> str:
+    return "pass" if number < passed else "fail" if number == passed else "skipped"
+
+
+def _text_or_none(value: object) -> str | None:
+    """Return a text that can be written as UTF-8; a lone surrogate would break the answer that repeats it."""
+    if not isinstance(value, str):
+        return None
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return None
+    return value
