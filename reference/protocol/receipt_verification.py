@@ -203,8 +203,8 @@ STEPS: tuple[Step, ...] = (
         "INVALID_JWS_FORMAT",
         "longer than 16,384 characters; not exactly three non-empty segments of canonical unpadded base64url; the "
         "header no JSON object, with duplicate members or a non-string alg or kid; crit present; b64 present and not "
-        "true; a supplied jwks no object, its keys no non-empty array of objects, or the selected Ed25519 key without a "
-        "well-formed 32-byte x",
+        "true; a supplied jwks no object, its keys no non-empty array of objects, or the selected Ed25519 key without "
+        "a well-formed 32-byte x",
         require_format,
     ),
     Step(

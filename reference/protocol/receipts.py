@@ -20,7 +20,7 @@ SettlementResult = Literal["SETTLED", "PENDING_FINALITY", "REVERSED"]
 
 def payable_receipt(
     *,
-    service_word: ServiceWord,
+    word: ServiceWord,
     provider_did: str,
     issued_at_ms: int,
     service_id: str,
@@ -36,7 +36,7 @@ def payable_receipt(
     """Return the payload of a payable receipt: all members of profile 2.3 and no others.
 
     Args:
-        service_word: Names the kind.
+        word: Names the kind.
         provider_did: DID of the rail; becomes `iss` and `provider_did`.
         issued_at_ms: Unix milliseconds; `iat` is the same instant in whole seconds.
         service_id: The paid service.
@@ -50,7 +50,7 @@ def payable_receipt(
         amount_microunits: Price paid for, in millionths; becomes a decimal string.
     """
     return {
-        "kind": service_word.receipt_kind,
+        "kind": word.receipt_kind,
         "canon_version": CANON_VERSION,
         "iss": provider_did,
         "provider_did": provider_did,
@@ -74,7 +74,7 @@ def settlement_attestation(
     timestamp_ms: int,
     result: SettlementResult,
     settled_payment_ref: str,
-    network_key: str,
+    settlement_chain: str,
     asset_id: str,
     amount_minor: int,
     jurisdiction_flags: Sequence[str] = JURISDICTION_FLAGS,
@@ -86,7 +86,7 @@ def settlement_attestation(
         timestamp_ms: Unix milliseconds at which the settlement was judged.
         result: How the settlement stands.
         settled_payment_ref: Hash reference by P-RH-03.
-        network_key: Underscore name of the network.
+        settlement_chain: Underscore name of the network.
         asset_id: Asset as text.
         amount_minor: Atomic units; becomes a string of digits.
         jurisdiction_flags: Kept in their order.
@@ -96,7 +96,7 @@ def settlement_attestation(
         "jurisdiction_flags": list(jurisdiction_flags),
         "settled_payment_ref": settled_payment_ref,
         "settlement_amount": {"amount_minor": str(amount_minor), "asset_id": asset_id},
-        "settlement_chain": network_key,
+        "settlement_chain": settlement_chain,
         "settlement_provider_did": provider_did,
         "settlement_result": result,
         "settlement_timestamp_ms": timestamp_ms,

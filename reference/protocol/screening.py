@@ -20,7 +20,7 @@ from reference.protocol.receipts import ScreenResult, compliance_receipt
 
 Verdict = Literal["allow", "flag", "block"]
 
-SCREEN_RESULT: dict[Verdict, ScreenResult] = {"allow": "ALLOW", "flag": "REFER", "block": "DENY"}
+RECEIPT_VERDICTS: dict[Verdict, ScreenResult] = {"allow": "ALLOW", "flag": "REFER", "block": "DENY"}
 TIPPING_OFF_NOTICE = (
     "Do not tell the recipient, or anyone who might tell them, that this address was screened or what the outcome was."
 )
@@ -41,6 +41,14 @@ class ScreeningRequest(BaseModel):
     network: Annotated[str, Field(min_length=4, max_length=64)]
     amount_microunits: Annotated[int, Field(ge=0)] | None = None
     asset: Annotated[str, Field(max_length=128)] | None = None
+
+    @field_validator("recipient_address")
+    @classmethod
+    def _must_be_unicode(cls, text: str) -> str:
+        # A lone surrogate has no hash, so the receipt could not name the address (P-CV-20).
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError("the address holds a lone surrogate; send Unicode text")
+        return text
 
 
 class ClosedScreeningRequest(ScreeningRequest):
@@ -125,14 +133,13 @@ def screen(
 
     Raises:
         UnsupportedNetwork: The network is not of the table.
-        NotCanonical: The address holds a lone surrogate.
     """
     network = screened_network(request.network)
     finding = finding_of(network, request.recipient_address)
     receipt = compliance_receipt(
         network=network,
         address=request.recipient_address,
-        screen_result=SCREEN_RESULT[finding.verdict],
+        screen_result=RECEIPT_VERDICTS[finding.verdict],
         provider_did=provider_did,
         timestamp_ms=screened_at_ms,
         jurisdiction_flags=jurisdiction_flags,
