@@ -1,0 +1,33 @@
+"""`python -m reference.mutants ID MODULE [ARGUMENT]…`: a service with one mutant in it."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+import click
+
+from reference.mutants.catalog import CATALOG
+
+EXIT_USAGE = 2
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("mutant")
+@click.argument("module")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def main(mutant: str, module: str, arguments: tuple[str, ...]) -> None:
+    """Run the service MODULE as its deliberately broken variant MUTANT."""
+    if mutant not in CATALOG:
+        click.echo(f"no mutant {mutant}; there are {', '.join(sorted(CATALOG))}", err=True)
+        sys.exit(EXIT_USAGE)
+    if module.partition(".")[0] != "reference":
+        click.echo(f"{module} is no service of the reference", err=True)
+        sys.exit(EXIT_USAGE)
+    CATALOG[mutant].apply()
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m reference.mutants")

@@ -1,0 +1,66 @@
+"""Mutants that die: the process kills itself with SIGKILL at one point of a redemption, once.
+
+They break no rule. They show that the clean code keeps P-ST-06: whatever the moment of death, the same proof gets one
+receipt for one price after the restart. The marker file makes the death happen once, so the restarted service lives.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reference.mutants.seams import Mutant, replace
+from reference.protocol import weld
+from reference.store.redemptions import Redemptions
+
+MARKER_VARIABLE = "WELDPROOF_CRASH_MARKER"
+
+
+def die_once() -> None:
+    """Kill this process as a power cut would, unless the marker file says that it happened before.
+
+    Raises:
+        KeyError: The environment does not name the marker file.
+    """
+    try:
+        os.close(os.open(Path(os.environ[MARKER_VARIABLE]), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _after_seen() -> None:
+    def dying(judge: Callable[..., Any]) -> Callable[..., Any]:
+        def judge_and_die(*args: Any, **kwargs: Any) -> Any:
+            payment = judge(*args, **kwargs)
+            die_once()
+            return payment
+
+        return judge_and_die
+
+    replace(weld, "judge", dying)
+
+
+def _after(statement: str) -> Callable[[], None]:
+    """Return what makes the process die once a statement of the ledger was committed and had its effect."""
+
+    def dying(run: Callable[..., Any]) -> Callable[..., Any]:
+        async def run_and_die(*args: Any, **kwargs: Any) -> Any:
+            done = await run(*args, **kwargs)
+            if done:
+                die_once()
+            return done
+
+        return run_and_die
+
+    return lambda: replace(Redemptions, statement, dying)
+
+
+MUTANTS = (
+    Mutant("crash-after-seen", "dies when the chain has shown the payment, before it is marked paid", _after_seen),
+    Mutant("crash-after-paid", "dies when the payment is marked paid, before the service runs", _after("mark_paid")),
+    Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after("spend")),
+)
