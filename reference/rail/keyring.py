@@ -33,9 +33,9 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyr
         write_secret(signing_key_file, SigningKey.from_seed(secrets.token_bytes(32)).to_pem())
     active = SigningKey.from_pem(signing_key_file.read_bytes())
     kept = [
-        PublicKey(bytes.fromhex(entry["public_key_hex"]))
+        PublicKey(bytes.fromhex(str(entry["public_key_hex"])))
         for entry in _retired(signing_key_file)
-        if now - entry["retired_at"] <= retired_days * _DAY
+        if now - int(entry["retired_at"]) <= retired_days * _DAY
     ]
     return Keyring(active, (active.public, *kept))
 

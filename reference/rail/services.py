@@ -7,25 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from reference.protocol import message_signatures, receipt_verification, screening
 from reference.protocol.canonical_json import JsonValue, NotCanonical, canonicalise
 from reference.protocol.keys import SigningKey
 from reference.protocol.service_word import ServiceWord
 from reference.web.errors import Unprocessable
-
-
-class ClosedReceiptVerifyRequest(receipt_verification.ReceiptVerifyRequest):
-    """Body of receipt-verify; unknown members are refused (P-CV-14)."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class ClosedScreeningRequest(screening.ScreeningRequest):
-    """Body of compliance-receipt; unknown members are refused (P-CV-14)."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +69,17 @@ class Service:
         """
         try:
             canonicalise(body)
-            return self.model.model_validate(body)
+            request = self.model.model_validate(body)
+            if isinstance(request, screening.ScreeningRequest):
+                screening.screened_network(request.network)
+        except screening.UnsupportedNetwork as fault:
+            where = {"loc": ["body", "network"], "msg": str(fault), "type": "unsupported_network"}
+            raise Unprocessable([where]) from fault
         except NotCanonical as fault:
             raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
         except ValidationError as fault:
             raise Unprocessable.of(fault) from fault
+        return request
 
 
 def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: Bench) -> dict[str, Any]:
@@ -104,7 +98,6 @@ def _verify_message(request: message_signatures.MessageVerifyRequest, bench: Ben
 def _screen(request: screening.ScreeningRequest, bench: Bench) -> dict[str, Any]:
     result = screening.screen(
         request,
-        service_word=bench.word,
         screened_at_ms=bench.now_ms,
         verdict_id=str(uuid.uuid4()),
         provider_did=bench.did,
@@ -122,7 +115,7 @@ SERVICES: Mapping[str, Service] = {
             "receipt-verify",
             "/pay/v1/verify/receipt",
             "Verifies a compact JWS receipt and answers with a structured pass or fail report.",
-            ClosedReceiptVerifyRequest,
+            receipt_verification.ClosedReceiptVerifyRequest,
             {"jws": "e30.e30.AA"},
             {"verified": False, "error_code": "UNSUPPORTED_ALG"},
             _verify_receipt,
@@ -146,7 +139,7 @@ SERVICES: Mapping[str, Service] = {
             "compliance-receipt",
             "/pay/v1/compliance/receipt",
             "Screens a recipient and answers with a signed compliance receipt: ALLOW, REFER or DENY.",
-            ClosedScreeningRequest,
+            screening.ClosedScreeningRequest,
             {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
             {"verdict": "ALLOW", "network_normalised": "algorand_mainnet"},
             _screen,

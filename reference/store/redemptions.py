@@ -86,6 +86,15 @@ class Redemptions:
         async with self._engine.begin() as connection:
             await connection.run_sync(METADATA.create_all)
 
+    async def alive(self) -> None:
+        """Ask the database for nothing.
+
+        Raises:
+            SQLAlchemyError: It does not answer.
+        """
+        async with self._engine.connect() as connection:
+            await connection.execute(select(1))
+
     async def involved(self, token: str, payment_key: str) -> list[Redemption]:
         """Return every row with this token or this payment."""
         wanted = select(*_COLUMNS).where(or_(redemptions.c.token == token, redemptions.c.payment_key == payment_key))

@@ -1,0 +1,41 @@
+"""`weldproof-rail`: serve the pay rail, or rotate its signing key."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from reference.rail import keyring
+from reference.rail.runtime import Misconfigured, running
+from reference.rail.settings import RailSettings
+from reference.web import serving
+from reference.web.settings import EXIT_USAGE, read_settings
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Serve the pay rail. Settings come from the environment (WP_…); secrets from files."""
+    if ctx.invoked_subcommand is not None:
+        return
+    settings = read_settings(RailSettings)
+    serving.configure_logs(settings.log_level)
+    try:
+        serving.run(lambda: running(settings), host=settings.bind, port=settings.rail_port, fd=settings.rail_fd)
+    except (Misconfigured, ValueError) as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
+
+
+@main.command("rotate-key")
+def rotate_key() -> None:
+    """Make a new active signing key at once; the old one stays published as retired."""
+    settings = read_settings(RailSettings)
+    fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
+    click.echo(fresh.kid)
+
+
+if __name__ == "__main__":
+    main(prog_name="weldproof-rail")

@@ -1,0 +1,213 @@
+"""What a call meets before and after the redeemer, in the order of profile 5.7."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from reference.protocol import proof
+from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.refusals import PaymentRefused
+from reference.rail.challenges import Call, Challenges
+from reference.rail.redemption import Redeemer, Served
+from reference.rail.services import Service
+from reference.web.clock import WpClock
+from reference.web.errors import Refused, Unprocessable
+from reference.web.rate import Allowance, RateLimit, too_many
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a paid path.
+
+    Attributes:
+        path: Its path.
+        method: Its method.
+        query: Raw query without `?`.
+        headers: Every header field, names in lower case.
+        body: Raw body.
+        peer: Address of the other end of the connection.
+    """
+
+    path: str
+    method: str
+    query: str
+    headers: Mapping[str, Sequence[str]]
+    body: bytes
+    peer: str
+
+    def one(self, name: str) -> str:
+        """Return the first value of a header, or the empty string."""
+        return next(iter(self.headers.get(name, ())), "")
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body says that it is JSON; a charset may only be utf-8."""
+        media, _, parameters = self.one("content-type").partition(";")
+        charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+        return media.strip().lower() == _JSON and charset in {"", "utf-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is sent back."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class Door:
+    """Takes calls of the paid paths."""
+
+    def __init__(
+        self,
+        challenges: Mapping[str, Challenges],
+        redeemer: Redeemer,
+        clock: WpClock,
+        *,
+        unpaid: RateLimit,
+        presented: RateLimit,
+        proxies: Sequence[IPv4Network | IPv6Network],
+        disabled: Sequence[str],
+    ) -> None:
+        self._challenges = challenges
+        self._redeemer = redeemer
+        self._clock = clock
+        self._unpaid = unpaid
+        self._presented = presented
+        self._proxies = proxies
+        self._disabled = disabled
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Paths that cost something."""
+        return frozenset(self._challenges)
+
+    async def call(self, request: Request) -> Reply:
+        """Answer one call.
+
+        Raises:
+            Refused: Any status but 402 and 422.
+            Unprocessable: A presented proof's body is none that the service accepts.
+        """
+        offered = self._challenges[request.path]
+        self.refuse_disabled(offered.service)
+        allowance = self._admit(request)
+        limits = {} if allowance is None else allowance.headers()
+        try:
+            served = await self._redeem(request, offered.service)
+        except PaymentRefused as refusal:
+            reply = self._payment_required(request, offered, refusal)
+        else:
+            reply = _paid(served)
+        return Reply(reply.status, reply.body, {**reply.headers, **limits})
+
+    def refuse_disabled(self, service: Service) -> None:
+        """Refuse a service that the operator switched off (step 1)."""
+        if service.id in self._disabled:
+            raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": "60"})
+
+    def _admit(self, request: Request) -> Allowance | None:
+        limit = self._presented if "x-payment" in request.headers else self._unpaid
+        allowance = limit.take(self.client_address(request))
+        if allowance is not None and not allowance.allowed:
+            raise too_many(allowance)
+        return allowance
+
+    def client_address(self, request: Request) -> str:
+        """Return whose call it is: the peer, or what a trusted proxy says (P-CV-19)."""
+        address = request.peer
+        for hop in reversed(self.forwarded(request)):
+            if not self._is_proxy(address):
+                break
+            address = hop
+        return address
+
+    @staticmethod
+    def forwarded(request: Request) -> list[str]:
+        """Return the hops of `X-Forwarded-For`, the nearest last."""
+        return [hop.strip() for value in request.headers.get("x-forwarded-for", ()) for hop in value.split(",")]
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            return any(ip_address(address) in network for network in self._proxies)
+        except ValueError:
+            return False
+
+    async def _redeem(self, request: Request, service: Service) -> Served:
+        values = request.headers.get("x-payment", ())
+        if not values:
+            stock = "payment-signature" in request.headers
+            raise PaymentRefused("payment_not_welded" if stock else "payment_required", judged=False)
+        if request.method != "POST":
+            raise PaymentRefused("method_not_payable", judged=False)
+        presented = await self._redeemer.present(proof.decode(values))
+        if not request.is_json:
+            raise Refused(415, "unsupported_media_type", "send the body as application/json")
+        body = _parsed(request.body)
+        accepted = service.accepts(body)
+        call = Call.of(service, body, request.query)
+        return await self._redeemer.redeem(presented, call, accepted)
+
+    def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
+        issued = offered.issue(quoted(request, offered.service), error=refusal.code, unix=self._clock.now())
+        headers = {"Content-Type": _JSON, **issued.headers}
+        if refusal.judged:
+            headers["PAYMENT-RESPONSE"] = _refused_payment(refusal)
+        if refusal.retry_after is not None:
+            headers["Retry-After"] = str(refusal.retry_after)
+        return Reply(402, issued.body, headers)
+
+
+def quoted(request: Request, service: Service) -> Call:
+    """Return the call that a challenge is bound to: the request itself, or the example where it is none (P-CH-11)."""
+    if request.method == "POST" and request.is_json:
+        try:
+            body = _parsed(request.body)
+            accepted: BaseModel | None = service.accepts(body)
+        except Unprocessable:
+            accepted = None
+        if accepted is not None:
+            return Call.of(service, body, request.query)
+    return Call.example(service)
+
+
+def _parsed(data: bytes) -> JsonValue:
+    try:
+        body = parse(data)
+        canonicalise(body)
+    except NotJson as fault:
+        raise Unprocessable.not_json(str(fault)) from fault
+    except NotCanonical as fault:
+        raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
+    return body
+
+
+def _paid(served: Served) -> Reply:
+    headers = {
+        "Content-Type": _JSON,
+        "Cache-Control": "private, no-store",
+        "PAYMENT-RESPONSE": served.payment_response,
+    }
+    if served.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return Reply(200, served.body, headers)
+
+
+def _refused_payment(refusal: PaymentRefused) -> str:
+    told: dict[str, Any] = {
+        "success": False,
+        "errorReason": refusal.code,
+        "transaction": refusal.transaction,
+        "network": refusal.network,
+    }
+    return base64.b64encode(orjson.dumps(told)).decode()

@@ -1,0 +1,472 @@
+"""From a proof to an answer: one pass through the checks of profile 5.7, one execution a payment (5.8).
+
+The order of the methods is the order of the checks. Whoever fails is told by an exception: `PaymentRefused` becomes a
+402 with fresh tokens, `Refused` any other status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from reference.chains.lane import ChainUnavailable, ObservingLane
+from reference.protocol import challenge, networks, receipts, redemption
+from reference.protocol.challenge import Mint, Terms, Token
+from reference.protocol.hashes import response_hash, settled_payment_ref
+from reference.protocol.jws import sign_compact
+from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.proof import AuthorizedProof, MinedProof, Proof
+from reference.protocol.redemption import State
+from reference.protocol.refusals import STILL_UNDECIDED, PaymentRefused
+from reference.protocol.weld import Payment
+from reference.rail.challenges import Call
+from reference.rail.keyring import Keyring
+from reference.rail.services import Bench, Service
+from reference.rail.settings import RailSettings
+from reference.store.generations import Generations
+from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+
+_POLL_SECONDS = 0.05
+_CHAIN_RETRY_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A proof held against the lane that its token names.
+
+    Attributes:
+        token: The challenge token.
+        terms: What the lane asked.
+        lane: The lane.
+        tx_id: The transaction, canonical.
+        payment_key: What makes the payment unique.
+    """
+
+    token: Token
+    terms: Terms
+    lane: ObservingLane
+    tx_id: str
+    payment_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A paid answer as it is sent."""
+
+    body: bytes
+    payment_response: str
+    replayed: bool
+
+
+class Redeemer:
+    """Redeems proofs for one rail."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        keyring: Callable[[], Keyring],
+        mint: Mint,
+        lanes: Mapping[str, ObservingLane],
+        ledger: Redemptions,
+        generations: Generations,
+        *,
+        did: str,
+        platform_keys: Callable[[], tuple[Mapping[str, Any], ...]],
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._keyring = keyring
+        self._mint = mint
+        self._lanes = lanes
+        self._ledger = ledger
+        self._generations = generations
+        self._did = did
+        self._platform_keys = platform_keys
+        self._worker = str(uuid.uuid4())
+        self._order = time.time_ns()
+        self._at_work: dict[str, asyncio.Future[Served]] = {}
+
+    # Steps 5 and 6: whose token is it, and does the proof fit its lane?
+
+    async def present(self, proof: Proof) -> Presented:
+        """Return the proof beside the terms of its token.
+
+        Raises:
+            PaymentRefused: `unknown_challenge`, `lane_mismatch` or `invalid_payment_header`.
+        """
+        token = Token.parse(proof.token)
+        since = self._clock.now() - self._settings.challenge_ttl - self._settings.rail_settle_window
+        known = await self._generations.known(since=min(since, token.unix) if token else since)
+        terms = None if token is None else self._mint.issued_for(token, known)
+        lane = None if terms is None else self._lanes.get(terms.network)
+        if token is None or terms is None or lane is None:
+            raise PaymentRefused("unknown_challenge")
+        tx_id = self._fits(proof, lane, terms)
+        return Presented(token, terms, lane, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
+
+    def _fits(self, proof: Proof, lane: ObservingLane, terms: Terms) -> str:
+        if isinstance(proof, AuthorizedProof) or proof.network not in {None, terms.caip2}:
+            raise PaymentRefused("lane_mismatch", network=terms.caip2)
+        try:
+            return networks.canonical_tx_id(lane.facts.network, proof.tx_id)
+        except ValueError as fault:
+            code = "lane_mismatch" if _canonical_elsewhere(proof, lane) else "invalid_payment_header"
+            raise PaymentRefused(code, network=terms.caip2) from fault
+
+    # Steps 9 to 13: the ledger, the request, the time, the claim.
+
+    async def redeem(self, presented: Presented, call: Call, request: Any) -> Served:
+        """Return the paid answer of `call`, running the service at most once for this payment.
+
+        Args:
+            presented: The proof.
+            call: The request it is presented with.
+            request: The same, as the service's model.
+
+        Raises:
+            PaymentRefused: The proof buys nothing.
+            Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away.
+        """
+        rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+        self.refuse_foreign(rows, presented, call)
+        mine = _claim_of(rows, presented)
+        if mine is not None and mine.state is State.SPENT:
+            return stored_answer(mine)
+        self.refuse_other_request(presented, call)
+        if mine is None:
+            self.refuse_expired(presented)
+        return await self._join_or_work(presented, call, request, mine)
+
+    @staticmethod
+    def refuse_foreign(rows: list[Redemption], presented: Presented, call: Call) -> None:
+        """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder."""
+        for row in rows:
+            same = (row.token, row.payment_key, row.request_hash) == (
+                presented.token.text,
+                presented.payment_key,
+                call.request_hash,
+            )
+            if row.state is not State.UNPAID and not same:
+                raise already_spent()
+
+    def refuse_other_request(self, presented: Presented, call: Call) -> None:
+        """Refuse a token that was issued for another request (step 10)."""
+        bound = self._mint.binds(presented.token, service_id=call.service.id, request_hash=call.request_hash)
+        if not bound:
+            raise self._refusal("request_mismatch", presented)
+
+    def refuse_expired(self, presented: Presented) -> None:
+        """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01)."""
+        if not challenge.is_live(presented.token, now=self._clock.now(), ttl=self._settings.challenge_ttl):
+            raise self._refusal("challenge_expired", presented)
+
+    async def _join_or_work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
+        """One of N identical proofs works; the others wait for what it answers (P-ST-05)."""
+        key = f"{presented.token.text}|{presented.payment_key}"
+        working = self._at_work.get(key)
+        if working is not None:
+            return await self._join(working)
+        future: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda done: done.exception())  # a failure nobody waits for is no news
+        self._at_work[key] = future
+        try:
+            served = await self._work(presented, call, request, mine)
+        except BaseException as reason:
+            future.set_exception(reason if isinstance(reason, Exception) else in_progress())
+            raise
+        else:
+            future.set_result(Served(served.body, served.payment_response, replayed=True))
+            return served
+        finally:
+            del self._at_work[key]
+
+    async def _join(self, working: asyncio.Future[Served]) -> Served:
+        try:
+            return await asyncio.wait_for(asyncio.shield(working), self._settings.rail_join_wait)
+        except TimeoutError as late:
+            raise in_progress() from late
+
+    async def _work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
+        row = await self._claimed(presented, call, mine)
+        if row.state is State.SPENT:
+            return stored_answer(row)
+        async with self._lease(row):
+            if row.state is State.UNPAID:
+                payment = await self._paid_on_chain(presented, row)
+                row = await self._mark_paid(row, payment)
+            return await self._serve(row, call, request)
+
+    async def _claimed(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
+        """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
+        if mine is None:
+            await self._evict_ninth(presented)
+            self._order = max(self._order + 1, time.time_ns())
+            new = NewClaim(
+                token=presented.token.text,
+                payment_key=presented.payment_key,
+                request_hash=call.request_hash,
+                service_id=call.service.id,
+                network=presented.terms.network,
+                tx_id=presented.tx_id,
+                amount=presented.terms.amount,
+                expires_at=presented.token.unix + self._settings.challenge_ttl,
+            )
+            now = self._clock.now()
+            row_id = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order)
+            found = None if row_id is None else await self._ledger.get(row_id)
+            if found is not None:
+                return found
+            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+            self.refuse_foreign(rows, presented, call)
+            mine = _claim_of(rows, presented)
+        return await self._take_over(presented, call, mine)
+
+    async def _take_over(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
+        """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
+        ends = time.monotonic() + self._settings.rail_join_wait
+        counter, stood_since = None, time.monotonic()
+        while mine is not None and mine.state is not State.SPENT:
+            if mine.lease_counter != counter:
+                counter, stood_since = mine.lease_counter, time.monotonic()
+            still = time.monotonic() - stood_since >= self._settings.rail_lease_seconds
+            if (mine.lease is None or still) and await self._ledger.take_lease(mine, worker=self._worker):
+                taken = await self._ledger.get(mine.id)
+                if taken is not None:
+                    return taken
+            if time.monotonic() > ends:
+                raise in_progress()
+            await asyncio.sleep(_POLL_SECONDS)
+            mine = await self._ledger.get(mine.id)
+        if mine is None:
+            return await self._claimed(presented, call, None)
+        return mine
+
+    async def _evict_ninth(self, presented: Presented) -> None:
+        """Make room on a token: the oldest unpaid claim whose transaction the node does not know goes (P-ST-08)."""
+        claims = await self._ledger.unpaid_claims(presented.token.text)
+        if len(claims) < redemption.UNPAID_CLAIMS_PER_TOKEN:
+            return
+        for claim in claims:
+            with suppress(ChainUnavailable):
+                if (await presented.lane.observe(claim.tx_id)).status is TxStatus.ABSENT:
+                    await self._ledger.drop_unpaid(claim.id)
+                    return
+
+    @asynccontextmanager
+    async def _lease(self, row: Redemption) -> AsyncIterator[None]:
+        """Hold the row's lease while at work, and give it back whatever happens."""
+        renewing = asyncio.create_task(self._renew(row.id))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
+            await self._ledger.release(row.id, worker=self._worker)
+
+    async def _renew(self, row_id: str) -> None:
+        while True:
+            await asyncio.sleep(self._settings.rail_lease_seconds / 3)
+            await self._ledger.renew_lease(row_id, worker=self._worker)
+
+    # Step 14: what the chain shows.
+
+    async def _paid_on_chain(self, presented: Presented, row: Redemption) -> Payment:
+        try:
+            seen = await self._seen(presented)
+            return presented.lane.judge(seen, presented.terms, presented.token, presented.tx_id)
+        except ChainUnavailable as fault:
+            raise chain_unavailable() from fault
+        except PaymentRefused as refusal:
+            if refusal.code not in STILL_UNDECIDED:
+                await self._ledger.drop_unpaid(row.id)
+            raise
+
+    async def _seen(self, presented: Presented) -> ObservedTransaction:
+        """Ask the node, waiting a while inside the call for a transaction that is on its way (P-ER-05)."""
+        ends = time.monotonic() + self._settings.rail_confirm_wait
+        while True:
+            seen = await presented.lane.observe(presented.tx_id)
+            on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
+            if not on_its_way or time.monotonic() >= ends:
+                return seen
+            await asyncio.sleep(min(_POLL_SECONDS, self._settings.chain_poll_seconds))
+
+    async def _mark_paid(self, row: Redemption, payment: Payment) -> Redemption:
+        """Step 14b: one statement decides among all who claim this token or this payment."""
+        now = self._clock.now()
+        if not await self._ledger.mark_paid(row.id, worker=self._worker, payer=payment.payer, now=now):
+            await self._ledger.drop_unpaid(row.id)
+            raise already_spent()
+        paid = await self._ledger.get(row.id)
+        if paid is None or paid.state is not State.PAID:
+            raise already_spent()
+        return paid
+
+    # Step 15: run the service, sign, store, reply.
+
+    async def _serve(self, row: Redemption, call: Call, request: Any) -> Served:
+        answer = self.answer(row, call.service, request)
+        now = self._clock.now()
+        recheck_at = now + self._settings.rail_recheck_seconds
+        stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
+        if not stored:
+            spent = await self._ledger.get(row.id)
+            if spent is None or spent.state is not State.SPENT:
+                raise in_progress()
+            return stored_answer(spent)
+        return Served(answer.body, answer.payment_response, replayed=False)
+
+    def answer(self, row: Redemption, service: Service, request: Any) -> Answer:
+        """Run the service and sign what it answered (profile 5.9)."""
+        network = networks.NETWORKS[row.network]
+        reference = settled_payment_ref(self._settings.word, row.tx_id, network.key)
+        now_ms = self._clock.now_ms()
+        key = self._keyring().active
+        bench = Bench(
+            word=self._settings.word,
+            key=key,
+            did=self._did,
+            platform_keys=self._platform_keys(),
+            jurisdiction_flags=self._settings.jurisdiction_flags,
+            now_ms=now_ms,
+            settled_payment_ref=reference,
+        )
+        result = service.run(request, bench)
+        hashed = response_hash(result)
+        receipt = receipts.payable_receipt(
+            word=self._settings.word,
+            provider_did=self._did,
+            issued_at_ms=now_ms,
+            service_id=service.id,
+            request_hash=row.request_hash,
+            response_hash=hashed,
+            settled_payment_ref=reference,
+            payment_reference_hash=challenge.payment_reference_hash(row.token),
+            network=network.caip2,
+            asset=network.asset_id,
+            pay_to=self._settings.pay_to(network),
+            amount_microunits=int(row.amount),
+        )
+        attestation = sign_compact(self._attestation(row, reference, "SETTLED", now_ms), key)
+        body = orjson.dumps(
+            {
+                "service_id": service.id,
+                "result": result,
+                "payable_receipt": sign_compact(receipt, key),
+                "settlement_attestation": attestation,
+                "settled_payment_ref": reference,
+                "request_hash": row.request_hash,
+                "response_hash": hashed,
+            }
+        )
+        return Answer(body, payment_response(row, network.caip2), attestation)
+
+    def _attestation(
+        self, row: Redemption, reference: str, result: receipts.SettlementResult, now_ms: int
+    ) -> dict[str, Any]:
+        network = networks.NETWORKS[row.network]
+        return receipts.settlement_attestation(
+            provider_did=self._did,
+            timestamp_ms=now_ms,
+            result=result,
+            settled_payment_ref=reference,
+            settlement_chain=network.key,
+            asset_id=network.asset_id,
+            amount_minor=int(row.amount),
+            jurisdiction_flags=self._settings.jurisdiction_flags,
+        )
+
+    # What happens besides calls.
+
+    async def tend(self) -> None:
+        """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07)."""
+        now = self._clock.now()
+        await self._ledger.forget(
+            unpaid_before=now - self._settings.rail_settle_window,
+            answers_before=now - self._settings.rail_store_seconds,
+        )
+        for row in await self._ledger.due_for_recheck(now):
+            with suppress(ChainUnavailable):
+                await self._recheck(row)
+
+    async def _recheck(self, row: Redemption) -> None:
+        lane = self._lanes.get(row.network)
+        if lane is None:
+            return
+        gone = (await lane.observe(row.tx_id)).status in {TxStatus.ABSENT, TxStatus.FAILED}
+        reference = settled_payment_ref(self._settings.word, row.tx_id, row.network)
+        reversed_ = self._attestation(row, reference, "REVERSED", self._clock.now_ms())
+        attestation = sign_compact(reversed_, self._keyring().active) if gone else None
+        await self._ledger.rechecked(row.id, attestation=attestation)
+
+    @staticmethod
+    def _refusal(code: str, presented: Presented) -> PaymentRefused:
+        return PaymentRefused(code, presented.tx_id, presented.terms.caip2)
+
+
+def stored_answer(row: Redemption) -> Served:
+    """Return what was stored, as it was sent first (P-ST-04).
+
+    Raises:
+        Refused: The answer is past its time.
+    """
+    if row.answer is None or row.payment_response is None:
+        raise already_spent()
+    return Served(row.answer, row.payment_response, replayed=True)
+
+
+def payment_response(row: Redemption, caip2: str) -> str:
+    """Return the value of `PAYMENT-RESPONSE` for a served payment."""
+    told = {"success": True, "transaction": row.tx_id, "network": caip2, "payer": row.payer, "amount": row.amount}
+    return base64.b64encode(orjson.dumps(told)).decode()
+
+
+def already_spent() -> Refused:
+    """Return the refusal of a payment that already bought something; it tells nothing about what (P-ER-04)."""
+    return Refused(409, "payment_already_spent", "this payment already bought something; pay for a new challenge")
+
+
+def in_progress() -> Refused:
+    """Return the refusal of a payment that is being worked on."""
+    return Refused(
+        409, "payment_in_progress", "this payment is being redeemed; send the same proof again", {"Retry-After": "1"}
+    )
+
+
+def chain_unavailable() -> Refused:
+    """Return the refusal while the chain is away: not a 402, which would tell the client to pay again (P-ER-03)."""
+    return Refused(
+        503,
+        "chain_unavailable",
+        "the chain cannot be consulted; do not pay again, send the same proof later",
+        {"Retry-After": str(_CHAIN_RETRY_SECONDS)},
+    )
+
+
+def _claim_of(rows: list[Redemption], presented: Presented) -> Redemption | None:
+    wanted = (presented.token.text, presented.payment_key)
+    return next((row for row in rows if (row.token, row.payment_key) == wanted), None)
+
+
+def _canonical_elsewhere(proof: MinedProof, lane: ObservingLane) -> bool:
+    """Whether the transaction id is canonical on a mined lane other than the token's (step 6)."""
+    for key in ("algorand_mainnet", "solana_mainnet"):
+        network = networks.NETWORKS[key]
+        if network.family == lane.facts.network.family:
+            continue
+        with suppress(ValueError):
+            networks.canonical_tx_id(network, proof.tx_id)
+            return True
+    return False

@@ -1,0 +1,207 @@
+"""One running rail: what it holds open, and how its parts are put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import aiohttp
+import orjson
+import structlog
+
+from reference.chains.lane import ChainUnavailable, ObservingLane
+from reference.chains.table import open_lane
+from reference.protocol.challenge import Mint, Terms
+from reference.protocol.keys import did_web
+from reference.protocol.networks import NETWORKS
+from reference.rail.app import build_app
+from reference.rail.challenges import Challenges, Offer
+from reference.rail.documents import Documents
+from reference.rail.door import Door
+from reference.rail.keyring import Keyring, open_keyring, token_secret
+from reference.rail.redemption import Redeemer
+from reference.rail.services import SERVICES
+from reference.rail.settings import RailSettings, node_settings
+from reference.store.engine import open_engine, sqlite_dsn
+from reference.store.generations import Generations
+from reference.store.redemptions import Redemptions
+from reference.web.clock import WpClock
+from reference.web.envelope import AsgiApp, Envelope
+from reference.web.rate import RateLimit
+
+_log = structlog.get_logger()
+_TEND_SECONDS = 1.0
+_EXPOSED = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id, Idempotent-Replayed"
+CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
+PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "content-type, x-payment, x-a2a-extensions",
+    "Access-Control-Max-Age": "600",
+}
+
+
+class Misconfigured(Exception):
+    """The rail cannot start as it is set; the text names the setting."""
+
+
+@dataclass(slots=True)
+class KeyFile:
+    """The keyring, read again when its file changes, so that a rotation needs no restart."""
+
+    settings: RailSettings
+    clock: WpClock
+    _read_at: int = -1
+    _keyring: Keyring | None = None
+
+    def __call__(self) -> Keyring:
+        """Return the keyring as it is now."""
+        path = self.settings.signing_key_file
+        changed = path.stat().st_mtime_ns if path.exists() else 0
+        if self._keyring is None or changed != self._read_at:
+            days = self.settings.retired_key_days
+            self._keyring = open_keyring(path, now=self.clock.now(), retired_days=days)
+            self._read_at = path.stat().st_mtime_ns
+        return self._keyring
+
+
+@asynccontextmanager
+async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
+    """Open a rail and close what it holds on leaving.
+
+    Raises:
+        Misconfigured: No lane can be offered, or a node is of another network (P-NW-06).
+    """
+    async with AsyncExitStack() as exits:
+        session = await exits.enter_async_context(
+            aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=128))
+        )
+        lanes = await _lanes(settings, session)
+        engine = open_engine(_dsn(settings))
+        exits.push_async_callback(engine.dispose)
+        clock = WpClock(settings.clock_offset_file)
+        ledger, generations = Redemptions(engine), Generations(engine)
+        await ledger.prepare()
+        offers = _offers(settings, lanes)
+        await generations.put_in_force(
+            {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}, now=clock.now()
+        )
+        keyring = KeyFile(settings, clock)
+        keyring()
+        mint = Mint(token_secret(settings.token_secret_file), settings.word)
+        did = did_web(settings.public_url)
+        challenges = _challenges(settings, offers, mint)
+        redeemer = Redeemer(
+            settings,
+            clock,
+            keyring,
+            mint,
+            lanes,
+            ledger,
+            generations,
+            did=did,
+            platform_keys=lambda: (*(key.jwk() for key in keyring().published), *_trusted(settings)),
+        )
+        started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        documents = Documents(settings, did, list(challenges.values()), keyring, ledger.alive, started_at=started_at)
+        tending = asyncio.create_task(_tend(redeemer))
+        exits.push_async_callback(_end, tending)
+        app = build_app(_door(settings, challenges, redeemer, clock), documents)
+        yield Envelope(cast("AsgiApp", app), settings.body_limit, CORS, PREFLIGHT)
+
+
+def _dsn(settings: RailSettings) -> str:
+    if settings.rail_db:
+        return settings.rail_db
+    settings.rail_data_dir.mkdir(parents=True, exist_ok=True)
+    return sqlite_dsn(settings.rail_data_dir / "rail.sqlite3")
+
+
+async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict[str, ObservingLane]:
+    """Return the lanes that have a node and a payee, in the order of the setting."""
+    lanes: dict[str, ObservingLane] = {}
+    for key in settings.rail_lanes:
+        network = NETWORKS[key]
+        nodes = node_settings(network)
+        lane = open_lane(session, network, nodes) if nodes.node and settings.pay_to(network) else None
+        if lane is not None and (settings.mode == "test" or await _is_of_its_network(lane)):
+            lanes[key] = lane
+    if not lanes:
+        raise Misconfigured(
+            "WP_RAIL_LANES: no lane has a node that answers (WP_NODE_<KEY>) and a payee (WP_RAIL_PAYTO_<CHAIN>)"
+        )
+    return lanes
+
+
+async def _is_of_its_network(lane: ObservingLane) -> bool:
+    key = lane.facts.network.key
+    try:
+        if not await lane.check_node():
+            raise Misconfigured(f"WP_NODE_{key.upper()}: the node is of another network")
+    except ChainUnavailable:
+        _log.warning("lane_not_offered", network=key, reason="its node did not answer; restart when it does")
+        return False
+    return True
+
+
+def _offers(settings: RailSettings, lanes: Mapping[str, ObservingLane]) -> dict[str, tuple[Offer, ...]]:
+    return {
+        service.id: tuple(
+            Offer(lane, Terms(key, network.caip2, network.asset_id, str(settings.price(service.id)), payee))
+            for key, lane in lanes.items()
+            for network in (NETWORKS[key],)
+            for payee in (settings.pay_to(network),)
+        )
+        for service in SERVICES.values()
+    }
+
+
+def _challenges(settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]], mint: Mint) -> dict[str, Challenges]:
+    return {
+        path: Challenges(
+            service,
+            offers[service.id],
+            mint,
+            public_url=settings.public_url,
+            scheme=settings.rail_scheme,
+            ttl=settings.challenge_ttl,
+        )
+        for path, service in SERVICES.items()
+    }
+
+
+def _door(settings: RailSettings, challenges: Mapping[str, Challenges], redeemer: Redeemer, clock: WpClock) -> Door:
+    return Door(
+        challenges,
+        redeemer,
+        clock,
+        unpaid=RateLimit(settings.rail_rate, clock, on=settings.rate_limits),
+        presented=RateLimit(settings.rail_rate, clock, on=settings.rate_limits),
+        proxies=settings.proxies(),
+        disabled=settings.rail_disabled_services,
+    )
+
+
+def _trusted(settings: RailSettings) -> list[dict[str, Any]]:
+    path = settings.rail_trusted_jwks
+    keys: list[dict[str, Any]] = [] if path is None else orjson.loads(path.read_bytes())["keys"]
+    return keys
+
+
+async def _tend(redeemer: Redeemer) -> None:
+    """Do what is due, for ever; a fault is logged and tried again."""
+    while True:
+        try:
+            await redeemer.tend()
+        except Exception as fault:  # noqa: BLE001 - a database that is away must not end the service
+            _log.error("tending_failed", kind=type(fault).__name__)
+        await asyncio.sleep(_TEND_SECONDS)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
