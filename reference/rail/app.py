@@ -25,7 +25,7 @@ def build_app(door: Door, documents: Documents) -> Quart:
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
 
     async def paid() -> Response:
-        reply = await door.call(_asked(await request.get_data(as_text=False)))
+        reply = await door.call(_asked(bytes(await request.get_data(as_text=False))))
         return Response(reply.body, reply.status, dict(reply.headers))
 
     async def document() -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -83,11 +84,10 @@ class Documents:
         self._keyring = keyring
         self._alive = alive
         self._started_at = started_at
-        openapi = files("openapi").joinpath("rail.json").read_bytes()
         self._constant = {
             "/pay/v1/index": _json(self._index()),
             "/.well-known/x402": _json(self._catalog()),
-            "/openapi.json": Document(openapi, "application/json"),
+            "/openapi.json": _json(self._openapi()),
         }
 
     @property
@@ -205,6 +205,16 @@ class Documents:
             ),
         }
 
+    def _openapi(self) -> dict[str, Any]:
+        """Return the contract as it was written by hand, with this rail's address and prices in it."""
+        document: dict[str, Any] = orjson.loads(files("openapi").joinpath("rail.json").read_bytes())
+        document["servers"] = [{"url": self._settings.public_url}]
+        for one in self._challenges:
+            info = payment_info(one.offers)
+            for operation in document["paths"][one.service.path].values():
+                operation["x-payment-info"] = info
+        return document
+
     def _services_of_did(self) -> list[dict[str, str]]:
         ids = (
             ("x402", "AgentPaymentService", "/pay/v1/index"),
@@ -214,6 +224,15 @@ class Documents:
         return [
             {"id": f"{self._did}#{name}", "type": kind, "serviceEndpoint": self._url(path)} for name, kind, path in ids
         ]
+
+
+def payment_info(offers: Sequence[Offer]) -> dict[str, Any]:
+    """Return `x-payment-info`: decimal dollars in `price`, atomic digits in `offers`."""
+    named = next((offer for offer in offers if offer.lane.facts.network.family == "evm"), offers[0])
+    dollars = (Decimal(named.terms.amount) / 10**6).normalize()
+    price = {"mode": "fixed", "currency": "USD", "amount": f"{dollars:f}"}
+    charge = {"intent": "charge", "method": "x402", "amount": named.terms.amount, "currency": named.terms.asset}
+    return {"price": price, "protocols": [{"x402": {}}], "offers": [charge]}
 
 
 def _network_of(offer: Offer) -> dict[str, Any]:
