@@ -244,10 +244,10 @@ def did_document(did: str, keys: Sequence[PublicKey], services: Sequence[Mapping
     Args:
         did: The did:web identifier.
         keys: Published keys, the active one first.
-        services: Entries of `service`.
+        services: Entries of `service`, each with `id` (absolute), `type` and `serviceEndpoint`; none leaves it out.
     """
     active = f"{did}#{keys[0].kid}"
-    return {
+    document: dict[str, Any] = {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
         "id": did,
         "alsoKnownAs": [keys[0].did_key],
@@ -257,5 +257,5 @@ def did_document(did: str, keys: Sequence[PublicKey], services: Sequence[Mapping
         ],
         "authentication": [active],
         "assertionMethod": [active],
-        "service": [dict(service) for service in services],
     }
+    return document | {"service": [dict(service) for service in services]} if services else document

@@ -25,7 +25,7 @@ def build_app(door: Door, documents: Documents) -> Quart:
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
 
     async def paid() -> Response:
-        reply = await door.call(_asked(bytes(await request.get_data(as_text=False))))
+        reply = await door.call(_asked(await _body()))
         return Response(reply.body, reply.status, dict(reply.headers))
 
     async def document() -> Response:
@@ -54,6 +54,11 @@ def build_app(door: Door, documents: Documents) -> Quart:
     app.register_error_handler(HTTPException, not_routed)
     app.register_error_handler(Exception, _fault)
     return app
+
+
+async def _body() -> bytes:
+    data = await request.get_data(as_text=False)
+    return data if isinstance(data, bytes) else data.encode()
 
 
 def _asked(body: bytes) -> Request:

@@ -105,7 +105,8 @@ def _screen(request: screening.ScreeningRequest, bench: Bench) -> dict[str, Any]
         signing_key=bench.key,
         payment_hash=bench.settled_payment_ref,
     )
-    return {**result, "verdict": screening.RECEIPT_VERDICTS[result["verdict"]]}
+    verdicts: Mapping[Any, str] = screening.RECEIPT_VERDICTS
+    return {**result, "verdict": verdicts[result["verdict"]]}
 
 
 SERVICES: Mapping[str, Service] = {

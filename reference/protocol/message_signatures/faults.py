@@ -1,0 +1,43 @@
+"""Why a signed message is not valid: one code each, in the groups of profile 6.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HEADERS = (
+    "missing_signature_input",
+    "missing_signature",
+    "malformed_signature_input",
+    "malformed_signature",
+    "label_mismatch",
+    "multiple_labels",
+)
+COVERAGE = (
+    "empty_components",
+    "duplicate_component",
+    "unsupported_component",
+    "missing_component",
+    "required_component_missing",
+)
+PARAMETERS = ("alg_not_allowed", "tag_mismatch", "created_in_future", "expired", "too_old")
+DIGEST = (
+    "content_digest_missing",
+    "content_digest_not_covered",
+    "content_digest_malformed",
+    "content_digest_unsupported",
+    "content_digest_mismatch",
+)
+ALL = (*HEADERS, *COVERAGE, *PARAMETERS, "key_rejected", *DIGEST, "signature_mismatch")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault(Exception):
+    """One reason.
+
+    Attributes:
+        code: One of `ALL`.
+        sentence: What is wrong, for people.
+    """
+
+    code: str
+    sentence: str

@@ -1,0 +1,116 @@
+"""What verify and explain are asked: the signed message and the key the caller expects (profile 6.2)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Self
+
+import base58
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from reference.protocol.keys import KeyRejected, public_key_from_did_key
+
+
+class MessageRequest(BaseModel):
+    """A signed HTTP request; unknown members are tolerated."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    method: str
+    authority: str
+    path: str
+    query: str | None = None
+    headers: dict[str, str | list[str]]
+    body_b64: str = ""
+    scheme: str = "https"
+    status: int | None = None
+    public_key_hex: str | None = None
+    did_key: str | None = None
+    require_content_digest: bool = True
+    label: str | None = None
+    expected_tag: str | None = None
+    allowed_algorithms: list[str] = Field(default_factory=lambda: ["ed25519"])
+    max_age_seconds: int | None = None
+    now: int | None = None
+    required_components: list[str] = Field(default_factory=list)
+
+    @field_validator("body_b64")
+    @classmethod
+    def _standard_base64(cls, text: str) -> str:
+        try:
+            decoded = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as fault:
+            raise PydanticCustomError("base64", "standard base64 with padding") from fault
+        if base64.b64encode(decoded).decode() != text:
+            raise PydanticCustomError("base64", "standard base64 with padding")
+        return text
+
+    @field_validator("public_key_hex")
+    @classmethod
+    def _thirty_two_bytes(cls, text: str | None) -> str | None:
+        if text is not None and (len(text) != 64 or not set(text) <= set("0123456789abcdefABCDEF")):
+            raise PydanticCustomError("public_key_hex", "64 hex digits of an Ed25519 public key")
+        return text
+
+    @field_validator("did_key")
+    @classmethod
+    def _did_of_ed25519(cls, text: str | None) -> str | None:
+        if text is not None:
+            try:
+                public_key_from_did_key(text)
+            except KeyRejected:
+                return text  # a well-formed did:key with a bad point is judged, not refused
+            except ValueError as fault:
+                raise PydanticCustomError("did_key", "did:key:z… of an Ed25519 key") from fault
+        return text
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        if self.public_key_hex is not None and self.did_key is not None and self.key_bytes() != did_bytes(self.did_key):
+            raise PydanticCustomError("different_keys", "public_key_hex and did_key name different keys")
+        return self
+
+    @property
+    def body(self) -> bytes:
+        """The message's content."""
+        return base64.b64decode(self.body_b64)
+
+    @property
+    def path_only(self) -> str:
+        """The path up to the first `?`; an empty one is `/` (P-AG-01)."""
+        return self.path.partition("?")[0] or "/"
+
+    @property
+    def query_only(self) -> str | None:
+        """The query without `?`, or None when there is none; the one inside `path` wins."""
+        _, mark, inside = self.path.partition("?")
+        return inside if mark else self.query
+
+    def key_bytes(self) -> bytes | None:
+        """Return the expected key's 32 bytes, or None when the caller gave none."""
+        if self.public_key_hex is not None:
+            return bytes.fromhex(self.public_key_hex)
+        return None if self.did_key is None else did_bytes(self.did_key)
+
+
+class MessageVerifyRequest(MessageRequest):
+    """Body of verify: a key is required."""
+
+    @model_validator(mode="after")
+    def _some_key(self) -> Self:
+        if self.key_bytes() is None:
+            raise PydanticCustomError("missing_key", "give public_key_hex or did_key of the expected signer")
+        return self
+
+
+class ClosedMessageVerifyRequest(MessageVerifyRequest):
+    """Body of the paid twin: unknown members are refused (P-CV-14)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def did_bytes(did_key: str) -> bytes:
+    """Return the 32 bytes that a well-formed did:key holds, whether or not they are a good point."""
+    return base58.b58decode(did_key.removeprefix("did:key:z"))[2:]
