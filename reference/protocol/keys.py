@@ -1,4 +1,4 @@
-"""Ed25519 keys and how they are published: JWK, JWKS, did:key, did:web (profile 2.1)."""
+"""Ed25519 keys and how they are published: JWK, JWKS, did:key, did:web; what names a Falcon key (profile 2.1)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from nacl.signing import VerifyKey
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
+FALCON_KEY_BYTES = 1793
+FALCON_KEY_HEADER = 0x0A
 GROUP_ORDER = 2**252 + 27742317777372353535851937790883648493
 _FIELD_PRIME = 2**255 - 19
 _EDWARDS_D = -121665 * pow(121666, -1, _FIELD_PRIME) % _FIELD_PRIME
@@ -208,6 +210,17 @@ def public_key_from_did_key(text: str) -> PublicKey:
     if not raw.startswith(_MULTICODEC_ED25519) or base58.b58encode(raw).decode() != text[len(prefix) :]:
         raise ValueError("the did:key holds no Ed25519 key")
     return PublicKey(raw[len(_MULTICODEC_ED25519) :])
+
+
+def falcon_kid(public_key: bytes) -> str:
+    """Return the `kid` of a Falcon-1024 public key: first 16 hex digits of SHA-256 over all its bytes (P-KY-09).
+
+    Raises:
+        ValueError: It is not 1793 bytes with 0x0a first.
+    """
+    if len(public_key) != FALCON_KEY_BYTES or public_key[0] != FALCON_KEY_HEADER:
+        raise ValueError("a Falcon-1024 public key is 1793 bytes, the first 0x0a")
+    return hashlib.sha256(public_key).hexdigest()[:16]
 
 
 def jwks(keys: Sequence[PublicKey]) -> dict[str, list[dict[str, str]]]:

@@ -37,6 +37,11 @@ def test_plain_sorted_json_is_not_the_canonical_form() -> None:
     assert '{"\U0001f600":1e+21,"\ufb33":1}'.encode() == canonicalise(value)
 
 
+def test_names_sort_by_utf_16() -> None:
+    """An astral name sorts before one from the end of the basic plane, which its UTF-8 bytes would not."""
+    assert canonicalise({"\ufb33": 1, "\U0001f600": 2}) == '{"\U0001f600":2,"\ufb33":1}'.encode()
+
+
 @given(VALUES)
 def test_canonical_bytes_are_a_fixed_point(value: Any) -> None:
     """Reading canonical bytes and writing them again changes nothing, where the integers in them are safe ones."""

@@ -21,6 +21,7 @@ from reference.protocol.keys import (
     SigningKey,
     did_document,
     did_web,
+    falcon_kid,
     from_base64url,
     jwks,
     public_key_from_did_key,
@@ -95,6 +96,14 @@ def test_the_worked_key() -> None:
     assert public.x == "A6EHv_POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg"
     assert public.kid == "56475aa75463474c0285df5dbf2bcab7"
     assert public.did_key == "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd"
+
+
+def test_the_worked_falcon_key() -> None:
+    """The Falcon example of profile 2.1 comes out as written; another length or first byte is no such key."""
+    assert falcon_kid(b"\x0a" + bytes(1792)) == "36fbedf43da0340a"
+    for raw in (b"", b"\x0a" + bytes(1791), b"\x0a" + bytes(1793), bytes(1793)):
+        with pytest.raises(ValueError, match="1793"):
+            falcon_kid(raw)
 
 
 def test_the_jwk_has_five_members_and_no_secret() -> None:

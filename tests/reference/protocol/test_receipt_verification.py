@@ -363,6 +363,7 @@ def test_step_7_a_member_named_twice(inner: bytes) -> None:
     """Duplicates at any depth are NON_CANONICAL_PAYLOAD, and no value of such a payload is told."""
     found = report(token(payload=b"{" + inner + GOOD_PAYLOAD[1:]))
     assert_fails(found, 7)
+    assert "twice" in found["error_message"]
     assert (found["payer_ref"], found["receipt_kind"], found["content_hash"]) == (None, None, None)
 
 
