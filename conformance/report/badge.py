@@ -1,0 +1,57 @@
+"""`badge.svg`: the verdict at a glance, in plain SVG without fonts or links of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from markupsafe import escape
+
+from conformance.events import Event
+from conformance.report.conclusion import headline
+from conformance.report.summary import Summary, summarise
+from conformance.verdict import Exit, Verdict
+
+_COLOURS: Final[Mapping[int | None, str]] = {
+    Exit.PASSED: "#1a7f4b",
+    Exit.FAILED: "#b42318",
+    Exit.SUITE_FAULT: "#8b0f4d",
+}
+_OTHER: Final = "#7a3e9d"
+_CHARACTER: Final = 7
+_SVG: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}">
+<title>{label}</title>
+<rect width="{width}" height="20" rx="4" fill="#30363d"/>
+<path d="M{left} 0h{flat}a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4h-{flat}z" fill="{colour}"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
+<text x="{name_at}" y="14" textLength="{name_length}">weldproof</text>
+<text x="{text_at}" y="14" textLength="{text_length}">{text}</text>
+</g>
+</svg>
+"""
+
+
+def render(events: Iterable[Event]) -> bytes:
+    """Return `badge.svg`, UTF-8."""
+    summary = summarise(events)
+    text = _text(summary)
+    left, right = 10 + 9 * _CHARACTER, 10 + len(text) * _CHARACTER
+    return _SVG.format(
+        width=left + right,
+        left=left,
+        flat=right - 4,
+        colour=_COLOURS.get(summary.exit_code, _OTHER),
+        label=escape(f"weldproof: {text}"),
+        text=escape(text),
+        name_at=left // 2,
+        name_length=left - 10,
+        text_at=left + right // 2,
+        text_length=right - 10,
+    ).encode("utf-8")
+
+
+def _text(summary: Summary) -> str:
+    counts = summary.counts
+    text = f"{headline(summary).lower()}, {counts[Verdict.PASS]} pass"
+    return f"{text}, {counts[Verdict.FAIL]} fail" if counts[Verdict.FAIL] else text

@@ -1,0 +1,116 @@
+"""What a run comes to, in sentences: the verdict, and what it rests on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Final
+
+from conformance.report.summary import RowResult, Summary
+from conformance.report.text import one_line
+from conformance.verdict import Exit, Verdict
+
+WORDS: Final[Mapping[Verdict, str]] = {
+    Verdict.PASS: "pass",
+    Verdict.FAIL: "fail",
+    Verdict.WARN: "warn",
+    Verdict.INCONCLUSIVE: "inconclusive",
+    Verdict.NOT_APPLICABLE: "not applicable",
+    Verdict.ERROR: "error",
+    Verdict.DOCUMENTED: "documented",
+}
+SURFACES: Final[Mapping[str, str]] = {
+    "shared": "Every surface",
+    "gateway": "Payment gateway",
+    "rail": "Pay-per-call rail",
+    "agent": "Verifiable-comms agent",
+    "control_plane": "Control plane",
+    "webhooks": "Signed webhooks",
+}
+_EXPECTATIONS: Final[Mapping[str, str]] = {
+    "expected": "on the expected-failure list, so it does not fail the run",
+    "unexpected_pass": "on the expected-failure list, and yet it passes: take the entry out",
+    "expired": "on the expected-failure list, but its entry has lapsed",
+}
+_HEADLINES: Final[Mapping[int | None, str]] = {
+    Exit.PASSED: "Passed",
+    Exit.FAILED: "Failed",
+    Exit.USAGE: "Not run",
+    Exit.NO_VERDICT: "No verdict",
+    Exit.SUITE_FAULT: "Fault in the suite",
+    Exit.INTERRUPTED: "Interrupted",
+    None: "Unfinished",
+}
+
+
+def headline(summary: Summary) -> str:
+    """Return the run's outcome in a word or two."""
+    return _HEADLINES.get(summary.exit_code, f"Exit {summary.exit_code}")
+
+
+def sentence(summary: Summary) -> str:
+    """Return the verdict as one sentence that never says more than was looked at."""
+    counts = summary.counts
+    judged = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
+    parts = [f"{counts[Verdict.PASS]} of {_number(judged, 'judged requirement')} pass"]
+    for verdict, words in (
+        (Verdict.FAIL, "fail"),
+        (Verdict.WARN, "warn"),
+        (Verdict.INCONCLUSIVE, "could not be decided"),
+        (Verdict.ERROR, "met a fault of the suite"),
+    ):
+        if counts[verdict]:
+            parts.append(f"{counts[verdict]} {words}")
+    known = sum(row.expected_failure == "expected" for row in summary.rows)
+    unexpected = sum(row.expected_failure in {"unexpected_pass", "expired"} for row in summary.rows)
+    if known:
+        parts.append(f"{known} on the expected-failure list")
+    if unexpected:
+        parts.append(f"{unexpected} that the expected-failure list does not excuse any more")
+    ending = "" if summary.finished else " The log ends before the run did."
+    return f"{', '.join(parts)}.{ending}"
+
+
+def rests_on(summary: Summary) -> tuple[str, ...]:
+    """Return what the verdict rests on, a sentence each: claims, what they leave out, values that are not defaults."""
+    claimed = [f"{name} {', '.join(members) or 'none'}" for name, members in summary.claims.items()]
+    lines = [f"Claimed: {one_line('; '.join(claimed) or 'nothing', 1000)}."]
+    counts = summary.counts
+    if counts[Verdict.NOT_APPLICABLE]:
+        lines.append(
+            f"{_number(counts[Verdict.NOT_APPLICABLE], 'requirement')} claimed absent or not applicable, "
+            f"beside {counts[Verdict.PASS]} passed."
+        )
+    if counts[Verdict.DOCUMENTED]:
+        lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")
+    if summary.non_defaults:
+        changed = _number(len(summary.non_defaults), "value")
+        lines.append(f"{changed} of the target profile not at the default, listed below.")
+    else:
+        lines.append("Every value of the target profile is the default.")
+    return tuple(lines)
+
+
+def expectation(row: RowResult) -> str | None:
+    """Return what the expected-failure list says of a row, in words."""
+    return None if row.expected_failure is None else _EXPECTATIONS.get(row.expected_failure, row.expected_failure)
+
+
+def standing(row: RowResult) -> str:
+    """Return where a requirement comes from and how much it weighs, in words."""
+    weight = "decides the verdict" if row.requirement.decides else "warns only"
+    return f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
+
+
+def started(summary: Summary) -> str:
+    """Return when the run began, in UTC."""
+    return f"{dt.datetime.fromtimestamp(summary.started_at, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def duration(summary: Summary) -> str:
+    """Return how long the run took."""
+    return "unfinished" if summary.seconds is None else f"{summary.seconds:.1f} s"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,197 @@
+"""The run on a terminal: progress while it goes, then the verdicts and everything a failure needs to be repaired.
+
+Colour and movement only on a terminal, and never under NO_COLOR; text of the target is printed as text, never as
+markup or terminal commands. Progress goes to standard error, the result to standard output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+from rich.padding import Padding
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from conformance.events import Event
+from conformance.report.conclusion import WORDS, duration, expectation, headline, rests_on, sentence, standing, started
+from conformance.report.detail import finding_text
+from conformance.report.summary import RowResult, Summary
+from conformance.report.text import one_line
+from conformance.verdict import Exit, Verdict
+
+STYLES: Final = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "bold red",
+    Verdict.WARN: "yellow",
+    Verdict.INCONCLUSIVE: "magenta",
+    Verdict.NOT_APPLICABLE: "dim",
+    Verdict.ERROR: "bold white on red",
+    Verdict.DOCUMENTED: "dim",
+}
+SHOWN_FINDINGS: Final = 2
+SHOWN_IDS: Final = 12
+
+
+class Progress:
+    """Shows a run while it goes; give it to `EventLog.listen`.
+
+    On a terminal one line says how far it is; elsewhere only breaches are printed, as they are found.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._running: dict[str, None] = {}
+        self._done = 0
+        self._exchanges = 0
+        self._breaches: set[tuple[str, str]] = set()
+        self._spinner = Spinner("dots", text=Text("starting"))
+        self._live = Live(self._spinner, console=self._console, transient=True, refresh_per_second=8)
+        if self._console.is_terminal:
+            self._live.start()
+
+    def __call__(self, event: Event) -> None:
+        """Take one event in."""
+        kind = event["event"]
+        if kind == "check.started":
+            self._running[str(event["check"])] = None
+        elif kind == "check.finished":
+            self._running.pop(str(event["check"]), None)
+            self._done += 1
+        elif kind == "exchange":
+            self._exchanges += 1
+        elif kind == "judgement":
+            self._judged(event)
+        self._spinner.update(text=self._line())
+
+    def close(self) -> None:
+        """Take the line away."""
+        self._live.stop()
+
+    def _judged(self, event: Event) -> None:
+        verdict = Verdict(event["verdict"])
+        key = (str(event["row"]), str(event["check"]))
+        if verdict not in {Verdict.FAIL, Verdict.ERROR} or key in self._breaches:
+            return
+        self._breaches.add(key)
+        text = Text.assemble((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
+        self._console.print(text, soft_wrap=True)
+
+    def _line(self) -> Text:
+        text = f"{self._done} checks done, {self._exchanges} exchanges, {len(self._breaches)} breaches"
+        running = ", ".join(one_line(name, 60) for name in list(self._running)[:3])
+        return Text(f"{text}; {running}" if running else text, no_wrap=True, overflow="ellipsis")
+
+
+def show(summary: Summary, *, written: Sequence[Path] = (), console: Console | None = None) -> None:
+    """Print a run: what was tested, each group's counts, every breach, and what the verdict rests on.
+
+    Args:
+        summary: The run.
+        written: Report files, to be named at the end; replay ids use the folder of the first.
+        console: Where to; standard output by default.
+    """
+    console = console or Console(highlight=False)
+    report = str(written[0].parent) if written else "REPORT"
+    console.print(_groups(summary))
+    for row in reversed(summary.attention):
+        if row.verdict is not Verdict.INCONCLUSIVE:
+            _breach(console, summary, row, report)
+    _inconclusive(console, summary)
+    _absent(console, summary)
+    _slowest(console, summary)
+    _conclusion(console, summary)
+    for path in written:
+        _line(console, Text(f"  {path}", style="dim"))
+
+
+def _line(console: Console, text: Text) -> None:
+    console.print(text, soft_wrap=True)
+
+
+def _heading(console: Console, text: str) -> None:
+    _line(console, Text(f"\n{text}", style="bold"))
+
+
+def _groups(summary: Summary) -> Table:
+    shown = [verdict for verdict, count in summary.counts.items() if count]
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("group")
+    for verdict in shown:
+        table.add_column(WORDS[verdict], justify="right")
+    for name, rows in summary.groups.items():
+        counts = [sum(row.verdict is verdict for row in rows) for verdict in shown]
+        table.add_row(Text(name), *_cells(shown, counts))
+    table.add_row(Text("all", style="bold"), *_cells(shown, [summary.counts[verdict] for verdict in shown]))
+    return table
+
+
+def _cells(verdicts: Iterable[Verdict], counts: Iterable[int]) -> list[Text]:
+    pairs = zip(verdicts, counts, strict=True)
+    return [Text(str(count), style=STYLES[verdict]) if count else Text("·", style="dim") for verdict, count in pairs]
+
+
+def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> None:
+    word = Text.assemble("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
+    _line(console, word)
+    _line(console, Text(f"  {row.requirement.sentence}"))
+    _line(console, Text(f"  {standing(row)}", style="dim"))
+    known = expectation(row)
+    if known is not None:
+        _line(console, Text(f"  {known}", style="yellow"))
+    telling = row.telling if row.verdict is not Verdict.PASS else ()
+    for finding in telling[:SHOWN_FINDINGS]:
+        text = finding_text(finding, summary.exchanges, report=report)
+        _line(console, Text("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n"))))
+    if len(telling) > SHOWN_FINDINGS:
+        more = f"    and {len(telling) - SHOWN_FINDINGS} more findings, in the HTML and JSON reports"
+        _line(console, Text("\n" + more, style="dim"))
+
+
+def _inconclusive(console: Console, summary: Summary) -> None:
+    rows = [row for row in summary.rows if row.verdict is Verdict.INCONCLUSIVE]
+    if not rows:
+        return
+    _heading(console, "Could not be decided")
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        reasons.setdefault(one_line(row.reason or "no reason given", 400), []).append(row.id)
+    for reason, ids in reasons.items():
+        _line(console, Text.assemble("  ", (_ids(ids), STYLES[Verdict.INCONCLUSIVE]), f"  {reason}"))
+
+
+def _absent(console: Console, summary: Summary) -> None:
+    if not summary.absent:
+        return
+    _heading(console, f"Claimed absent or not applicable, beside {summary.counts[Verdict.PASS]} passed")
+    for reason, ids in summary.absent.items():
+        _line(console, Text(f"  {len(ids):4}  {one_line(reason, 400)}", style="dim"))
+
+
+def _slowest(console: Console, summary: Summary) -> None:
+    slow = [timing for timing in summary.slowest[:5] if timing.seconds >= 1]
+    if slow:
+        _heading(console, "Slowest checks")
+    for timing in slow:
+        _line(console, Text(f"  {timing.seconds:7.1f} s  {one_line(timing.check, 100)}", style="dim"))
+
+
+def _conclusion(console: Console, summary: Summary) -> None:
+    style = "bold green" if summary.exit_code == Exit.PASSED else "bold red"
+    _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
+    for line in rests_on(summary):
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
+    for key, value in summary.non_defaults:
+        _line(console, Text(f"    {one_line(key, 200)} = {one_line(value, 200)}", style="dim"))
+    code = "none" if summary.exit_code is None else str(summary.exit_code)
+    about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {started(summary)}, {duration(summary)}"
+    _line(console, Text(f"{about}, exit code {code}", style="dim"))
+
+
+def _ids(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:SHOWN_IDS])
+    return shown if len(ids) <= SHOWN_IDS else f"{shown} and {len(ids) - SHOWN_IDS} more"

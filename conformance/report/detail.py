@@ -1,0 +1,44 @@
+"""One finding as plain text, for the formats that show text: JUnit, SARIF and the console's machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.report.exchange import Exchange
+from conformance.report.summary import Finding
+from conformance.report.text import cut, one_line, visible
+from conformance.verdict import Verdict
+
+BODY_LIMIT = 2_000
+
+
+def place(finding: Finding) -> str:
+    """Return where a finding was made: `lane algorand, operation /pay/v1/x`, or the empty string."""
+    return ", ".join(f"{one_line(name, 60)} {one_line(value, 200)}" for name, value in finding.where.items())
+
+
+def finding_text(finding: Finding, exchanges: Mapping[int, Exchange], *, report: str = "REPORT") -> str:
+    """Return a finding with its exchange, curl line and replay id, line by line.
+
+    Args:
+        finding: What was found.
+        exchanges: Exchanges by number.
+        report: The report folder as the reader would type it.
+    """
+    where = place(finding)
+    lines = [f"check     {one_line(finding.check)}{f' ({where})' if where else ''}"]
+    label = "reason   " if finding.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE} else "expected "
+    lines.append(f"{label} {cut(visible(finding.expected), BODY_LIMIT)}")
+    if finding.found is not None:
+        lines.append(f"found     {cut(visible(finding.found), BODY_LIMIT)}")
+    if finding.hint is not None:
+        lines.append(f"fix       {cut(visible(finding.hint), BODY_LIMIT)}")
+    exchange = exchanges.get(finding.exchange) if finding.exchange is not None else None
+    if exchange is not None:
+        lines += ["sent", _indented(exchange.sent(BODY_LIMIT)), "answered", _indented(exchange.answered(BODY_LIMIT))]
+        lines += [f"curl      {exchange.command(BODY_LIMIT * 2)}", f"replay    weldproof replay {report}#{exchange.n}"]
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line else "" for line in text.split("\n"))

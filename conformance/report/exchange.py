@@ -1,0 +1,93 @@
+"""One recorded exchange, as the reports show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from conformance.events import Event
+from conformance.report.text import cut, one_line, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What the target answered; the body is text, already cut and redacted by the recording client."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    body_bytes: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and its response, or what went wrong instead."""
+
+    n: int
+    check: str
+    method: str
+    url: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: str | None
+    response: Response | None
+    error: str | None
+    curl: str
+
+    @classmethod
+    def of(cls, event: Event) -> Exchange:
+        """Read an `exchange` event."""
+        request, response = event["request"], event["response"]
+        return cls(
+            n=int(event["n"]),
+            check=str(event["check"]),
+            method=str(request["method"]),
+            url=str(request["url"]),
+            path=str(request["path"]),
+            headers=tuple((str(name), str(value)) for name, value in request["headers"]),
+            body=None if request["body"] is None else str(request["body"]),
+            response=None
+            if response is None
+            else Response(
+                status=int(response["status"]),
+                headers=tuple((str(name), str(value)) for name, value in response["headers"]),
+                body=str(response["body"]),
+                body_bytes=int(response["body_bytes"]),
+                milliseconds=float(response["milliseconds"]),
+            ),
+            error=None if event["error"] is None else str(event["error"]),
+            curl=str(event["curl"]),
+        )
+
+    @property
+    def line(self) -> str:
+        """The exchange in one line: `POST /pay/v1/x → 402`."""
+        ending = "no answer" if self.response is None else str(self.response.status)
+        return f"{one_line(self.method, 20)} {one_line(self.path, 120)} → {ending}"
+
+    def sent(self, limit: int) -> str:
+        """Return the request as HTTP/1.1 would show it, visible, its body cut after `limit` characters."""
+        return _message(f"{self.method} {self.path}", self.headers, self.body or "", limit)
+
+    def answered(self, limit: int) -> str:
+        """Return the response likewise, or what went wrong instead."""
+        if self.response is None:
+            return visible(self.error or "no answer")
+        return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)
+
+    def command(self, limit: int) -> str:
+        """Return the curl line, visible; a line feed inside its quotes stays one."""
+        return cut(visible(self.curl), limit)
+
+
+def _status_line(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _message(first: str, headers: tuple[tuple[str, str], ...], body: str, limit: int) -> str:
+    head = [one_line(first), *(f"{one_line(name)}: {one_line(value, 2000)}" for name, value in headers)]
+    return "\n".join([*head, "", cut(visible(body), limit)] if body else head)

@@ -1,0 +1,162 @@
+"""`index.html`: one file for people, no network, useful without script, light and dark.
+
+Everything a target sent is escaped by the template engine and stripped of what hides or moves text; the page's own
+content security policy lets run nothing but its own style and script, so that no body can act on the reader.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+
+from conformance.events import Event
+from conformance.report.conclusion import (
+    SURFACES,
+    WORDS,
+    duration,
+    expectation,
+    headline,
+    rests_on,
+    sentence,
+    standing,
+    started,
+)
+from conformance.report.detail import place
+from conformance.report.exchange import Exchange
+from conformance.report.summary import Finding, RowResult, Summary, summarise
+from conformance.report.text import cut, one_line, visible
+from conformance.verdict import Exit, Verdict
+
+BODY_LIMIT: Final = 16_000
+TEXT_LIMIT: Final = 4_000
+SHOWN_FINDINGS: Final = 20
+SHOWN_PASSES: Final = 12
+BAR_ORDER: Final = (
+    Verdict.PASS,
+    Verdict.WARN,
+    Verdict.FAIL,
+    Verdict.ERROR,
+    Verdict.INCONCLUSIVE,
+    Verdict.NOT_APPLICABLE,
+    Verdict.DOCUMENTED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One verdict's part of the bar, in percent of its width."""
+
+    verdict: Verdict
+    count: int
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """A finding with its exchange, or with the number of one that the page shows further up."""
+
+    finding: Finding
+    exchange: Exchange | None
+    shown_above: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A row that needs attention."""
+
+    row: RowResult
+    findings: tuple[ShownFinding, ...]
+    more: int
+
+
+def render(events: Iterable[Event]) -> bytes:
+    """Return `index.html`, UTF-8."""
+    summary = summarise(events)
+    page = _template().render(
+        summary=summary,
+        tone=_tone(summary),
+        headline=headline(summary),
+        sentence=sentence(summary),
+        started=started(summary),
+        duration=duration(summary),
+        rests_on=rests_on(summary),
+        segments=tuple(_segments(summary)),
+        cards=tuple(_cards(summary)),
+        surfaces=_by_surface(summary),
+    )
+    return page.encode("utf-8")
+
+
+@cache
+def _template() -> Template:
+    folder = files(__package__)
+    environment = Environment(
+        loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "line": one_line,
+        "visible": lambda text: cut(visible(str(text)), TEXT_LIMIT),
+        "digest": _digest,
+        "where": place,
+        "expectation": expectation,
+        "standing": standing,
+    }
+    environment.globals |= {"WORDS": WORDS, "BODY_LIMIT": BODY_LIMIT, "SHOWN_PASSES": SHOWN_PASSES}
+    return environment.get_template("page.html.j2")
+
+
+def _digest(text: str) -> str:
+    """Return what a content security policy calls an inline style or script by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(str(text).encode("utf-8")).digest()).decode("ascii")
+
+
+def _tone(summary: Summary) -> str:
+    tones: Mapping[int | None, str] = {Exit.PASSED: "pass", Exit.FAILED: "fail", Exit.SUITE_FAULT: "error"}
+    return tones.get(summary.exit_code, "inconclusive")
+
+
+def _segments(summary: Summary) -> Iterator[Segment]:
+    total, start = max(1, len(summary.rows)), 0.0
+    for verdict in BAR_ORDER:
+        count = summary.counts[verdict]
+        width = 100 * count / total
+        if count:
+            yield Segment(verdict, count, round(start, 3), round(width, 3))
+        start += width
+
+
+def _cards(summary: Summary) -> Iterator[Card]:
+    shown: set[int] = set()
+    for row in summary.attention:
+        telling = row.telling if row.verdict is not Verdict.PASS else ()
+        found = tuple(_shown(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
+        yield Card(row, found, max(0, len(telling) - SHOWN_FINDINGS))
+
+
+def _shown(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int]) -> ShownFinding:
+    exchange = None if finding.exchange is None else exchanges.get(finding.exchange)
+    if exchange is None:
+        return ShownFinding(finding, None, None)
+    if exchange.n in shown:
+        return ShownFinding(finding, None, exchange.n)
+    shown.add(exchange.n)
+    return ShownFinding(finding, exchange, None)
+
+
+def _by_surface(summary: Summary) -> tuple[tuple[str, tuple[tuple[str, tuple[RowResult, ...]], ...]], ...]:
+    found: dict[str, list[tuple[str, tuple[RowResult, ...]]]] = {}
+    for name, rows in summary.groups.items():
+        found.setdefault(rows[0].requirement.surface, []).append((name, rows))
+    return tuple((SURFACES.get(surface, surface), tuple(groups)) for surface, groups in found.items())

@@ -1,0 +1,122 @@
+"""`report.json`: the whole run for programs, in the Common Test Report Format, with our verdicts beside its statuses.
+
+`report.schema.json` beside this file is its published schema. CTRF knows five statuses, so `rawStatus` gives the
+verdict: `pass` is passed; `fail`, `error`, and an expected failure that passes or has lapsed are failed; `warn`,
+`inconclusive` and a known breach are other; `not_applicable` and `documented` are skipped. `results.summary` counts the
+statuses and `results.summary.extra.verdicts` the verdicts; `results.summary.extra.exit_code` is the word that counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from conformance.events import Event
+from conformance.report.conclusion import headline, rests_on, sentence
+from conformance.report.summary import LogFault, RowResult, Summary, summarise
+from conformance.report.text import encodable
+from conformance.verdict import Verdict
+
+CTRF_VERSION: Final = "1.0.0"
+_STATUS: Final[Mapping[Verdict, str]] = {
+    Verdict.PASS: "passed",
+    Verdict.FAIL: "failed",
+    Verdict.ERROR: "failed",
+    Verdict.WARN: "other",
+    Verdict.INCONCLUSIVE: "other",
+    Verdict.NOT_APPLICABLE: "skipped",
+    Verdict.DOCUMENTED: "skipped",
+}
+_SUMMARY: Final = TypeAdapter(Summary)
+
+
+def render(events: Iterable[Event]) -> bytes:
+    """Return `report.json`, UTF-8, members in a fixed order."""
+    text = json.dumps(document(summarise(events)), ensure_ascii=False, allow_nan=False, indent=1)
+    return text.encode("utf-8") + b"\n"
+
+
+@cache
+def schema() -> Mapping[str, Any]:
+    """Return the published JSON Schema of `report.json`."""
+    loaded: Mapping[str, Any] = json.loads(files(__package__).joinpath("report.schema.json").read_text("utf-8"))
+    return loaded
+
+
+def document(summary: Summary) -> dict[str, Any]:
+    """Return the report as a JSON value."""
+    run = _SUMMARY.dump_python(summary, mode="python")
+    rows = run.pop("rows")
+    value: dict[str, Any] = encodable(
+        {
+            "reportFormat": "CTRF",
+            "specVersion": CTRF_VERSION,
+            "generatedBy": "weldproof",
+            "results": {
+                "tool": {"name": "weldproof", "version": summary.suite_version},
+                "summary": _counts(summary),
+                "tests": [_test(summary, row, dump) for row, dump in zip(summary.rows, rows, strict=True)],
+                "extra": run,
+            },
+        }
+    )
+    return value
+
+
+def read(value: Any) -> Summary:
+    """Read a report back; `read(document(summary))` is the summary.
+
+    Raises:
+        LogFault: The value is no report of this suite.
+    """
+    try:
+        results = value["results"]
+        rows = [test["extra"] for test in results["tests"]]
+        return _SUMMARY.validate_python({**results["extra"], "rows": rows})
+    except (KeyError, TypeError, AttributeError, ValidationError) as fault:
+        raise LogFault(f"this version cannot read the report: {type(fault).__name__}: {fault}") from fault
+
+
+def status(summary: Summary, row: RowResult) -> str:
+    """Return the CTRF status of a row."""
+    if summary.breaks(row):
+        return "failed"
+    return "other" if row.expected_failure == "expected" else _STATUS[row.verdict]
+
+
+def _counts(summary: Summary) -> dict[str, Any]:
+    seen = Counter(status(summary, row) for row in summary.rows)
+    start = summary.started_at * 1000
+    milliseconds = round((summary.seconds or 0.0) * 1000)
+    return {
+        "tests": len(summary.rows),
+        **{name: seen[name] for name in ("passed", "failed", "skipped", "pending", "other")},
+        "start": start,
+        "stop": start + milliseconds,
+        "extra": {
+            "verdicts": {verdict.value: count for verdict, count in summary.counts.items()},
+            "exit_code": summary.exit_code,
+            "headline": headline(summary),
+            "sentence": sentence(summary),
+            "rests_on": rests_on(summary),
+        },
+    }
+
+
+def _test(summary: Summary, row: RowResult, dump: dict[str, Any]) -> dict[str, Any]:
+    test = {
+        "name": f"{row.id}: {row.requirement.sentence}",
+        "status": status(summary, row),
+        "rawStatus": row.verdict.value,
+        "duration": round(summary.seconds_of(row) * 1000),
+        "suite": [row.requirement.surface, row.group],
+        "tags": [row.requirement.level, row.requirement.basis],
+        "extra": dump,
+    }
+    return test if row.reason is None else {**test, "message": row.reason}

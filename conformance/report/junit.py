@@ -1,0 +1,73 @@
+"""`junit.xml`: one test suite a row group, one test case a requirement.
+
+`fail` is a failure; so is a warning under `--strict` and an expected failure that passes or has lapsed. `error` is an
+error. `inconclusive` is an error of type `inconclusive`, not a skip: a missing prerequisite is red, or a build that
+tested nothing would look green. `not_applicable`, `documented` and a known breach are skipped, with their reason. A
+`warn` passes, with what was found in its `system-out`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from conformance.events import Event
+from conformance.report.conclusion import expectation, standing
+from conformance.report.detail import finding_text
+from conformance.report.summary import RowResult, Summary, summarise
+from conformance.report.text import one_line, visible
+from conformance.verdict import Verdict
+
+SHOWN_FINDINGS = 10
+
+
+def render(events: Iterable[Event]) -> bytes:
+    """Return `junit.xml`, UTF-8."""
+    summary = summarise(events)
+    document = JUnitXml("weldproof")
+    for name, rows in summary.groups.items():
+        suite = TestSuite(f"weldproof.{name}")
+        suite.hostname = one_line(summary.target, 100)
+        suite.add_property("seed", str(summary.seed))
+        suite.add_property("suite_version", one_line(summary.suite_version, 100))
+        suite.add_testcases([_case(summary, row) for row in rows])
+        document.add_testsuite(suite)
+    text: bytes = document.tostring()  # type: ignore[no-untyped-call]
+    return text
+
+
+def _case(summary: Summary, row: RowResult) -> TestCase:
+    case = TestCase(f"{row.id} {row.requirement.sentence}", classname=f"{row.requirement.surface}.{row.group}")
+    case.time = round(summary.seconds_of(row), 4)
+    result = _result(summary, row)
+    if result is not None:
+        case.result = [result]
+    if result is None and row.verdict is Verdict.WARN:
+        case.system_out = _text(summary, row)
+    return case
+
+
+def _result(summary: Summary, row: RowResult) -> Failure | Error | Skipped | None:
+    reason = one_line(expectation(row) or row.reason or row.verdict.value, 1000)
+    if row.expected_failure == "expected":
+        return Skipped(reason, "expected_failure")
+    if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED}:
+        return Skipped(reason, row.verdict.value)
+    result: Error | Failure
+    if row.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE}:
+        result = Error(reason, row.verdict.value)
+    elif summary.breaks(row):
+        result = Failure(reason, row.expected_failure or row.verdict.value)
+    else:
+        return None
+    result.text = _text(summary, row)
+    return result
+
+
+def _text(summary: Summary, row: RowResult) -> str:
+    parts = [f"{row.requirement.sentence}\n{standing(row)}"]
+    parts += [finding_text(finding, summary.exchanges) for finding in row.telling[:SHOWN_FINDINGS]]
+    if len(row.telling) > SHOWN_FINDINGS:
+        parts.append(f"and {len(row.telling) - SHOWN_FINDINGS} more")
+    return visible("\n\n".join(parts))

@@ -1,0 +1,89 @@
+"""`report.md`: the run for a pull request or a job summary; plain GitHub-flavoured Markdown, no raw HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from conformance.events import Event
+from conformance.report.conclusion import WORDS, duration, expectation, headline, rests_on, sentence, standing, started
+from conformance.report.detail import finding_text
+from conformance.report.summary import RowResult, Summary, summarise
+from conformance.report.text import one_line
+from conformance.verdict import Verdict
+
+SHOWN_ROWS = 60
+SHOWN_FINDINGS = 3
+SHOWN_COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+
+
+def render(events: Iterable[Event]) -> bytes:
+    """Return `report.md`, UTF-8."""
+    summary = summarise(events)
+    parts = [*_head(summary), *_table(summary), *_attention(summary), *_basis(summary)]
+    return ("\n".join(parts) + "\n").encode("utf-8")
+
+
+def _head(summary: Summary) -> Iterator[str]:
+    yield f"# {headline(summary)}: {inline(summary.target)}"
+    yield ""
+    yield sentence(summary)
+    yield ""
+    yield f"Weldproof {inline(summary.suite_version)}, seed {summary.seed}, {started(summary)}, {duration(summary)}."
+
+
+def _table(summary: Summary) -> Iterator[str]:
+    yield ""
+    yield f"| Group | {' | '.join(WORDS[verdict] for verdict in SHOWN_COLUMNS)} |"
+    yield f"| --- |{' ---: |' * len(SHOWN_COLUMNS)}"
+    for name, rows in summary.groups.items():
+        counts = (sum(row.verdict is verdict for row in rows) for verdict in SHOWN_COLUMNS)
+        yield f"| {inline(name)} | {' | '.join(str(count or '') for count in counts)} |"
+
+
+def _attention(summary: Summary) -> Iterator[str]:
+    rows = summary.attention
+    for row in rows[:SHOWN_ROWS]:
+        yield from _row(summary, row)
+    if len(rows) > SHOWN_ROWS:
+        yield f"\n… and {len(rows) - SHOWN_ROWS} more; the other reports have them all."
+
+
+def _row(summary: Summary, row: RowResult) -> Iterator[str]:
+    yield f"\n## {inline(row.id)}: {WORDS[row.verdict]}\n"
+    yield f"{inline(row.requirement.sentence)}\n"
+    yield inline(standing(row))
+    known = expectation(row)
+    if known is not None:
+        yield f"\n{inline(known)}"
+    if row.verdict is Verdict.INCONCLUSIVE:
+        yield f"\n{inline(row.reason or '')}"
+        return
+    for finding in row.telling[:SHOWN_FINDINGS]:
+        yield ""
+        yield fenced(finding_text(finding, summary.exchanges))
+    if len(row.telling) > SHOWN_FINDINGS:
+        yield f"\n… and {len(row.telling) - SHOWN_FINDINGS} more findings."
+
+
+def _basis(summary: Summary) -> Iterator[str]:
+    yield "\n## What the verdict rests on\n"
+    for line in rests_on(summary):
+        yield f"* {inline(line)}"
+    for key, value in summary.non_defaults:
+        yield f"* {inline(key)} = {inline(value)}"
+    for reason, ids in summary.absent.items():
+        yield f"* {len(ids)} not applicable: {inline(reason)}"
+
+
+def inline(text: str) -> str:
+    """Return `text` on one line with every character that Markdown or HTML would act on escaped."""
+    escaped = re.sub(r"([\\`*_{}\[\]()#+!|~$@:-])", r"\\\1", one_line(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def fenced(text: str) -> str:
+    """Return `text` as a code block whose fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"

@@ -1,0 +1,80 @@
+"""`report.sarif`: breaches for code-scanning services, SARIF 2.1.0.
+
+A server has no source line to point at, so each result points at the target profile and names the row as its logical
+location. Only `fail`, `warn` and `error` are results; a known breach is one that is suppressed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from conformance.events import Event
+from conformance.report.conclusion import expectation, standing
+from conformance.report.detail import finding_text
+from conformance.report.summary import RowResult, Summary, summarise
+from conformance.report.text import encodable, one_line
+from conformance.verdict import Verdict
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_PROFILE: Final = "weldproof.toml"
+_SHOWN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
+
+
+def render(events: Iterable[Event]) -> bytes:
+    """Return `report.sarif`, UTF-8."""
+    summary = summarise(events)
+    rows = [row for row in summary.attention if row.verdict in _SHOWN or summary.breaks(row)]
+    value = encodable(
+        {
+            "$schema": SCHEMA,
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {
+                        "driver": {
+                            "name": "weldproof",
+                            "version": summary.suite_version,
+                            "rules": [_rule(row) for row in rows],
+                        }
+                    },
+                    "invocations": [
+                        {"executionSuccessful": summary.exit_code in {0, 1}, "exitCode": summary.exit_code or 0}
+                    ],
+                    "results": [_result(summary, row, index) for index, row in enumerate(rows)],
+                }
+            ],
+        }
+    )
+    return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8") + b"\n"
+
+
+def _rule(row: RowResult) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "shortDescription": {"text": row.requirement.sentence},
+        "fullDescription": {"text": f"{row.requirement.sentence}. {standing(row)}"},
+        "properties": {"tags": [row.requirement.surface, row.requirement.level, row.requirement.basis]},
+    }
+
+
+def _result(summary: Summary, row: RowResult, index: int) -> dict[str, Any]:
+    details = "\n\n".join(finding_text(finding, summary.exchanges) for finding in row.telling[:3])
+    message = expectation(row) or one_line(row.reason or "", 1000)
+    result: dict[str, Any] = {
+        "ruleId": row.id,
+        "ruleIndex": index,
+        "level": "error" if summary.breaks(row) else "warning",
+        "message": {"text": f"{row.requirement.sentence}: {message}\n\n{details}".strip()},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": _PROFILE}, "region": {"startLine": 1}},
+                "logicalLocations": [{"fullyQualifiedName": row.id, "kind": "member"}],
+            }
+        ],
+        "partialFingerprints": {"requirement/v1": row.id},
+    }
+    if row.expected_failure == "expected":
+        result["suppressions"] = [{"kind": "external", "status": "accepted"}]
+    return result

@@ -1,0 +1,303 @@
+"""One run as its reports see it: a pure function of the event log and of the ledger that ships with the suite."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.events import Event
+from conformance.ledger import Requirement, load
+from conformance.report.exchange import Exchange
+from conformance.report.text import one_line
+from conformance.verdict import Verdict, worst
+
+SLOWEST: Final = 10
+BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
+UNEXPECTED: Final = frozenset({"unexpected_pass", "expired"})
+
+
+class LogFault(ValueError):
+    """The event log is not one that this version can read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One judgement of one row by one check.
+
+    Attributes:
+        check: Id of the check.
+        verdict: What it says of the row.
+        expected: What should be, in words; for an inconclusive row the reason.
+        found: What was, or None.
+        hint: What to do about a breach, or None.
+        where: Lane, operation, axis and so on.
+        exchange: Number of the exchange that shows it, or None.
+    """
+
+    check: str
+    verdict: Verdict
+    expected: str
+    found: str | None
+    hint: str | None
+    where: Mapping[str, str]
+    exchange: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """A requirement with its verdict and everything that was found about it."""
+
+    requirement: Requirement
+    verdict: Verdict
+    reason: str | None
+    checks: tuple[str, ...]
+    expected_failure: str | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def id(self) -> str:
+        """The requirement's id."""
+        return self.requirement.id
+
+    @property
+    def group(self) -> str:
+        """The part of the id that names its group: `RAIL-WELD` of `RAIL-WELD-02`."""
+        return "-".join(self.id.split("-")[:2])
+
+    @property
+    def telling(self) -> tuple[Finding, ...]:
+        """The findings that made the verdict."""
+        return tuple(finding for finding in self.findings if finding.verdict is self.verdict)
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a reader must look at the row: anything but kept, absent and documented."""
+        return self.verdict in {*BAD, Verdict.WARN, Verdict.INCONCLUSIVE} or self.expected_failure in UNEXPECTED
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTime:
+    """How long a check took, and how it ended (`done`, `unreachable`, `fault`, `cancelled`)."""
+
+    check: str
+    seconds: float
+    outcome: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a check wants read that judges nothing."""
+
+    check: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A whole run.
+
+    Attributes:
+        run_id: Id of the run.
+        suite_version: Version of the suite that judged.
+        seed: Seed that repeats the run.
+        target: The target's name.
+        surfaces: Surface to address.
+        claims: What the operator claims is there.
+        non_defaults: (key, value as text) of each value that is not the built-in default.
+        options: Options of the command.
+        started_at: Unix seconds.
+        seconds: Duration, or None when the log ends before the run did.
+        exit_code: Exit code, or None likewise.
+        interrupted: Whether a signal cut the run short.
+        rows: Every selected row, in ledger order.
+        timings: Every check that ran, slowest first.
+        notes: What checks noted.
+        exchange_count: How many exchanges the run made.
+        exchanges: Those that a row needing attention cites, by number.
+    """
+
+    run_id: str
+    suite_version: str
+    seed: int
+    target: str
+    surfaces: Mapping[str, str]
+    claims: Mapping[str, tuple[str, ...]]
+    non_defaults: tuple[tuple[str, str], ...]
+    options: Mapping[str, Any]
+    started_at: int
+    seconds: float | None
+    exit_code: int | None
+    interrupted: bool
+    rows: tuple[RowResult, ...]
+    timings: tuple[CheckTime, ...]
+    notes: tuple[Note, ...]
+    exchange_count: int
+    exchanges: Mapping[int, Exchange]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the log holds the run's end."""
+        return self.exit_code is not None
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """How many rows have each verdict; every verdict is there, in the order of the enumeration."""
+        seen = Counter(row.verdict for row in self.rows)
+        return {verdict: seen[verdict] for verdict in Verdict}
+
+    @property
+    def groups(self) -> Mapping[str, tuple[RowResult, ...]]:
+        """The rows by group, in ledger order."""
+        found: dict[str, list[RowResult]] = defaultdict(list)
+        for row in self.rows:
+            found[row.group].append(row)
+        return {name: tuple(rows) for name, rows in found.items()}
+
+    def breaks(self, row: RowResult) -> bool:
+        """Return whether a row by itself fails the run or is a fault of the suite; known breaches do not."""
+        breach = row.verdict in BAD or (row.verdict is Verdict.WARN and bool(self.options.get("strict")))
+        return row.expected_failure in UNEXPECTED or (breach and row.expected_failure != "expected")
+
+    @property
+    def attention(self) -> tuple[RowResult, ...]:
+        """The rows a reader must look at, what breaks the run first."""
+        order = (Verdict.ERROR, Verdict.FAIL, Verdict.PASS, Verdict.WARN, Verdict.INCONCLUSIVE)
+        rows = (row for row in self.rows if row.needs_attention)
+        return tuple(sorted(rows, key=lambda row: (not self.breaks(row), _place(order, row))))
+
+    @property
+    def absent(self) -> Mapping[str, tuple[str, ...]]:
+        """Reason to the ids of rows that the operator's claims leave out."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            if row.verdict is Verdict.NOT_APPLICABLE:
+                found[row.reason or "the check found that it does not apply"].append(row.id)
+        return {reason: tuple(ids) for reason, ids in found.items()}
+
+    @property
+    def slowest(self) -> tuple[CheckTime, ...]:
+        """The checks that took longest."""
+        return self.timings[:SLOWEST]
+
+    def seconds_of(self, row: RowResult) -> float:
+        """Return how long the checks of a row took together."""
+        return sum(timing.seconds for timing in self.timings if timing.check in row.checks)
+
+
+def _place(order: Sequence[Verdict], row: RowResult) -> int:
+    return order.index(row.verdict) if row.verdict in order else len(order)
+
+
+def summarise(events: Iterable[Event]) -> Summary:
+    """Read a run out of its events; a log that ends early gives what it holds.
+
+    Raises:
+        LogFault: There is no `run.started`, or an event lacks a member.
+    """
+    try:
+        return _Reader(events).summary()
+    except LogFault:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise LogFault(f"this version cannot read the event log: {type(fault).__name__}: {fault}") from fault
+
+
+class _Reader:
+    """Sorts events by kind once, then answers from them."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._kinds: dict[str, list[Event]] = defaultdict(list)
+        for event in events:
+            self._kinds[event["event"]].append(event)
+        if not self._kinds["run.started"]:
+            raise LogFault("the event log has no run.started: no run began")
+        self._findings: dict[str, list[Finding]] = defaultdict(list)
+        for event in self._kinds["judgement"]:
+            self._findings[event["row"]].append(_finding(event))
+
+    def summary(self) -> Summary:
+        started = self._kinds["run.started"][0]
+        end = self._kinds["run.finished"][-1] if self._kinds["run.finished"] else {}
+        rows = self._rows(started["rows"])
+        cited = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
+        exchanges = [Exchange.of(event) for event in self._kinds["exchange"] if event["n"] in cited]
+        return Summary(
+            run_id=str(started["run_id"]),
+            suite_version=str(started["suite_version"]),
+            seed=int(started["seed"]),
+            target=str(started["target"]["name"]),
+            surfaces={str(name): str(url) for name, url in started["target"]["surfaces"].items()},
+            claims={str(name): tuple(map(str, members)) for name, members in started["claims"].items()},
+            non_defaults=tuple((str(one["key"]), _plain(one["value"])) for one in started["non_defaults"]),
+            options=dict(started["options"]),
+            started_at=int(started["started_at"]),
+            seconds=None if not end else float(end["seconds"]),
+            exit_code=None if not end else int(end["exit_code"]),
+            interrupted=bool(end.get("interrupted")),
+            rows=rows,
+            timings=self._timings(),
+            notes=tuple(Note(str(event["check"]), str(event["text"])) for event in self._kinds["note"]),
+            exchange_count=len(self._kinds["exchange"]),
+            exchanges={exchange.n: exchange for exchange in sorted(exchanges, key=lambda one: one.n)},
+        )
+
+    def _rows(self, selected: Sequence[str]) -> tuple[RowResult, ...]:
+        ended = {event["id"]: event for event in self._kinds["row"]}
+        return tuple(self._row(str(row_id), ended.get(row_id)) for row_id in selected)
+
+    def _row(self, row_id: str, event: Event | None) -> RowResult:
+        findings = tuple(self._findings[row_id])
+        if event is None:
+            verdict = worst(finding.verdict for finding in findings) or Verdict.INCONCLUSIVE
+            reason, checks, expected = "the log ends before this row was judged", {one.check for one in findings}, None
+        else:
+            verdict, reason, expected = Verdict(event["verdict"]), event["reason"], event["expected_failure"]
+            checks = set(event["checks"])
+        return RowResult(
+            requirement=_requirement(row_id),
+            verdict=verdict,
+            reason=None if reason is None else str(reason),
+            checks=tuple(sorted(checks)),
+            expected_failure=expected,
+            findings=findings,
+        )
+
+    def _timings(self) -> tuple[CheckTime, ...]:
+        timings = [
+            CheckTime(str(event["check"]), float(event["seconds"]), str(event["outcome"]), _text(event["error"]))
+            for event in self._kinds["check.finished"]
+        ]
+        return tuple(sorted(timings, key=lambda one: (-one.seconds, one.check)))
+
+
+def _finding(event: Event) -> Finding:
+    return Finding(
+        check=str(event["check"]),
+        verdict=Verdict(event["verdict"]),
+        expected=str(event["expected"]),
+        found=_text(event["found"]),
+        hint=_text(event["hint"]),
+        where={str(name): str(value) for name, value in event["where"].items()},
+        exchange=event["exchange"],
+    )
+
+
+def _requirement(row_id: str) -> Requirement:
+    ledger = load()
+    if row_id in ledger:
+        return ledger[row_id]
+    sentence = "This version of the suite does not know the requirement."
+    return Requirement(one_line(row_id, 80), sentence, "unknown", "MAY", "implied", (), "shared")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(item) for item in value)
+    return "true" if value is True else "false" if value is False else str(value)

@@ -1,0 +1,158 @@
+"""Synthetic runs for tests of the reports, built through the event log that real runs are built through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.events import Event, EventLog
+from conformance.ledger import load
+from conformance.verdict import Verdict, exit_code
+
+
+@dataclass
+class RunBuilder:
+    """Writes one run: judgements in between, rows and the end by `finish`."""
+
+    rows: Sequence[str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    non_defaults: Sequence[tuple[str, object]] = ()
+    target: str = "test target"
+    log: EventLog = field(default_factory=EventLog)
+    _exchanges: int = 0
+
+    def __post_init__(self) -> None:
+        """Open the run."""
+        self.log.add(
+            "run.started",
+            run_id="00112233aabbccdd",
+            suite_version="0.1.0",
+            seed=7,
+            started_at=1_760_000_000,
+            target={"name": self.target, "surfaces": {"rail": "http://127.0.0.1:8402"}},
+            chains={},
+            claims={"surfaces": ["rail"], "lanes": ["algorand"], "options": []},
+            non_defaults=[{"key": key, "value": value} for key, value in self.non_defaults],
+            rows=list(self.rows),
+            options=dict(self.options),
+        )
+
+    def exchange(self, check: str, *, body: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:
+        """Add one exchange and return its number; `status` None means that no answer came."""
+        self._exchanges += 1
+        sent = {
+            "method": "POST",
+            "url": "http://127.0.0.1:8402/pay/v1/x",
+            "path": "/pay/v1/x",
+            "headers": [["content-type", "application/json"], ["x-payment", "$X_PAYMENT"]],
+            "body": '{"jws":"e30.e30.AA"}',
+            **request,
+        }
+        answer = {
+            "status": status,
+            "headers": [["content-type", "application/json"]],
+            "body": body,
+            "body_bytes": len(body),
+            "milliseconds": 1.25,
+        }
+        self.log.add(
+            "exchange",
+            n=self._exchanges,
+            check=check,
+            ordinal=1,
+            retry=False,
+            request={**sent, "template": [sent["method"], sent["path"], [], sent["body"]]},
+            response=None if status is None else answer,
+            error=None if status is not None else "connection refused",
+            curl=f"curl -sS -i -X POST {sent['url']} --data-binary '{sent['body']}'",
+        )
+        return self._exchanges
+
+    def judge(
+        self,
+        row: str,
+        verdict: Verdict,
+        *,
+        check: str = "some_check",
+        expected: str = "an answer of 402",
+        found: str | None = None,
+        exchange: int | None = None,
+        hint: str | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> RunBuilder:
+        """Add one judgement."""
+        members = {"expected": expected, "found": found, "exchange": exchange, "hint": hint, "where": dict(where or {})}
+        self.log.add("judgement", check=check, row=row, verdict=verdict.value, **members)
+        return self
+
+    def check(self, name: str, seconds: float = 0.5, outcome: str = "done", error: str | None = None) -> RunBuilder:
+        """Add a check's end."""
+        self.log.add("check.finished", check=name, seconds=seconds, outcome=outcome, error=error)
+        return self
+
+    def finish(
+        self, verdicts: Mapping[str, Verdict], *, expected: Mapping[str, str] | None = None
+    ) -> tuple[Event, ...]:
+        """Add each row's verdict (`reason` from its first judgement of that verdict) and the run's end."""
+        known = expected or {}
+        for row in self.rows:
+            verdict = verdicts.get(row, Verdict.PASS)
+            telling = [
+                event for event in self.log.of("judgement") if event["row"] == row and event["verdict"] == verdict.value
+            ]
+            reason = None if verdict is Verdict.PASS else telling[0]["expected"] if telling else "by its profile"
+            checks = sorted({event["check"] for event in self.log.of("judgement") if event["row"] == row})
+            self.log.add(
+                "row",
+                id=row,
+                verdict=verdict.value,
+                reason=reason,
+                checks=checks,
+                expected_failure=known.get(row),
+            )
+        judged = [
+            Verdict.PASS if known.get(row) == "expected" else verdicts.get(row, Verdict.PASS) for row in self.rows
+        ]
+        unexpected = sum(word in {"unexpected_pass", "expired"} for word in known.values())
+        code = exit_code(judged, unexpected_passes=unexpected, strict=bool(self.options.get("strict")))
+        self.log.add("run.finished", seconds=12.5, exit_code=int(code), interrupted=False, counts={})
+        return self.log.events
+
+
+def every_verdict() -> tuple[Event, ...]:
+    """Return a run of the rail that has at least one row of each verdict."""
+    rows = [row.id for row in load().select(["RAIL", "GW-DOC"])]
+    run = RunBuilder(rows, non_defaults=[("rail.scheme", "exact"), ("pace.workers", 4), ("claims.lanes", ["algorand"])])
+    wrong = run.exchange("unpaid_call", body='{"error":"payment_required"}', status=200)
+    run.judge(
+        "RAIL-402-01",
+        Verdict.FAIL,
+        check="unpaid_call",
+        expected="an unpaid call answers 402",
+        found="status 200",
+        exchange=wrong,
+        hint="Answer 402 before the service runs.",
+        where={"operation": "/pay/v1/x"},
+    )
+    run.judge("RAIL-402-02", Verdict.FAIL, check="unpaid_call", found="no accepts", exchange=wrong, hint="Add accepts.")
+    run.judge("RAIL-402-07", Verdict.WARN, check="unpaid_call", found="lower case", hint="Use the usual spelling.")
+    lost = run.exchange("paid_call[algorand]", status=None)
+    reason = "no answer within 30 s"
+    run.judge("RAIL-WELD-02", Verdict.INCONCLUSIVE, check="paid_call[algorand]", expected=reason, exchange=lost).judge(
+        "RAIL-WELD-03", Verdict.ERROR, check="weld", expected="ZeroDivisionError: division by zero"
+    )
+    run.judge("RAIL-402-03", Verdict.PASS, check="unpaid_call", expected="the body is JSON", where={"lane": "algorand"})
+    run.check("unpaid_call", 0.4).check("paid_call[algorand]", 30.1, "unreachable", reason)
+    run.check("weld", 0.1, "fault", "ZeroDivisionError: division by zero")
+    run.log.add("note", check="unpaid_call", text="the target asked for a pause once")
+    verdicts = {row.id: Verdict.NOT_APPLICABLE for row in load().select(["RAIL-A2A"])}
+    verdicts |= {row.id: Verdict.DOCUMENTED for row in load().select(["GW-DOC"])}
+    verdicts |= {
+        "RAIL-402-01": Verdict.FAIL,
+        "RAIL-402-02": Verdict.FAIL,
+        "RAIL-402-07": Verdict.WARN,
+        "RAIL-WELD-02": Verdict.INCONCLUSIVE,
+        "RAIL-WELD-03": Verdict.ERROR,
+    }
+    return run.finish(verdicts)
