@@ -127,7 +127,7 @@ async def _stop_all(children: list[Child]) -> None:
 
 async def _start_algorand(plan: Plan, algod: socket.socket, indexer: socket.socket, token: Path) -> Child:
     arguments = ["--algod-fd", str(algod.fileno()), "--indexer-fd", str(indexer.fileno())]
-    arguments += ["--block-seconds", str(plan.block_seconds), "--token", token.read_text("ascii").strip()]
+    arguments += ["--block-seconds", str(plan.block_seconds), "--token-file", str(token)]
     log = plan.data_dir / "logs" / "algorand.log"
     return await Child.start("the simulated Algorand", ["sim.algorand", *arguments], log=log, sockets=[algod, indexer])
 

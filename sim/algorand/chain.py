@@ -1,0 +1,277 @@
+"""The chain: a pool, rounds that follow each other, and what can be looked up in them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nacl.signing import SigningKey
+
+from sim.algorand.encoding import ZERO, digest, pack
+from sim.algorand.evaluator import Applied, Evaluator, Network
+from sim.algorand.rules import Protocol, Rejected, Signed
+from sim.algorand.state import Account, Asset, Holding, State
+from sim.clock import BlockClock
+from sim.faults import Faults
+
+SUPPLY = 10**16
+ASSET_SUPPLY = 10**16
+SUBMISSION_FAULTS = {
+    "withhold": "what is submitted next stays in the pool, unconfirmed, until `release` or `advance`",
+    "reject_late": "what is submitted next is accepted and then leaves the pool with an error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A transaction in a block."""
+
+    applied: Applied
+    block: int
+    time: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One round."""
+
+    number: int
+    time: int
+    previous: bytes
+    hash: bytes
+    transactions: tuple[Confirmed, ...]
+    counter: int
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group in the pool."""
+
+    signed: tuple[Signed, ...]
+    rejected_late: bool = False
+
+
+@dataclass(slots=True)
+class _Saved:
+    """A snapshot."""
+
+    state: State
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Genesis:
+    """What a chain starts from: who holds what, and which assets there are.
+
+    Attributes:
+        id: Genesis id.
+        assets: Ids of the USDC assets.
+    """
+
+    id: str = "sim-v1"
+    assets: tuple[int, ...] = (31566704, 10458941)
+
+    @property
+    def hash(self) -> bytes:
+        """Genesis hash."""
+        return digest(b"sim" + self.id.encode())
+
+
+class Chain:
+    """One simulated Algorand network. Nothing here does I/O; time comes from the clock that is passed in."""
+
+    def __init__(self, genesis: Genesis, clock: BlockClock, protocol: Protocol | None = None) -> None:
+        self.genesis = genesis
+        self.clock = clock
+        self.protocol = protocol or Protocol()
+        self.faults = Faults(SUBMISSION_FAULTS)
+        self.bank = SigningKey(hashlib.sha256(b"bank" + genesis.id.encode()).digest())
+        self.fee_sink = digest(b"fee sink" + genesis.id.encode())
+        self.evaluator = Evaluator(Network(genesis.id, genesis.hash), self.protocol, self.fee_sink)
+        self.state = self._first_state()
+        self.blocks: list[Block] = []
+        self.index: dict[str, Confirmed] = {}
+        self.lag = 0
+        self._pool: list[_Group] = []
+        self._withheld: list[_Group] = []
+        self._errors: dict[str, tuple[Signed, str]] = {}
+        self._pending = State(self.state)
+        self._saved: list[_Saved] = []
+        self._sealed = asyncio.Event()
+        self.seal()
+
+    def _first_state(self) -> State:
+        state = State()
+        bank = bytes(self.bank.verify_key)
+        held = {asset: Holding(ASSET_SUPPLY) for asset in self.genesis.assets}
+        state.put(bank, Account(SUPPLY, held, frozenset(self.genesis.assets)))
+        state.put(self.fee_sink, Account(self.protocol.min_balance))
+        params = {"t": ASSET_SUPPLY, "dc": 6, "un": "USDC", "an": "USDC", "m": bank, "r": bank, "f": bank, "c": bank}
+        for asset in self.genesis.assets:
+            state.put_asset(asset, Asset(bank, params))
+        state.counter = max(self.genesis.assets)
+        return state
+
+    @property
+    def round(self) -> int:
+        """Number of the newest block."""
+        return len(self.blocks) - 1
+
+    @property
+    def indexed_round(self) -> int:
+        """Newest round that searches know: the indexer may lag behind."""
+        return max(0, self.round - self.lag)
+
+    def submit(self, group: Sequence[Signed]) -> str:
+        """Take a group into the pool and return the id of its first transaction.
+
+        Raises:
+            Rejected: The node refuses it now.
+        """
+        late = self.faults.take_submission("reject_late")
+        held = not late and self.faults.take_submission("withhold")
+        entry = _Group(tuple(group), late)
+        trial = State(self._pending)
+        self.evaluator.apply(trial, group, self.round + 1)
+        if held:
+            self._withheld.append(entry)
+        else:
+            if not late:
+                trial.merge()
+            self._pool.append(entry)
+        return group[0].id
+
+    def release(self) -> int:
+        """Let withheld groups into the pool; return how many."""
+        released, self._withheld = self._withheld, []
+        for entry in released:
+            try:
+                self.evaluator.apply(self._pending, entry.signed, self.round + 1)
+            except Rejected as reason:
+                self._fail(entry, str(reason))
+            else:
+                self._pool.append(entry)
+        return len(released)
+
+    def seal(self) -> Block:
+        """Make the next block of what is in the pool."""
+        number = len(self.blocks)
+        time = max(self.clock.now(), self.blocks[-1].time if self.blocks else 0)
+        confirmed: list[Confirmed] = []
+        pool, self._pool = self._pool, []
+        for entry in pool:
+            if entry.rejected_late:
+                self._fail(entry, "transaction left the pool: overspend at evaluation of the block")
+                continue
+            try:
+                applied = self.evaluator.apply(self.state, entry.signed, number)
+            except Rejected as reason:
+                self._fail(entry, str(reason))
+                continue
+            confirmed += [Confirmed(one, number, time, len(confirmed) + place) for place, one in enumerate(applied)]
+        block = self._block(number, time, confirmed)
+        self.blocks.append(block)
+        self.index.update({one.applied.signed.id: one for one in confirmed})
+        self._pending = State(self.state)
+        self._sealed.set()
+        self._sealed = asyncio.Event()
+        return block
+
+    def _block(self, number: int, time: int, confirmed: Sequence[Confirmed]) -> Block:
+        previous = self.blocks[-1].hash if self.blocks else ZERO
+        ids = [one.applied.signed.id for one in confirmed]
+        own = digest(b"BH" + pack({"rnd": number, "ts": time, "prev": previous, "txns": ids}))
+        return Block(number, time, previous, own, tuple(confirmed), self.state.counter)
+
+    def _fail(self, entry: _Group, reason: str) -> None:
+        self._errors.update({signed.id: (signed, reason) for signed in entry.signed})
+
+    def pooled(self) -> Iterator[Signed]:
+        """Yield what waits for a block, withheld or not."""
+        for entry in (*self._pool, *self._withheld):
+            yield from entry.signed
+
+    def find_pending(self, transaction: str) -> Signed | None:
+        """Return a transaction of the pool, or None."""
+        return next((signed for signed in self.pooled() if signed.id == transaction), None)
+
+    def find_error(self, transaction: str) -> tuple[Signed, str] | None:
+        """Return a transaction that left the pool with an error, and the error."""
+        return self._errors.get(transaction)
+
+    async def wait_after(self, number: int, seconds: float) -> None:
+        """Wait until a block after `number` is there, at most `seconds`."""
+        ends = asyncio.get_running_loop().time() + seconds
+        while self.round <= number:
+            left = ends - asyncio.get_running_loop().time()
+            if left <= 0:
+                return
+            try:
+                await asyncio.wait_for(self._sealed.wait(), left)
+            except TimeoutError:
+                return
+
+    def save(self) -> int:
+        """Keep the whole chain as it is now and return the snapshot's id."""
+        self._saved.append(_Saved(self.state.copy(), len(self.blocks)))
+        return len(self._saved) - 1
+
+    def restore(self, number: int) -> None:
+        """Return to a snapshot; the pool is dropped.
+
+        Raises:
+            ValueError: There is none of that id.
+        """
+        if not 0 <= number < len(self._saved):
+            raise ValueError(f"there is no snapshot {number}")
+        saved = self._saved[number]
+        self.state = saved.state.copy()
+        del self.blocks[saved.blocks :]
+        self.index = {one.applied.signed.id: one for block in self.blocks for one in block.transactions}
+        self._pool, self._withheld, self._errors = [], [], {}
+        self._pending = State(self.state)
+
+    def opt_in(self, key: bytes, asset: int) -> None:
+        """Write a holding into an account without its key, with the Algos that it then must keep.
+
+        Only the control verb `mint` does this; everything else on this chain is a signed transaction.
+
+        Raises:
+            ValueError: There is no such asset.
+        """
+        if self.state.asset(asset) is None:
+            raise ValueError(f"asset {asset} does not exist")
+        account = self.state.account(key)
+        if asset not in account.assets:
+            bank = bytes(self.bank.verify_key)
+            grown = account.holding(asset, Holding())
+            missing = max(0, grown.minimum(self.protocol.min_balance) - grown.algos)
+            payer = self.state.account(bank)
+            self.state.put(bank, replace(payer, algos=payer.algos - missing))
+            self.state.put(key, replace(grown, algos=grown.algos + missing))
+
+    def totals(self) -> Mapping[str, int]:
+        """Return what the chain holds in all, which no transaction changes."""
+        sums = {"algos": sum(account.algos for account in self.state.accounts.values())}
+        for account in self.state.accounts.values():
+            for asset, holding in account.assets.items():
+                sums[str(asset)] = sums.get(str(asset), 0) + holding.amount
+        return sums
+
+
+@dataclass(slots=True)
+class Miner:
+    """Seals a block every so often."""
+
+    chain: Chain
+    seconds: float
+    _task: asyncio.Task[None] | None = field(default=None)
+
+    async def run(self) -> None:
+        """Seal blocks for ever."""
+        while True:
+            await asyncio.sleep(self.seconds)
+            self.chain.seal()

@@ -1,0 +1,127 @@
+"""The control verbs of the simulated Algorand (profile 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sim import control
+from sim.algorand.chain import Chain
+from sim.algorand.encoding import Malformed, decode_address, pack, transaction_id
+from sim.algorand.rules import Rejected, Signed
+
+_LIFE = 100
+
+
+class Verbs:
+    """Carries out verbs on one chain; money moves by real transactions of the chain's bank."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    async def fund(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`address`, `amount`: Algos from the bank."""
+        receiver, amount = _address(members), control.amount(members)
+        return {"tx_id": self._bank({"type": "pay", "rcv": receiver, "amt": amount})}
+
+    async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`address`, `amount`, `asset`?: USDC from its reserve; the account is opted in before."""
+        receiver, amount = _address(members), control.amount(members)
+        asset = int(str(members.get("asset", self._chain.genesis.assets[0])))
+        self._chain.opt_in(receiver, asset)
+        return {"tx_id": self._bank({"type": "axfer", "xaid": asset, "arcv": receiver, "aamt": amount})}
+
+    async def advance(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`blocks` or `seconds`: empty blocks, or one block that is later; withheld transactions are let in."""
+        if ("blocks" in members) == ("seconds" in members):
+            raise control.Refused("give exactly one of blocks and seconds")
+        self._chain.release()
+        if "seconds" in members:
+            self._chain.clock.set_offset(self._chain.clock.offset + control.integer(members, "seconds"))
+            self._chain.seal()
+        for _ in range(control.integer(members, "blocks", default=0)):
+            self._chain.seal()
+        return {"round": self._chain.round}
+
+    async def block_time_offset(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`seconds`: block times are system time plus this; never less than before."""
+        self._chain.clock.set_offset(control.integer(members, "seconds"))
+        self._chain.seal()
+        return {"round": self._chain.round}
+
+    async def lag(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`blocks`: the indexer trails by so many; 0 ends it."""
+        self._chain.lag = control.integer(members, "blocks")
+        return {}
+
+    async def reorg(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Refused: a block of this chain is final."""
+        del members
+        raise control.Refused("this chain's blocks are final; it does not reorganise")
+
+    async def fault(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`name`, `seed`, `count`: the next answers (or submissions) show the fault; 0 ends it."""
+        seed, count = control.integer(members, "seed", default=0), control.integer(members, "count", default=1)
+        self._chain.faults.arm(control.text(members, "name"), seed=seed, count=count)
+        return {}
+
+    async def release(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Let withheld transactions into the pool."""
+        del members
+        return {"released": self._chain.release()}
+
+    async def snapshot(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep the chain as it is and answer its id."""
+        del members
+        return {"id": self._chain.save()}
+
+    async def restore(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`id`: return the whole chain to a snapshot."""
+        self._chain.restore(control.integer(members, "id"))
+        return {"round": self._chain.round}
+
+    def all(self) -> dict[str, control.Verb]:
+        """Return every verb by its name."""
+        named = (self.fund, self.mint, self.advance, self.block_time_offset, self.lag, self.reorg)
+        rest = (self.fault, self.release, self.snapshot, self.restore)
+        return {verb.__name__: verb for verb in (*named, *rest)}
+
+    def _bank(self, fields: Mapping[str, Any]) -> str:
+        """Put a signed transaction of the bank into a block of its own."""
+        chain = self._chain
+        transaction = {
+            **fields,
+            "snd": bytes(chain.bank.verify_key),
+            "fee": chain.protocol.min_fee,
+            "fv": chain.round + 1,
+            "lv": chain.round + _LIFE,
+            "gen": chain.genesis.id,
+            "gh": chain.genesis.hash,
+            "note": f"bank {chain.round} {len(chain.index)}".encode(),
+        }
+        kept = {name: value for name, value in transaction.items() if value != 0}
+        signature = chain.bank.sign(b"TX" + pack(kept)).signature
+        try:
+            chain.submit([Signed.of({"sig": signature, "txn": kept})])
+        except Rejected as reason:
+            raise control.Refused(str(reason)) from reason
+        chain.seal()
+        return transaction_id(kept)
+
+
+async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]:
+    """Return status and body of one control call."""
+    return await control.carry_out(Verbs(chain).all(), request)
+
+
+def describe(chain: Chain) -> dict[str, Any]:
+    """Return verbs and faults with what each does."""
+    verbs = {name: (verb.__doc__ or "").strip() for name, verb in Verbs(chain).all().items()}
+    return {"verbs": verbs, "faults": chain.faults.names}
+
+
+def _address(members: Mapping[str, Any]) -> bytes:
+    try:
+        return decode_address(control.text(members, "address"))
+    except Malformed as fault:
+        raise control.Refused(str(fault)) from fault

@@ -1,0 +1,162 @@
+"""The indexer's REST side: searches over confirmed transactions, possibly lagging behind (chain facts 6.3)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from quart import Quart, Response, request
+
+from sim.algorand.chain import Chain, Confirmed
+from sim.algorand.encoding import ZERO, Malformed, canonical_id, decode_address, encode_address
+from sim.algorand.rest import account_json, asset_params, indexed_json
+from sim.algorand.service import Refused, new_service, number, reply
+
+_DEFAULT_PAGE, _MAX_PAGE = 100, 1000
+
+
+def build_indexer(chain: Chain, token: str) -> Quart:
+    """Return the indexer's app."""
+    app = new_service(chain, header="X-Indexer-API-Token", token=token or "")
+    route = app.route
+
+    @route("/health")
+    async def health() -> Response:
+        facts = {"db-available": True, "is-migrating": False, "message": str(chain.indexed_round)}
+        return reply({**facts, "round": chain.indexed_round, "version": "sim", "data": None})
+
+    @route("/v2/transactions")
+    async def transactions() -> Response:
+        return reply(_search(chain, dict(request.args)))
+
+    @route("/v2/transactions/<transaction>")
+    async def one(transaction: str) -> Response:
+        wanted = canonical_id(transaction)
+        found = None if wanted is None else chain.index.get(wanted)
+        if found is None or found.block > chain.indexed_round:
+            raise Refused(404, f"no transaction found for transaction id: {transaction[:64]}")
+        return reply({"current-round": chain.indexed_round, "transaction": indexed_json(chain, found)})
+
+    @route("/v2/accounts/<address>/transactions")
+    async def of_account(address: str) -> Response:
+        return reply(_search(chain, {**request.args, "address": address}))
+
+    @route("/v2/assets/<int:asset>/transactions")
+    async def of_asset(asset: int) -> Response:
+        return reply(_search(chain, {**request.args, "asset-id": str(asset)}))
+
+    @route("/v2/accounts/<address>")
+    async def account(address: str) -> Response:
+        key = _address(address)
+        found = chain.state.account(key)
+        if found.is_empty:
+            raise Refused(404, f"no accounts found for address: {address}")
+        shown = account_json(chain, key, found, chain.indexed_round)
+        return reply({"current-round": chain.indexed_round, "account": shown})
+
+    @route("/v2/accounts/<address>/assets")
+    async def account_assets(address: str) -> Response:
+        key = _address(address)
+        shown = account_json(chain, key, chain.state.account(key), chain.indexed_round)["assets"]
+        return reply({"current-round": chain.indexed_round, "assets": shown})
+
+    @route("/v2/assets/<int:asset>")
+    async def asset(asset: int) -> Response:
+        found = chain.state.asset(asset)
+        if found is None:
+            raise Refused(404, f"no assets found for asset-id: {asset}")
+        shown = {"index": asset, "deleted": False, "params": asset_params(found)}
+        return reply({"current-round": chain.indexed_round, "asset": shown})
+
+    @route("/v2/assets/<int:asset>/balances")
+    async def balances(asset: int) -> Response:
+        shown = [
+            {
+                "address": encode_address(key),
+                "amount": held.assets[asset].amount,
+                "is-frozen": held.assets[asset].frozen,
+            }
+            for key, held in chain.state.accounts.items()
+            if asset in held.assets
+        ]
+        return reply({"current-round": chain.indexed_round, "balances": shown})
+
+    return app
+
+
+def _search(chain: Chain, query: Mapping[str, str]) -> dict[str, Any]:
+    tests = list(_tests(query))
+    newest_first = "address" in query
+    known = [one for block in chain.blocks[: chain.indexed_round + 1] for one in block.transactions]
+    found = [one for one in (reversed(known) if newest_first else known) if all(test(one) for test in tests)]
+    start = number(query, "next", 0)
+    limit = min(number(query, "limit", _DEFAULT_PAGE), _MAX_PAGE)
+    page = found[start : start + limit]
+    answer: dict[str, Any] = {
+        "current-round": chain.indexed_round,
+        "transactions": [indexed_json(chain, one) for one in page],
+    }
+    if start + limit < len(found):
+        answer["next-token"] = str(start + limit)
+    return answer
+
+
+def _tests(query: Mapping[str, str]) -> Iterator[Callable[[Confirmed], bool]]:
+    if "note-prefix" in query:
+        prefix = _base64(query["note-prefix"])
+        yield lambda one: one.applied.signed.transaction.get("note", b"").startswith(prefix)
+    if "address" in query:
+        key, role = _address(query["address"]), query.get("address-role")
+        yield lambda one: key in _roles(one, role)
+    if "asset-id" in query:
+        asset = number(query, "asset-id", 0)
+        yield lambda one: asset in {one.applied.signed.integer(name) for name in ("xaid", "caid", "faid")}
+    if "tx-type" in query:
+        yield lambda one: one.applied.signed.kind == query["tx-type"]
+    if "txid" in query:
+        wanted = canonical_id(query["txid"])
+        yield lambda one: one.applied.signed.id == wanted
+    if "group-id" in query:
+        group = _base64(query["group-id"])
+        yield lambda one: one.applied.signed.address("grp") == group
+    yield from _round_tests(query)
+    greater, less = number(query, "currency-greater-than", -1), number(query, "currency-less-than", 2**64)
+    if "currency-greater-than" in query or "currency-less-than" in query:
+        yield lambda one: greater < _moved(one) < less
+
+
+def _round_tests(query: Mapping[str, str]) -> Iterator[Callable[[Confirmed], bool]]:
+    low, high = number(query, "min-round", 0), number(query, "max-round", 2**64)
+    yield lambda one: low <= one.block <= high
+    if "round" in query:
+        exact = number(query, "round", 0)
+        yield lambda one: one.block == exact
+
+
+def _moved(one: Confirmed) -> int:
+    return one.applied.signed.integer("aamt" if one.applied.signed.kind == "axfer" else "amt")
+
+
+def _roles(one: Confirmed, role: str | None) -> set[bytes]:
+    signed = one.applied.signed
+    senders = {signed.sender, signed.address("asnd")}
+    receivers = {signed.address(name) for name in ("rcv", "arcv", "close", "aclose")}
+    chosen = {"sender": senders, "receiver": receivers, "freeze-target": {signed.address("fadd")}}.get(role or "")
+    everyone = senders | receivers | {signed.address("fadd")}
+    return (everyone if chosen is None else chosen) - {ZERO}
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as fault:
+        raise Refused(400, "unable to parse base64 data") from fault
+
+
+def _address(text: str) -> bytes:
+    try:
+        return decode_address(text)
+    except Malformed as fault:
+        raise Refused(400, str(fault)) from fault

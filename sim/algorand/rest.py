@@ -1,0 +1,196 @@
+"""The JSON shapes of algod and of the indexer (chain facts 6.3)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from sim.algorand.chain import Block, Chain, Confirmed
+from sim.algorand.encoding import ZERO, encode_address
+from sim.algorand.rules import Signed
+from sim.algorand.state import Account, Asset
+
+_ADDRESS_FIELDS = frozenset(
+    {"snd", "rcv", "close", "arcv", "asnd", "aclose", "fadd", "rekey", "m", "r", "f", "c", "sgnr"}
+)
+_LONG_ASSET = {
+    "t": "total",
+    "dc": "decimals",
+    "un": "unit-name",
+    "an": "name",
+    "au": "url",
+    "df": "default-frozen",
+    "m": "manager",
+    "r": "reserve",
+    "f": "freeze",
+    "c": "clawback",
+}
+
+
+def b64(data: bytes) -> str:
+    """Return standard base64."""
+    return base64.b64encode(data).decode()
+
+
+def short_json(value: Any, name: str = "") -> Any:
+    """Return a signed transaction in algod's JSON: addresses as text, other bytes in base64."""
+    if isinstance(value, Mapping):
+        return {key: short_json(member, str(key)) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [short_json(member) for member in value]
+    if isinstance(value, bytes):
+        return encode_address(value) if name in _ADDRESS_FIELDS and len(value) == 32 else b64(value)
+    return value
+
+
+def pending_json(signed: Signed, *, confirmed: Confirmed | None = None, error: str = "") -> dict[str, Any]:
+    """Return algod's answer about one transaction, in Python values that msgpack takes as well."""
+    answer: dict[str, Any] = {"pool-error": error, "txn": dict(signed.raw)}
+    if confirmed is not None:
+        answer |= {"confirmed-round": confirmed.block, **confirmed.applied.details}
+    return answer
+
+
+def block_json(chain: Chain, block: Block, *, header_only: bool) -> dict[str, Any]:
+    """Return algod's block; its transactions bear no genesis, which the block names once."""
+    header: dict[str, Any] = {
+        "rnd": block.number,
+        "ts": block.time,
+        "gen": chain.genesis.id,
+        "gh": chain.genesis.hash,
+        "prev": block.previous,
+        "proto": chain.protocol.version,
+        "fees": chain.fee_sink,
+        "tc": block.counter,
+    }
+    if not header_only and block.transactions:
+        header["txns"] = [_in_block(one) for one in block.transactions]
+    return header
+
+
+def _in_block(one: Confirmed) -> dict[str, Any]:
+    raw = dict(one.applied.signed.raw)
+    transaction = dict(raw["txn"])
+    had_id = transaction.pop("gen", None) is not None
+    transaction.pop("gh", None)
+    return {**raw, "txn": transaction, **({"hgi": True} if had_id else {})}
+
+
+def asset_params(asset: Asset) -> dict[str, Any]:
+    """Return an asset's parameters by their long names."""
+    params: dict[str, Any] = {"creator": encode_address(asset.creator), "decimals": 0, "total": 0}
+    for name, value in asset.params.items():
+        if name in _LONG_ASSET:
+            params[_LONG_ASSET[name]] = encode_address(value) if isinstance(value, bytes) else value
+    return params
+
+
+def account_json(chain: Chain, key: bytes, account: Account, at: int) -> dict[str, Any]:
+    """Return an account as both services tell it."""
+    assets = [
+        {"asset-id": asset, "amount": holding.amount, "is-frozen": holding.frozen}
+        for asset, holding in sorted(account.assets.items())
+    ]
+    created = [
+        {"index": asset, "params": asset_params(found)}
+        for asset in sorted(account.created)
+        if (found := chain.state.asset(asset)) is not None
+    ]
+    answer: dict[str, Any] = {
+        "address": encode_address(key),
+        "amount": account.algos,
+        "amount-without-pending-rewards": account.algos,
+        "pending-rewards": 0,
+        "rewards": 0,
+        "min-balance": account.minimum(chain.protocol.min_balance),
+        "round": at,
+        "status": "Offline",
+        "assets": assets,
+        "total-assets-opted-in": len(assets),
+        "created-assets": created,
+        "total-created-assets": len(created),
+        "total-apps-opted-in": 0,
+        "total-created-apps": 0,
+    }
+    if account.auth is not None:
+        answer["auth-addr"] = encode_address(account.auth)
+    return answer
+
+
+def indexed_json(chain: Chain, one: Confirmed) -> dict[str, Any]:
+    """Return a transaction in the indexer's long form."""
+    signed = one.applied.signed
+    txn = signed.transaction
+    answer: dict[str, Any] = {
+        "id": signed.id,
+        "tx-type": signed.kind,
+        "sender": encode_address(signed.sender),
+        "fee": signed.integer("fee"),
+        "first-valid": signed.integer("fv"),
+        "last-valid": signed.integer("lv"),
+        "confirmed-round": one.block,
+        "round-time": one.time,
+        "intra-round-offset": one.position,
+        "genesis-id": chain.genesis.id,
+        "genesis-hash": b64(chain.genesis.hash),
+        "signature": _signature(signed),
+        "close-rewards": 0,
+        "closing-amount": one.applied.details.get("closing-amount", 0),
+        "receiver-rewards": 0,
+        "sender-rewards": 0,
+    }
+    for field, name in (("note", "note"), ("grp", "group"), ("lx", "lease")):
+        if txn.get(field):
+            answer[name] = b64(txn[field])
+    if signed.address("rekey") != ZERO:
+        answer["rekey-to"] = encode_address(signed.address("rekey"))
+    if "sgnr" in signed.raw:
+        answer["auth-addr"] = encode_address(signed.raw["sgnr"])
+    if "asset-index" in one.applied.details:
+        answer["created-asset-index"] = one.applied.details["asset-index"]
+    return answer | _body(one)
+
+
+def _signature(signed: Signed) -> dict[str, Any]:
+    if "sig" in signed.raw:
+        return {"sig": b64(signed.raw["sig"])}
+    multisig = signed.raw["msig"]
+    members = [
+        {"public-key": b64(one["pk"]), **({"signature": b64(one["s"])} if "s" in one else {})}
+        for one in multisig["subsig"]
+    ]
+    return {"multisig": {"version": multisig["v"], "threshold": multisig["thr"], "subsignature": members}}
+
+
+def _body(one: Confirmed) -> dict[str, Any]:
+    signed = one.applied.signed
+    if signed.kind == "pay":
+        body: dict[str, Any] = {
+            "amount": signed.integer("amt"),
+            "receiver": encode_address(signed.address("rcv")),
+            "close-amount": one.applied.details.get("closing-amount", 0),
+        }
+        return {"payment-transaction": _with_address(body, signed, "close", "close-remainder-to")}
+    if signed.kind == "axfer":
+        body = {
+            "asset-id": signed.integer("xaid"),
+            "amount": signed.integer("aamt"),
+            "receiver": encode_address(signed.address("arcv")),
+            "close-amount": one.applied.details.get("asset-closing-amount", 0),
+        }
+        body = _with_address(body, signed, "aclose", "close-to")
+        return {"asset-transfer-transaction": _with_address(body, signed, "asnd", "sender")}
+    if signed.kind == "afrz":
+        body = {
+            "asset-id": signed.integer("faid"),
+            "address": encode_address(signed.address("fadd")),
+            "new-freeze-status": bool(signed.transaction.get("afrz", False)),
+        }
+        return {"asset-freeze-transaction": body}
+    params = asset_params(Asset(signed.sender, signed.transaction.get("apar", {})))
+    return {"asset-config-transaction": {"asset-id": signed.integer("caid"), "params": params}}
+
+
+def _with_address(body: dict[str, Any], signed: Signed, field: str, name: str) -> dict[str, Any]:
+    return body if signed.address(field) == ZERO else {**body, name: encode_address(signed.address(field))}

@@ -1,0 +1,62 @@
+"""`POST /control`: one form for all chains (profile 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+
+class Refused(Exception):
+    """A verb that is unknown, badly given, or that the chain does not do; the text says which."""
+
+
+Verb = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def text(members: Mapping[str, Any], name: str) -> str:
+    """Return a text member.
+
+    Raises:
+        Refused: It is missing or no text.
+    """
+    value = members.get(name)
+    if not isinstance(value, str) or not value:
+        raise Refused(f"member {name} must be a text")
+    return value
+
+
+def amount(members: Mapping[str, Any]) -> int:
+    """Return `amount`, a decimal string of atomic units.
+
+    Raises:
+        Refused: It is none.
+    """
+    value = text(members, "amount")
+    if not (value.isascii() and value.isdecimal() and len(value) <= 20):
+        raise Refused("member amount must be a decimal string of atomic units")
+    return int(value)
+
+
+def integer(members: Mapping[str, Any], name: str, *, low: int = 0, default: int | None = None) -> int:
+    """Return an integer member.
+
+    Raises:
+        Refused: It is missing without a default, no integer, or smaller than `low`.
+    """
+    value = members.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < low:
+        raise Refused(f"member {name} must be an integer of at least {low}")
+    return value
+
+
+async def carry_out(verbs: Mapping[str, Verb], request: object) -> tuple[int, dict[str, Any]]:
+    """Return status and body of one control call."""
+    try:
+        if not isinstance(request, dict):
+            raise Refused("send a JSON object with the member verb")
+        verb = verbs.get(text(request, "verb"))
+        if verb is None:
+            raise Refused(f"unknown verb; known: {', '.join(verbs)}")
+        return 200, {"ok": True, **await verb(request)}
+    except (Refused, ValueError) as fault:
+        return 400, {"ok": False, "error": str(fault)}
