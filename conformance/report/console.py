@@ -87,16 +87,19 @@ class Progress:
         return Text(f"{text}; {running}" if running else text, no_wrap=True, overflow="ellipsis")
 
 
-def show(summary: Summary, *, written: Sequence[Path] = (), console: Console | None = None) -> None:
+def show(
+    summary: Summary, *, written: Sequence[Path] = (), report: str | None = None, console: Console | None = None
+) -> None:
     """Print a run: what was tested, each group's counts, every breach, and what the verdict rests on.
 
     Args:
         summary: The run.
-        written: Report files, to be named at the end; replay ids use the folder of the first.
+        written: Report files, to be named at the end.
+        report: The report folder as replay ids name it; by default the folder of the first file written.
         console: Where to; standard output by default.
     """
     console = console or Console(highlight=False)
-    report = str(written[0].parent) if written else "REPORT"
+    report = report or (str(written[0].parent) if written else "REPORT")
     console.print(_groups(summary))
     for row in reversed(summary.attention):
         if row.verdict is not Verdict.INCONCLUSIVE:

@@ -1,0 +1,185 @@
+"""`weldproof doctor`: what is missing on this machine, what that disables, and what to do."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+import orjson
+from packaging.requirements import Requirement
+
+PYTHON: Final = (3, 11)
+POSTGRES_FOLDERS: Final = "/usr/lib/postgresql/*/bin"
+PORTS: Final[Mapping[str, int]] = {"algod": 4001, "indexer": 8980, "rail": 8402}
+_SECONDS: Final = 10
+_STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked for.
+
+    Attributes:
+        name: What it is.
+        state: `ok`, `missing` (required and not there) or `absent` (optional and not there).
+        found: What was found, such as a version.
+        disables: What does not work without it; empty when it is there.
+        remedy: What to do; empty when it is there.
+    """
+
+    name: str
+    state: Literal["ok", "missing", "absent"]
+    found: str
+    disables: str = ""
+    remedy: str = ""
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """Say what is missing on this machine and what that disables.
+
+    Exit codes: 0 nothing required is missing, 1 something is.
+    """
+    findings = tuple(examine())
+    healthy = all(finding.state != "missing" for finding in findings)
+    if as_json:
+        value = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    else:
+        _show(findings)
+    ctx.exit(0 if healthy else 1)
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything, what is required first."""
+    yield python(sys.version_info[:3])
+    yield libraries(requires("weldproof") or ())
+    yield programs(
+        "PostgreSQL",
+        ("initdb", "postgres"),
+        disables="the tests of the PostgreSQL store; SQLite, the default, needs nothing",
+        remedy="install postgresql, for example: apt install postgresql",
+        folders=POSTGRES_FOLDERS,
+    )
+    yield chromium()
+    yield programs(
+        "Node.js",
+        ("node", "npm"),
+        disables="local development chains that are npm packages; the simulated chains need nothing",
+        remedy="install nodejs and npm",
+    )
+    yield container_engine()
+    for name, port in PORTS.items():
+        yield free_port(name, port)
+
+
+def python(running: tuple[int, ...]) -> Finding:
+    """Say whether the running Python is new enough."""
+    found = ".".join(map(str, running))
+    if running >= PYTHON:
+        return Finding("Python", "ok", found)
+    wanted = ".".join(map(str, PYTHON))
+    return Finding("Python", "missing", found, "everything", f"install Python {wanted} or newer")
+
+
+def libraries(declared: Iterable[str]) -> Finding:
+    """Say whether every library that the distribution declares is there, in a version it allows."""
+    wanted = [Requirement(text) for text in declared]
+    needed = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    wrong = [
+        f"{one.name}{one.specifier} ({found or 'not there'})" for one in needed if (found := _unfit(one)) is not None
+    ]
+    if not wrong:
+        return Finding("libraries", "ok", f"all {len(needed)} present")
+    return Finding("libraries", "missing", ", ".join(wrong), "the commands that use them", "pip install weldproof")
+
+
+def _unfit(wanted: Requirement) -> str | None:
+    """Return the installed version when it does not fit, empty when there is none, None when it fits."""
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return ""
+    return None if wanted.specifier.contains(found, prereleases=True) else found
+
+
+def programs(name: str, wanted: Sequence[str], *, disables: str, remedy: str, folders: str | None = None) -> Finding:
+    """Look for programs on the path and in folders of a pattern; all of them must be there."""
+    places = {program: _program(program, folders) for program in wanted}
+    lacking = [program for program, place in places.items() if place is None]
+    if lacking:
+        return Finding(name, "absent", f"no {' and no '.join(lacking)}", disables, remedy)
+    return Finding(name, "ok", ", ".join(str(place) for place in places.values()))
+
+
+def _program(name: str, folders: str | None) -> str | None:
+    found = shutil.which(name)
+    if found is None and folders is not None:
+        matches = sorted(Path("/").glob(f"{folders.lstrip('/')}/{name}"))
+        found = str(matches[-1]) if matches else None
+    return found
+
+
+def chromium() -> Finding:
+    """Look for a Chromium that a test can drive."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is not None:
+        return Finding("Chromium", "ok", found)
+    disables = "checks that open a payment page in a browser; nothing of the rail"
+    return Finding("Chromium", "absent", "no chromium and no google-chrome", disables, "apt install chromium")
+
+
+def container_engine() -> Finding:
+    """Look for a container engine whose daemon answers."""
+    disables = "chain nodes that run in containers; the simulated chains need nothing"
+    for name in ("docker", "podman"):
+        program = shutil.which(name)
+        if program is None:
+            continue
+        if _answers([program, "info"]):
+            return Finding("container engine", "ok", program)
+        return Finding(
+            "container engine", "absent", f"{program} is there and does not answer", disables, f"start {name}"
+        )
+    return Finding("container engine", "absent", "no docker and no podman", disables, "install docker or podman")
+
+
+def _answers(words: Sequence[str]) -> bool:
+    try:
+        ended = subprocess.run(words, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ended.returncode == 0
+
+
+def free_port(name: str, port: int) -> Finding:
+    """Say whether `weldproof up` could listen where it listens by default."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as fault:
+            disables = "`weldproof up` on its usual ports; `weldproof run` takes free ones by itself"
+            remedy = "end what listens there, or `weldproof up --port-base 0`"
+            return Finding(f"port {port} ({name})", "absent", fault.strerror or "taken", disables, remedy)
+    return Finding(f"port {port} ({name})", "ok", "free")
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        state = click.style(f"{finding.state:7}", fg=_STYLES[finding.state])
+        click.echo(f"{state}  {finding.name:{width}}  {finding.found}")
+        if finding.state != "ok":
+            click.echo(f"{'':{width + 11}}disables: {finding.disables}")
+            click.echo(f"{'':{width + 11}}to do: {finding.remedy}")

@@ -1,0 +1,98 @@
+"""`weldproof explain`: what a requirement is, how it is checked, and what to do about a breach."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import click
+import orjson
+
+from conformance.check import Check
+from conformance.cli.list import describe
+from conformance.cli.suggestion import prefixes, unknown
+from conformance.cli.targets import UsageFault
+from conformance.ledger import Requirement, load
+from conformance.runner import registered
+
+NEEDS: Final[Mapping[str, str]] = {
+    "V": "test vectors only, no server",
+    "B": "the server's address",
+    "K": "a receipt signed by the platform key",
+    "T": "a tenant's API key and id",
+    "T2": "two tenants",
+    "A": "the control plane's admin token",
+    "C": "a chain node and a funded payer",
+    "W": "a webhook receiver the server can reach",
+    "S": "control of time, load or the chain's availability",
+    "P": "access to the server's process, environment or files",
+    "R": "a webhook receiver under test",
+    "D": "reading documents",
+}
+
+
+@click.command("explain")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(ids: Sequence[str], as_json: bool) -> None:
+    """Say what a requirement is, what its checks send and expect, and how a breach is repaired.
+
+    ID is a requirement, the beginning of some (RAIL-WELD), or the name of a check.
+    """
+    rows = tuple(dict.fromkeys(row for text in ids for row in _rows(text)))
+    checks = {row.id: tuple(check for check in registered() if row.id in check.rows) for row in rows}
+    if as_json:
+        value = [_as_json(row, checks[row.id]) for row in rows]
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    else:
+        click.echo("\n\n".join("\n".join(_lines(row, checks[row.id])) for row in rows))
+
+
+def _rows(text: str) -> tuple[Requirement, ...]:
+    ledger, checks = load(), {check.id: check for check in registered()}
+    name = text.partition("[")[0]
+    if name in checks:
+        return tuple(ledger[row] for row in checks[name].rows)
+    try:
+        return ledger.select([text])
+    except LookupError as fault:
+        raise UsageFault(unknown(text, (*prefixes(ledger), *checks), "requirement or check")) from fault
+
+
+def _as_json(row: Requirement, checks: Sequence[Check]) -> dict[str, Any]:
+    needs = {code: NEEDS.get(code, code) for code in row.needs}
+    return {**asdict(row), "decides": row.decides, "needs": needs, "checks": [describe(check) for check in checks]}
+
+
+def _lines(row: Requirement, checks: Sequence[Check]) -> Iterator[str]:
+    yield click.style(row.id, bold=True)
+    yield _filled(row.sentence, "  ")
+    yield ""
+    yield f"  section   {row.section}"
+    yield f"  level     {row.level}, {row.basis} in the interface; a breach {'fails' if row.decides else 'warns'}"
+    yield f"  surface   {row.surface}{_only(row)}"
+    yield f"  needs     {', '.join(NEEDS.get(code, code) for code in row.needs) or 'nothing'}"
+    if row.documented is not None:
+        yield f"\n  Nothing on the wire shows it: {row.documented}"
+    elif not checks:
+        yield "\n  This version of the suite has no check for it yet; where it is claimed it is inconclusive."
+    for check in checks:
+        yield from _check(check)
+
+
+def _only(row: Requirement) -> str:
+    only = [text for text in (row.lane and f"lane {row.lane}", row.option and f"option {row.option}") if text]
+    return f", only where claimed: {', '.join(only)}" if only else ""
+
+
+def _check(check: Check) -> Iterator[str]:
+    once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
+    yield f"\n  check {click.style(check.id, bold=True)}{once}{', alone' if check.exclusive else ''}"
+    yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))
+    yield _filled(f"Fix: {check.fix}", "    ")
+
+
+def _filled(text: str, indent: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 100, initial_indent=indent, subsequent_indent=indent)

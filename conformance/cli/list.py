@@ -1,0 +1,119 @@
+"""`weldproof list`: requirements and checks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+import orjson
+
+from conformance.check import Check
+from conformance.cli.suggestion import prefixes, unknown
+from conformance.cli.targets import UsageFault
+from conformance.ledger import Requirement, load
+from conformance.runner import registered
+from conformance.target import LANES, SURFACES
+
+
+@click.command("list")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
+@click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")
+@click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only rows of this lane.")
+@click.option("--deciding", is_flag=True, help="Only rows that decide the verdict; the others warn.")
+@click.option("--unchecked", is_flag=True, help="Only rows that no check decides and no written reason excuses.")
+@click.option("--checks", "as_checks", is_flag=True, help="List checks, with the rows each decides.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(ids: Sequence[str], as_checks: bool, as_json: bool, **filters: Any) -> None:
+    """List requirements: id, weight, how many checks decide it, and the sentence.
+
+    ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. The weight is `decides` for what the interface states as a
+    MUST; a breach of any other row warns.
+    """
+    deciders = _deciders()
+    rows = tuple(row for row in selected(ids) if _wanted(row, deciders, filters))
+    if as_checks:
+        _show_checks(rows, as_json=as_json)
+    elif as_json:
+        click.echo(orjson.dumps([_row(row, deciders) for row in rows], option=orjson.OPT_INDENT_2))
+    else:
+        _show_rows(rows, deciders)
+
+
+def selected(ids: Sequence[str]) -> tuple[Requirement, ...]:
+    """Return the rows that start with one of `ids`.
+
+    Raises:
+        UsageFault: None starts so; the text names the nearest.
+    """
+    ledger = load()
+    try:
+        return ledger.select(ids)
+    except LookupError as prefix:
+        raise UsageFault(unknown(str(prefix), prefixes(ledger), "requirement")) from prefix
+
+
+def _deciders() -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for check in registered():
+        for row in check.rows:
+            found[row].append(check.id)
+    return {row: tuple(names) for row, names in found.items()}
+
+
+def _wanted(row: Requirement, deciders: Mapping[str, tuple[str, ...]], filters: Mapping[str, Any]) -> bool:
+    return (
+        (not filters["surfaces"] or row.surface in filters["surfaces"])
+        and (not filters["levels"] or row.level in filters["levels"])
+        and (not filters["lanes"] or row.lane in filters["lanes"])
+        and (not filters["deciding"] or row.decides)
+        and (not filters["unchecked"] or (row.id not in deciders and row.documented is None))
+    )
+
+
+def _row(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    return {**asdict(row), "decides": row.decides, "checks": deciders.get(row.id, ())}
+
+
+def _show_rows(rows: Sequence[Requirement], deciders: Mapping[str, tuple[str, ...]]) -> None:
+    width = max((len(row.id) for row in rows), default=0)
+    for row in rows:
+        weight = "decides" if row.decides else "warns"
+        click.echo(f"{row.id:{width}}  {row.level:6}  {weight:7}  {_coverage(row, deciders):10}  {row.sentence}")
+    open_rows = sum(row.id not in deciders and row.documented is None for row in rows)
+    deciding = sum(row.decides for row in rows)
+    click.echo(f"\n{len(rows)} requirements, {deciding} decide the verdict, {open_rows} have no check yet")
+
+
+def _coverage(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> str:
+    if row.documented is not None:
+        return "documented"
+    count = len(deciders.get(row.id, ()))
+    return {0: "no check", 1: "1 check"}.get(count, f"{count} checks")
+
+
+def _show_checks(rows: Sequence[Requirement], *, as_json: bool) -> None:
+    wanted = {row.id for row in rows}
+    checks = [check for check in registered() if wanted.intersection(check.rows)]
+    if as_json:
+        click.echo(orjson.dumps([describe(check) for check in checks], option=orjson.OPT_INDENT_2))
+        return
+    for check in checks:
+        click.echo(f"{check.id}  ({', '.join(check.rows)})\n    {check.sentence.partition(chr(10))[0]}")
+    click.echo(f"\n{len(checks)} checks")
+
+
+def describe(check: Check) -> dict[str, Any]:
+    """Return a check as a JSON object: what it decides, needs, sends and expects, and the fix."""
+    return {
+        "id": check.id,
+        "rows": check.rows,
+        "surface": check.surface,
+        "lane": check.lane,
+        "exclusive": check.exclusive,
+        "sentence": check.sentence,
+        "fix": check.fix,
+    }

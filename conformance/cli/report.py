@@ -1,0 +1,155 @@
+"""`weldproof report`: one run shown again or in another format, and two runs compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+import orjson
+
+from conformance import events
+from conformance.cli.targets import UsageFault
+from conformance.ledger import Requirement
+from conformance.report import console, formats
+from conformance.report import json as json_report
+from conformance.report.conclusion import WORDS, headline
+from conformance.report.summary import LogFault, Summary, summarise
+from conformance.report.text import encodable, one_line
+from conformance.verdict import Verdict
+
+_WORST_FIRST: Final = (
+    Verdict.ERROR,
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+    Verdict.WARN,
+    Verdict.NOT_APPLICABLE,
+    Verdict.DOCUMENTED,
+    Verdict.PASS,
+)
+
+
+@click.group("report")
+def command() -> None:
+    """Show one run, write it in another format, or compare two.
+
+    A run is a report folder, its events.ndjson or its report.json.
+    """
+
+
+@command.command("show")
+@click.argument("run", type=click.Path(path_type=Path, exists=True))
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON report.")
+def show(run: Path, as_json: bool) -> None:
+    """Show one run as it ended."""
+    summary = read_run(run)
+    if as_json:
+        click.echo(orjson.dumps(json_report.document(summary), option=orjson.OPT_INDENT_2))
+    else:
+        console.show(summary, report=str(run if run.is_dir() else run.parent))
+
+
+@command.command("write")
+@click.argument("run", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--report", "kinds", multiple=True, required=True, type=click.Choice(sorted(formats.FORMATS)), help="Format."
+)
+@click.option("--report-dir", type=click.Path(path_type=Path, file_okay=False), help="Where to; beside the log.")
+def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
+    """Write a recorded run in another format. It is read from its event log."""
+    log = run / "events.ndjson" if run.is_dir() else run
+    try:
+        written = formats.write(events.read(log), report_dir or log.parent, kinds)
+    except (OSError, ValueError) as fault:
+        raise UsageFault(f"cannot read the event log {log}: {fault}") from fault
+    for path in written:
+        click.echo(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row whose verdict differs; None where a run did not select it."""
+
+    id: str
+    sentence: str
+    before: Verdict | None
+    after: Verdict | None
+
+    @property
+    def worse(self) -> bool:
+        """Whether the second run says less good of the row; a row that is not looked at any more is worse."""
+        return _rank(self.after) < _rank(self.before)
+
+
+@command.command("diff")
+@click.argument("before", type=click.Path(path_type=Path, exists=True))
+@click.argument("after", type=click.Path(path_type=Path, exists=True))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
+    """Compare two runs: every row whose verdict differs.
+
+    Exit codes: 0 nothing became worse, 1 something did, 2 usage.
+    """
+    old, new = read_run(before), read_run(after)
+    changes = compare(old, new)
+    if as_json:
+        shown = [{**asdict(change), "worse": change.worse} for change in changes]
+        value = {"before": _named(old), "after": _named(new), "changes": shown}
+        click.echo(orjson.dumps(encodable(value), option=orjson.OPT_INDENT_2))
+    else:
+        _show_changes(old, new, changes)
+    ctx.exit(1 if any(change.worse for change in changes) else 0)
+
+
+def read_run(path: Path) -> Summary:
+    """Read a run from a report folder, an event log or a JSON report.
+
+    Raises:
+        UsageFault: There is no such thing at `path`.
+    """
+    if path.is_dir():
+        path = next((path / name for name in ("events.ndjson", "report.json") if (path / name).exists()), path)
+    if path.is_dir():
+        raise UsageFault(f"{path} holds neither events.ndjson nor report.json; name a report folder or one of these")
+    try:
+        if path.suffix == ".ndjson":
+            return summarise(events.read(path))
+        return json_report.read(orjson.loads(path.read_bytes()))
+    except (OSError, ValueError, LogFault) as fault:
+        raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
+
+
+def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
+    """Return the rows whose verdict differs, what became worse first, else in the order of the runs."""
+    old, new = ({row.id: row for row in run.rows} for run in (before, after))
+    found = []
+    for row_id in {**old, **new}:
+        requirement: Requirement = (new.get(row_id) or old[row_id]).requirement
+        verdicts = [run[row_id].verdict if row_id in run else None for run in (old, new)]
+        if verdicts[0] is not verdicts[1]:
+            found.append(Change(row_id, requirement.sentence, *verdicts))
+    return tuple(sorted(found, key=lambda change: not change.worse))
+
+
+def _rank(verdict: Verdict | None) -> int:
+    return len(_WORST_FIRST) - 2 if verdict is None else _WORST_FIRST.index(verdict)
+
+
+def _named(run: Summary) -> dict[str, object]:
+    return {"run_id": run.run_id, "target": run.target, "exit_code": run.exit_code, "headline": headline(run)}
+
+
+def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None:
+    for name, run in (("before", old), ("after", new)):
+        code = "none" if run.exit_code is None else run.exit_code
+        click.echo(f"{name:7} {headline(run)} (exit code {code}): {one_line(run.target, 100)}")
+    click.echo()
+    for change in changes:
+        words = [WORDS[verdict] if verdict is not None else "not selected" for verdict in (change.before, change.after)]
+        mark = click.style("worse ", fg="red") if change.worse else click.style("better", fg="green")
+        click.echo(f"{mark}  {change.id}  {words[0]} → {words[1]}  {change.sentence}")
+    worse = sum(change.worse for change in changes)
+    click.echo(f"{len(changes)} verdicts differ, {worse} of them worse" if changes else "no verdict differs")
