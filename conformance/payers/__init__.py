@@ -17,7 +17,10 @@ class Payer(Protocol):
     """What every lane's payer can do; a lane's own attacks use its further methods."""
 
     lane: str
-    caip2: str
+
+    @property
+    def caip2(self) -> str:
+        """CAIP-2 name of the network."""
 
     async def close(self) -> None:
         """Close connections."""

@@ -1,0 +1,44 @@
+"""Whether a text is an address of a lane's chain, by its own checksum where it has one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import base58
+from algosdk import encoding
+
+_CAIP2 = re.compile(r"[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}")
+_EVM = re.compile(r"0x[0-9a-fA-F]{40}")
+
+
+def is_caip2(text: str) -> bool:
+    """Return whether a text is a CAIP-2 chain id."""
+    return _CAIP2.fullmatch(text) is not None
+
+
+def _algorand(text: str) -> bool:
+    return bool(encoding.is_valid_address(text))
+
+
+def _base(text: str) -> bool:
+    return _EVM.fullmatch(text) is not None and int(text, 16) != 0
+
+
+def _solana(text: str) -> bool:
+    try:
+        return len(text) <= 44 and text.isascii() and len(base58.b58decode(text)) == 32
+    except ValueError:
+        return False
+
+
+_LANES: Mapping[str, Callable[[str], bool]] = {"algorand": _algorand, "base": _base, "solana": _solana}
+
+
+def is_address(lane: str, text: str) -> bool:
+    """Return whether `text` is a well-formed address on a lane.
+
+    Raises:
+        KeyError: The lane is unknown.
+    """
+    return _LANES[lane](text)

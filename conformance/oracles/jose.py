@@ -1,0 +1,139 @@
+"""Compact JWS, read and verified by the suite's own means (joserfc for the format, the key oracle for the equation)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+
+from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
+from conformance.oracles.keys import verify as verify_signature
+
+ALGORITHMS = ("EdDSA", "Ed25519")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]{10,}")
+
+
+class JwsFault(Exception):
+    """A token that does not verify, or is none; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactJws:
+    """A compact JWS by its parts."""
+
+    header: Mapping[str, Any]
+    payload: bytes
+    signature: bytes
+    text: str
+
+    @property
+    def signing_input(self) -> bytes:
+        """What the signature covers."""
+        return self.text.rpartition(".")[0].encode("ascii")
+
+    def claims(self) -> dict[str, Any]:
+        """Return the payload as a JSON object.
+
+        Raises:
+            JwsFault: It is none.
+        """
+        return _object(self.payload, "payload")
+
+
+def _object(data: bytes, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(data, object_pairs_hook=_no_duplicates)
+    except (ValueError, RecursionError) as fault:
+        raise JwsFault(f"the {what} is not JSON") from fault
+    if not isinstance(value, dict):
+        raise JwsFault(f"the {what} is no object")
+    return value
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("duplicate members")
+    return members
+
+
+def parse(text: str) -> CompactJws:
+    """Take a compact JWS apart: three segments of canonical base64url, a JSON object as header.
+
+    Raises:
+        JwsFault: It is none.
+    """
+    parts = text.split(".")
+    if len(parts) != 3 or not all(parts):
+        raise JwsFault("not three segments")
+    try:
+        header, payload, signature = (decode_base64url(part) for part in parts)
+    except KeyFault as fault:
+        raise JwsFault(f"a segment is {fault}") from fault
+    return CompactJws(_object(header, "header"), payload, signature, text)
+
+
+def verify(text: str, keys: Sequence[Ed25519Key]) -> dict[str, Any]:
+    """Return the claims of a token that verifies under the key its `kid` names, or the first one when none matches.
+
+    Two unrelated verifiers must agree: the equation by our own key check, the token by joserfc.
+
+    Raises:
+        JwsFault: It does not verify.
+    """
+    token = parse(text)
+    if token.header.get("alg") not in ALGORITHMS:
+        raise JwsFault(f"the algorithm is {token.header.get('alg')!r}, not EdDSA")
+    if "crit" in token.header:
+        raise JwsFault("the header has critical members")
+    if not keys:
+        raise JwsFault("there is no key to verify with")
+    key = next((one for one in keys if one.kid is not None and one.kid == token.header.get("kid")), keys[0])
+    if not verify_signature(key, token.signing_input, token.signature):
+        raise JwsFault("the signature does not verify")
+    _agree(text, key, str(token.header["alg"]))
+    return token.claims()
+
+
+def _agree(text: str, key: Ed25519Key, algorithm: str) -> None:
+
+    x = base64.urlsafe_b64encode(key.raw).decode().rstrip("=")
+    registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
+    try:
+        jws.deserialize_compact(text, OKPKey.import_key({"kty": "OKP", "crv": "Ed25519", "x": x}), registry=registry)
+    except (JoseError, ValueError) as fault:
+        raise JwsFault(f"joserfc does not verify it: {fault}") from fault
+
+
+def tokens_in(body: Any, headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return every compact JWS in a body and headers, as (place, token)."""
+    found = list(_tokens(body, "body:"))
+    found += [(f"header:{name}", value) for name, value in headers.items() if _is_token(value)]
+    return found
+
+
+def _tokens(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str) and _is_token(value):
+        yield place, value
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from _tokens(member, place + ("" if place.endswith(":") else ".") + name)
+    elif isinstance(value, list):
+        for number, member in enumerate(value):
+            yield from _tokens(member, f"{place}[{number}]")
+
+
+def _is_token(text: str) -> bool:
+    if _TOKEN.fullmatch(text) is None:
+        return False
+    try:
+        return "alg" in parse(text).header
+    except JwsFault:
+        return False

@@ -1,0 +1,184 @@
+"""Published keys, read and used by the suite's own means: cryptography, with a check of its own for bad points."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import base58
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+_P = 2**255 - 19
+_L = 2**252 + 27742317777372353535851937790883648493
+_D = (-121665 * pow(121666, _P - 2, _P)) % _P
+_PRIVATE = frozenset(
+    {"d", "p", "q", "dp", "dq", "qi", "k", "oth", "privateKeyJwk", "privateKeyMultibase", "privateKeyHex"}
+)
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class KeyFault(Exception):
+    """A document or key that cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ed25519Key:
+    """A published Ed25519 public key."""
+
+    raw: bytes
+    kid: str | None
+
+
+def decode_base64url(text: str) -> bytes:
+    """Return the bytes of base64url without padding, in its one canonical spelling.
+
+    Raises:
+        KeyFault: It is none.
+    """
+    if not _BASE64URL.fullmatch(text):
+        raise KeyFault("not base64url without padding")
+    try:
+        raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4))
+    except ValueError as fault:
+        raise KeyFault("not base64url") from fault
+    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
+        raise KeyFault("base64url with non-zero spare bits")
+    return raw
+
+
+def key_of_jwk(jwk: Any) -> Ed25519Key:
+    """Return the key of one JWK.
+
+    Raises:
+        KeyFault: It is no OKP/Ed25519 public key.
+    """
+    if not isinstance(jwk, dict) or jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
+        raise KeyFault("not an OKP key on Ed25519")
+    x = jwk.get("x")
+    raw = decode_base64url(x) if isinstance(x, str) else b""
+    if len(raw) != KEY_BYTES:
+        raise KeyFault("member x does not hold 32 bytes")
+    kid = jwk.get("kid")
+    return Ed25519Key(raw, kid if isinstance(kid, str) else None)
+
+
+def keys_of_jwks(document: Any) -> list[Ed25519Key]:
+    """Return the Ed25519 keys of a JWKS document, in order; other kinds of keys are left out."""
+    listed = document.get("keys") if isinstance(document, dict) else None
+    return list(_usable(listed if isinstance(listed, list) else []))
+
+
+def keys_of_did(document: Any) -> list[Ed25519Key]:
+    """Return the Ed25519 keys of a DID document that may assert something, in order."""
+    if not isinstance(document, dict):
+        return []
+    listed = document.get("verificationMethod")
+    methods = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    asserting = document.get("assertionMethod")
+    named = asserting if isinstance(asserting, list) else []
+    methods += [one for one in named if isinstance(one, dict)]
+    references = {one for one in named if isinstance(one, str)}
+    chosen = [one for one in methods if not references or one.get("id") in references or one in named]
+    return [Ed25519Key(key.raw, key.kid) for key in _usable([_jwk_of_method(one) for one in chosen])]
+
+
+def _jwk_of_method(method: dict[str, Any]) -> Any:
+    if isinstance(method.get("publicKeyJwk"), dict):
+        return method["publicKeyJwk"]
+    multibase = method.get("publicKeyMultibase")
+    return _jwk_of_multibase(multibase) if isinstance(multibase, str) else None
+
+
+def _jwk_of_multibase(text: str) -> Any:
+
+    try:
+        raw = base58.b58decode(text[1:]) if text.startswith("z") else b""
+    except ValueError:
+        return None
+    raw = raw[2:] if raw.startswith(b"\xed\x01") else raw
+    return {"kty": "OKP", "crv": "Ed25519", "x": base64.urlsafe_b64encode(raw).decode().rstrip("=")}
+
+
+def _usable(jwks: Sequence[Any]) -> Iterator[Ed25519Key]:
+    for jwk in jwks:
+        try:
+            yield key_of_jwk(jwk)
+        except KeyFault:
+            continue
+
+
+def private_members(document: Any, place: str = "") -> list[str]:
+    """Return the places in a document where private key members stand."""
+    found: list[str] = []
+    if isinstance(document, dict):
+        for name, member in document.items():
+            here = f"{place}.{name}".lstrip(".")
+            if name in _PRIVATE and not (name in {"d", "p", "q", "k"} and "kty" not in document):
+                found.append(here)
+            found += private_members(member, here)
+    elif isinstance(document, list):
+        for number, member in enumerate(document):
+            found += private_members(member, f"{place}[{number}]")
+    return found
+
+
+def did_web_of(url: str) -> str:
+    """Return the did:web identifier that a host's address must have."""
+    parts = urlsplit(url)
+    port = f"%3A{parts.port}" if parts.port is not None else ""
+    path = ":".join(part for part in parts.path.split("/") if part)
+    return f"did:web:{parts.hostname}{port}" + (f":{path}" if path else "")
+
+
+def is_sound_point(raw: bytes) -> bool:
+    """Return whether 32 bytes are a canonical point of the curve that is not of small order (RFC 8032)."""
+    if len(raw) != KEY_BYTES:
+        return False
+    number = int.from_bytes(raw, "little")
+    y, sign = number & ((1 << 255) - 1), number >> 255
+    if y >= _P:
+        return False
+    x = _recover_x(y, sign)
+    return x is not None and _times_eight(x, y) != (0, 1)
+
+
+def _recover_x(y: int, sign: int) -> int | None:
+    square = (y * y - 1) * pow(_D * y * y + 1, _P - 2, _P) % _P
+    root = pow(square, (_P + 3) // 8, _P)
+    if (root * root - square) % _P:
+        root = root * pow(2, (_P - 1) // 4, _P) % _P
+    if (root * root - square) % _P:
+        return None
+    if root == 0 and sign:
+        return None
+    return _P - root if root % 2 != sign else root
+
+
+def _times_eight(x: int, y: int) -> tuple[int, int]:
+    for _ in range(3):
+        product = _D * x * x * y * y % _P
+        x, y = (
+            2 * x * y * pow(1 + product, _P - 2, _P) % _P,
+            (y * y + x * x) * pow(1 - product, _P - 2, _P) % _P,
+        )
+    return x, y
+
+
+def verify(key: Ed25519Key, message: bytes, signature: bytes) -> bool:
+    """Return whether a signature holds under a sound key, with S below the group order."""
+    if len(signature) != SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= _L:
+        return False
+    if not is_sound_point(key.raw):
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(key.raw).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
