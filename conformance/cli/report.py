@@ -46,7 +46,7 @@ def show(run: Path, as_json: bool) -> None:
     """Show one run as it ended."""
     summary = read_run(run)
     if as_json:
-        click.echo(orjson.dumps(json_report.document(summary), option=orjson.OPT_INDENT_2))
+        click.echo(json_report.encode(json_report.document(summary)), nl=False)
     else:
         console.show(summary, report=str(run if run.is_dir() else run.parent))
 
@@ -98,7 +98,7 @@ def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
     if as_json:
         shown = [{**asdict(change), "worse": change.worse} for change in changes]
         value = {"before": _named(old), "after": _named(new), "changes": shown}
-        click.echo(orjson.dumps(encodable(value), option=orjson.OPT_INDENT_2))
+        click.echo(json_report.encode(encodable(value)), nl=False)
     else:
         _show_changes(old, new, changes)
     ctx.exit(1 if any(change.worse for change in changes) else 0)
@@ -149,7 +149,7 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
     click.echo()
     for change in changes:
         words = [WORDS[verdict] if verdict is not None else "not selected" for verdict in (change.before, change.after)]
-        mark = click.style("worse ", fg="red") if change.worse else click.style("better", fg="green")
+        mark = click.style("worse", fg="red") if change.worse else "     "
         click.echo(f"{mark}  {change.id}  {words[0]} → {words[1]}  {change.sentence}")
     worse = sum(change.worse for change in changes)
     click.echo(f"{len(changes)} verdicts differ, {worse} of them worse" if changes else "no verdict differs")

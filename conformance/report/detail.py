@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from conformance.report.exchange import Exchange
 from conformance.report.summary import Finding
-from conformance.report.text import cut, one_line, visible
+from conformance.report.text import one_line, shown
 from conformance.verdict import Verdict
 
 BODY_LIMIT = 2_000
@@ -28,11 +28,11 @@ def finding_text(finding: Finding, exchanges: Mapping[int, Exchange], *, report:
     where = place(finding)
     lines = [f"check     {one_line(finding.check)}{f' ({where})' if where else ''}"]
     label = "reason   " if finding.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE} else "expected "
-    lines.append(f"{label} {cut(visible(finding.expected), BODY_LIMIT)}")
+    lines.append(f"{label} {shown(finding.expected, BODY_LIMIT)}")
     if finding.found is not None:
-        lines.append(f"found     {cut(visible(finding.found), BODY_LIMIT)}")
+        lines.append(f"found     {shown(finding.found, BODY_LIMIT)}")
     if finding.hint is not None:
-        lines.append(f"fix       {cut(visible(finding.hint), BODY_LIMIT)}")
+        lines.append(f"fix       {shown(finding.hint, BODY_LIMIT)}")
     exchange = exchanges.get(finding.exchange) if finding.exchange is not None else None
     if exchange is not None:
         lines += ["sent", _indented(exchange.sent(BODY_LIMIT)), "answered", _indented(exchange.answered(BODY_LIMIT))]

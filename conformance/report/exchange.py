@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from conformance.events import Event
-from conformance.report.text import cut, one_line, visible
+from conformance.report.text import one_line, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class Exchange:
     def answered(self, limit: int) -> str:
         """Return the response likewise, or what went wrong instead."""
         if self.response is None:
-            return visible(self.error or "no answer")
+            return shown(self.error or "no answer", limit)
         return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)
 
     def command(self, limit: int) -> str:
         """Return the curl line, visible; a line feed inside its quotes stays one."""
-        return cut(visible(self.curl), limit)
+        return shown(self.curl, limit)
 
 
 def _status_line(status: int) -> str:
@@ -90,4 +90,4 @@ def _status_line(status: int) -> str:
 
 def _message(first: str, headers: tuple[tuple[str, str], ...], body: str, limit: int) -> str:
     head = [one_line(first), *(f"{one_line(name)}: {one_line(value, 2000)}" for name, value in headers)]
-    return "\n".join([*head, "", cut(visible(body), limit)] if body else head)
+    return "\n".join([*head, "", shown(body, limit)] if body else head)

@@ -31,7 +31,7 @@ from conformance.report.conclusion import (
 from conformance.report.detail import place
 from conformance.report.exchange import Exchange
 from conformance.report.summary import Finding, RowResult, Summary, summarise
-from conformance.report.text import cut, one_line, visible
+from conformance.report.text import one_line, shown
 from conformance.verdict import Exit, Verdict
 
 BODY_LIMIT: Final = 16_000
@@ -107,7 +107,7 @@ def _template() -> Template:
     )
     environment.filters |= {
         "line": one_line,
-        "visible": lambda text: cut(visible(str(text)), TEXT_LIMIT),
+        "visible": lambda text: shown(str(text), TEXT_LIMIT),
         "digest": _digest,
         "where": place,
         "expectation": expectation,

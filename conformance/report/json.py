@@ -37,9 +37,13 @@ _SUMMARY: Final = TypeAdapter(Summary)
 
 
 def render(events: Iterable[Event]) -> bytes:
-    """Return `report.json`, UTF-8, members in a fixed order."""
-    text = json.dumps(document(summarise(events)), ensure_ascii=False, allow_nan=False, indent=1)
-    return text.encode("utf-8") + b"\n"
+    """Return `report.json`: ASCII, so that it can be printed whatever a target sent; members in a fixed order."""
+    return encode(document(summarise(events)))
+
+
+def encode(value: Mapping[str, Any]) -> bytes:
+    """Return a report as bytes."""
+    return json.dumps(value, allow_nan=False, indent=1).encode("ascii") + b"\n"
 
 
 @cache

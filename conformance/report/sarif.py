@@ -23,7 +23,7 @@ _SHOWN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
 
 
 def render(events: Iterable[Event]) -> bytes:
-    """Return `report.sarif`, UTF-8."""
+    """Return `report.sarif`, ASCII."""
     summary = summarise(events)
     rows = [row for row in summary.attention if row.verdict in _SHOWN or summary.breaks(row)]
     value = encodable(
@@ -47,7 +47,7 @@ def render(events: Iterable[Event]) -> bytes:
             ],
         }
     )
-    return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8") + b"\n"
+    return json.dumps(value, allow_nan=False, indent=1).encode("ascii") + b"\n"
 
 
 def _rule(row: RowResult) -> dict[str, Any]:

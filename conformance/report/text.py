@@ -33,8 +33,14 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """Return `text` visible, on one line, at most `limit` characters long."""
-    return cut(" ".join(visible(text).split()), limit)
+    """Return `text` visible, on one line, at most `limit` characters long and an ellipsis."""
+    line = " ".join(visible(text[: 4 * limit]).split())
+    return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[:limit]}…"
+
+
+def shown(text: str, limit: int) -> str:
+    """Return at most `limit` characters of `text`, visible, saying how many are left out."""
+    return visible(cut(text, limit))
 
 
 def cut(text: str, limit: int) -> str:

@@ -38,7 +38,7 @@ class RunBuilder:
             options=dict(self.options),
         )
 
-    def exchange(self, check: str, *, body: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:
+    def exchange(self, check: str, *, answer: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:
         """Add one exchange and return its number; `status` None means that no answer came."""
         self._exchanges += 1
         sent = {
@@ -49,11 +49,11 @@ class RunBuilder:
             "body": '{"jws":"e30.e30.AA"}',
             **request,
         }
-        answer = {
+        response = {
             "status": status,
             "headers": [["content-type", "application/json"]],
-            "body": body,
-            "body_bytes": len(body),
+            "body": answer,
+            "body_bytes": len(answer),
             "milliseconds": 1.25,
         }
         self.log.add(
@@ -63,7 +63,7 @@ class RunBuilder:
             ordinal=1,
             retry=False,
             request={**sent, "template": [sent["method"], sent["path"], [], sent["body"]]},
-            response=None if status is None else answer,
+            response=None if status is None else response,
             error=None if status is not None else "connection refused",
             curl=f"curl -sS -i -X POST {sent['url']} --data-binary '{sent['body']}'",
         )
@@ -124,7 +124,7 @@ def every_verdict() -> tuple[Event, ...]:
     """Return a run of the rail that has at least one row of each verdict."""
     rows = [row.id for row in load().select(["RAIL", "GW-DOC"])]
     run = RunBuilder(rows, non_defaults=[("rail.scheme", "exact"), ("pace.workers", 4), ("claims.lanes", ["algorand"])])
-    wrong = run.exchange("unpaid_call", body='{"error":"payment_required"}', status=200)
+    wrong = run.exchange("unpaid_call", answer='{"error":"payment_required"}', status=200)
     run.judge(
         "RAIL-402-01",
         Verdict.FAIL,

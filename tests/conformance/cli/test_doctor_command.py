@@ -1,0 +1,104 @@
+"""`weldproof doctor`: what is missing here and what that disables."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import doctor
+from conformance.cli.doctor import Finding, command, container_engine, free_port, libraries, programs, python
+
+
+def program(folder: Path, name: str, *, code: int = 0) -> Path:
+    """Write an executable that ends with `code`."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\nexit {code}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def empty_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder that is the whole search path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def test_an_old_python_is_missing_and_the_running_one_is_not() -> None:
+    """The version that the distribution needs is required."""
+    assert (python((3, 10, 4)).state, python((3, 11, 0)).state) == ("missing", "ok")
+
+
+def test_a_library_that_is_not_there_or_too_old_is_named() -> None:
+    """Absent and unfit libraries are named with what was found; extras and other platforms do not count."""
+    found = libraries(["click>=999", "no-such-library-of-ours>=1", "ruff>=9999; extra == 'dev'", "jinja2>=3"])
+    assert found.state == "missing"
+    assert "click>=999" in found.found
+    assert "no-such-library-of-ours>=1 (not there)" in found.found
+    assert "ruff" not in found.found
+    assert "jinja2" not in found.found
+    assert libraries(["jinja2>=3"]).state == "ok"
+
+
+def test_programs_are_found_on_the_path_and_in_their_folder(
+    empty_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """PostgreSQL's programs lie outside the path on Debian."""
+    elsewhere = tmp_path_factory.mktemp("postgresql")
+    (elsewhere / "15").mkdir()
+    program(elsewhere / "15", "initdb")
+    first = programs("P", ("initdb",), disables="d", remedy="r", folders=f"{elsewhere}/*")
+    assert (first.state, first.found) == ("ok", str(elsewhere / "15" / "initdb"))
+    lacking = programs("P", ("initdb", "postgres"), disables="d", remedy="r", folders=f"{elsewhere}/*")
+    assert lacking == Finding("P", "absent", "no postgres", "d", "r")
+    here = program(empty_path, "postgres")
+    assert str(here) in programs("P", ("postgres",), disables="d", remedy="r").found
+
+
+def test_a_container_engine_counts_when_its_daemon_answers(empty_path: Path) -> None:
+    """A client without a daemon starts no node."""
+    assert container_engine().found == "no docker and no podman"
+    program(empty_path, "docker", code=1)
+    assert container_engine().state == "absent"
+    assert container_engine().remedy == "start docker"
+    program(empty_path, "docker", code=0)
+    assert container_engine().state == "ok"
+
+
+def test_a_taken_port_is_named_with_the_way_round() -> None:
+    """Somebody else's server on a usual port does not stop the suite."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = free_port("rail", port)
+        assert found.state == "absent"
+        assert "--port-base 0" in found.remedy
+    assert free_port("rail", port).state == "ok"
+
+
+@pytest.mark.parametrize(("state", "code"), [("ok", 0), ("absent", 0), ("missing", 1)])
+def test_only_what_is_required_changes_the_exit_code(state: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optional things may be absent."""
+
+    def examine() -> Iterator[Finding]:
+        yield Finding("thing", state, "found", "something", "do it")  # type: ignore[arg-type]
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    plain, as_json = (CliRunner().invoke(command, words) for words in ([], ["--json"]))
+    assert (plain.exit_code, as_json.exit_code) == (code, code)
+    assert ("disables: something" in plain.output) is (state != "ok")
+    assert json.loads(as_json.output)["healthy"] is (code == 0)
+
+
+def test_this_machine_runs_the_suite() -> None:
+    """Where the tests run nothing required is missing."""
+    result = CliRunner().invoke(command, ["--json"])
+    findings = {finding["name"]: finding for finding in json.loads(result.output)["findings"]}
+    assert result.exit_code == 0
+    assert findings["Python"]["state"] == "ok"
+    assert findings["libraries"]["state"] == "ok"
+    assert all(finding["disables"] and finding["remedy"] for finding in findings.values() if finding["state"] != "ok")

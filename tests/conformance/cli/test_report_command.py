@@ -1,0 +1,117 @@
+"""`weldproof report`: a run shown again, written again, and compared with another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli.report import command
+from conformance.events import Event
+from conformance.report import formats
+from conformance.verdict import Verdict
+from tests.conformance.report.run_builder import RunBuilder, every_verdict
+
+ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03")
+
+
+def run(*words: object) -> Result:
+    """Run the command; only its own ending is allowed to end it."""
+    result = CliRunner().invoke(command, [str(word) for word in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def saved(folder: Path, events: tuple[Event, ...], *names: str) -> Path:
+    """Write a run as a report folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "events.ndjson").write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
+    formats.write(events, folder, names)
+    return folder
+
+
+def test_show_reads_a_folder_a_log_and_a_json_report_alike(tmp_path: Path) -> None:
+    """The same run gives the same text whichever file it is read from."""
+    folder = saved(tmp_path / "report", every_verdict(), "json")
+    shown = {run("show", path).output for path in (folder, folder / "events.ndjson", folder / "report.json")}
+    assert len(shown) == 1
+    text = shown.pop()
+    assert "RAIL-402-01" in text
+    assert f"weldproof replay {folder}#1" in text
+
+
+def test_show_as_json_is_the_json_report(tmp_path: Path) -> None:
+    """Standard output holds the document, nothing else."""
+    folder = saved(tmp_path, every_verdict(), "json")
+    assert run("show", folder, "--json").stdout_bytes == (folder / "report.json").read_bytes()
+
+
+def test_write_gives_another_format_of_a_recorded_run(tmp_path: Path) -> None:
+    """A run recorded once can be written in any format later."""
+    folder = saved(tmp_path / "a", every_verdict())
+    result = run("write", folder, "--report", "junit", "--report", "badge", "--report-dir", tmp_path / "b")
+    assert result.exit_code == 0
+    assert (tmp_path / "b" / "junit.xml").read_bytes() == formats.FORMATS["junit"].render(every_verdict())
+    assert (tmp_path / "b" / "badge.svg").exists()
+
+
+def test_diff_finds_what_became_worse_and_exits_1(tmp_path: Path) -> None:
+    """A verdict that got worse comes first and decides the exit code."""
+    before = saved(tmp_path / "before", RunBuilder(ROWS).finish({ROWS[2]: Verdict.FAIL}))
+    after = saved(tmp_path / "after", RunBuilder(ROWS).finish({ROWS[1]: Verdict.FAIL}))
+    result = run("diff", before, after)
+    lines = result.output.splitlines()
+    assert result.exit_code == 1
+    assert lines[3].startswith("worse  RAIL-402-02  pass → fail")
+    assert "RAIL-402-03  fail → pass" in lines[4]
+    assert "2 verdicts differ, 1 of them worse" in result.output
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL])
+def test_diff_of_a_run_with_itself_finds_nothing(tmp_path: Path, verdict: Verdict) -> None:
+    """No change, exit 0, whatever the verdicts are."""
+    folder = saved(tmp_path, RunBuilder(ROWS).finish(dict.fromkeys(ROWS, verdict)))
+    result = run("diff", folder, folder)
+    assert (result.exit_code, "no verdict differs" in result.output) == (0, True)
+
+
+def test_a_row_that_is_not_looked_at_any_more_is_worse(tmp_path: Path) -> None:
+    """Dropping a row, or no longer claiming it, does not hide in a comparison."""
+    before = saved(tmp_path / "a", RunBuilder(ROWS).finish({}))
+    after = saved(tmp_path / "b", RunBuilder(ROWS[:2]).finish({ROWS[0]: Verdict.NOT_APPLICABLE}))
+    result = run("diff", before, after, "--json")
+    changes = json.loads(result.output)["changes"]
+    assert result.exit_code == 1
+    assert [(one["id"], one["before"], one["after"], one["worse"]) for one in changes] == [
+        (ROWS[0], "pass", "not_applicable", True),
+        (ROWS[2], "pass", None, True),
+    ]
+    assert run("diff", after, before).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("events.ndjson", b"not json\n"),
+        ("events.ndjson", b'{"event":"run.started"}\n'),
+        ("events.ndjson", b"\xff\xfe\n"),
+        ("report.json", b"{}"),
+        ("report.json", b"["),
+        ("other.txt", b""),
+    ],
+)
+@pytest.mark.parametrize("verb", ["show", "diff"])
+def test_what_is_no_run_is_a_usage_error(tmp_path: Path, verb: str, name: str, content: bytes) -> None:
+    """A file of something else exits 2 with a sentence that names it."""
+    (tmp_path / name).write_bytes(content)
+    result = run(verb, *[tmp_path] * (2 if verb == "diff" else 1))
+    assert result.exit_code == 2
+    assert str(tmp_path) in result.output
+
+
+def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    """A missing folder exits 2."""
+    assert run("show", tmp_path / "nowhere").exit_code == 2

@@ -1,0 +1,71 @@
+"""The run on a terminal and off it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from conformance.report.console import Progress, show
+from conformance.report.summary import summarise
+from conformance.verdict import Verdict
+from tests.conformance.report.run_builder import RunBuilder, every_verdict
+
+
+def test_a_failure_carries_what_repairs_it() -> None:
+    """Sentence, expected, found, exchange, a curl line on one line, fix and a replay id that can be typed."""
+    out = io.StringIO()
+    show(summarise(every_verdict()), written=[Path("out/events.ndjson")], console=Console(file=out, width=60))
+    text = out.getvalue()
+    assert "A paid operation called without X-PAYMENT answers 402" in text
+    assert "found     status 200" in text
+    assert "fix       Answer 402 before the service runs." in text
+    assert any(line.strip().startswith("curl ") and line.endswith("'") for line in text.splitlines())
+    assert "weldproof replay out#1" in text
+    assert text.rstrip().endswith("out/events.ndjson")
+
+
+def test_the_last_lines_say_the_verdict_and_what_it_rests_on() -> None:
+    """After pages of failures the reader finds the conclusion where the terminal stopped."""
+    out = io.StringIO()
+    show(summarise(every_verdict()), console=Console(file=out, width=200))
+    ending = out.getvalue().splitlines()[-9:]
+    assert ending[0].startswith("Fault in the suite: 87 of 90 judged requirements pass")
+    assert any("rail.scheme = exact" in line for line in ending)
+    assert "exit code 4" in ending[-1]
+
+
+def test_off_a_terminal_progress_prints_each_breach_once() -> None:
+    """A build log gets one line a breach, and no colour or cursor movement."""
+    out = io.StringIO()
+    progress = Progress(Console(file=out, width=80))
+    run = RunBuilder(["RAIL-402-01"])
+    run.log.listen(progress)
+    run.log.add("check.started", check="one", rows=["RAIL-402-01"])
+    run.exchange("one")
+    run.judge("RAIL-402-01", Verdict.FAIL, check="one").judge("RAIL-402-01", Verdict.FAIL, check="one")
+    run.judge("RAIL-402-01", Verdict.PASS, check="one").check("one")
+    progress.close()
+    assert out.getvalue() == "fail  RAIL-402-01  one\n"
+
+
+def test_on_a_terminal_progress_says_how_far_it_is_and_leaves_nothing() -> None:
+    """The moving line counts checks, exchanges and breaches."""
+    out = io.StringIO()
+    progress = Progress(Console(file=out, width=120, force_terminal=True, _environ={}))
+    run = RunBuilder(["RAIL-402-01"])
+    run.log.listen(progress)
+    run.log.add("check.started", check="slow_check", rows=["RAIL-402-01"])
+    run.exchange("slow_check")
+    assert "0 checks done, 1 exchanges, 0 breaches; slow_check" in progress._line().plain
+    progress.close()
+
+
+def test_no_color_is_obeyed() -> None:
+    """Under NO_COLOR a terminal gets no colour codes."""
+    out = io.StringIO()
+    terminal = Console(file=out, width=100, force_terminal=True, _environ={"NO_COLOR": "1", "TERM": "xterm-256color"})
+    show(summarise(every_verdict()), console=terminal)
+    assert "\x1b[3" not in out.getvalue()
+    assert "RAIL-402-01" in out.getvalue()

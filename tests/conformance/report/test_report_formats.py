@@ -1,0 +1,260 @@
+"""Every format: hostile content, determinism, and that another program can read it."""
+
+from __future__ import annotations
+
+import html.parser
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from junitparser import Error, Failure, JUnitXml, Skipped
+from rich.console import Console
+
+from conformance.events import Event
+from conformance.report import console, formats
+from conformance.report import json as json_report
+from conformance.report.summary import LogFault, summarise
+from conformance.verdict import Verdict
+from tests.conformance.report.run_builder import RunBuilder, every_verdict
+
+HOSTILE = (
+    "</pre></details><script>alert(1)</script><img src=x onerror=alert(1)>",
+    "]]><failure/><!-- & &amp; \x00\x08\x1b[2J\x1b]0;owned\x07",
+    "\ud800 lone \udfff \ufffe \U0001fffe \u202egnp.exe\u2066",
+    "[bold red]not markup[/] {{ 7*7 }} {% raw %} ${7*7}",
+    "```\n# heading\n| a | b |\n~~~\n<b>",
+    "\r\n\r\n\x85\u2028\u2029\x0b\x0c",
+    "x" * 200_000,
+)
+TEXT = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=()), max_size=60))
+
+
+def run_with(text: str) -> tuple[Event, ...]:
+    """Return a run in which everything that a target can choose is `text`."""
+    rows = ["RAIL-402-01", "RAIL-402-02", "RAIL-402-07", "RAIL-402-03"]
+    run = RunBuilder(rows, target=text, non_defaults=[("rail.scheme", text)], options={"mutant": text})
+    sent: dict[str, Any] = {"method": text, "url": text, "path": text, "headers": [[text, text]], "body": text}
+    number = run.exchange("check", answer=text, **sent)
+    run.judge(rows[0], Verdict.FAIL, expected=text, found=text, hint=text, exchange=number, where={text: text})
+    run.judge(rows[1], Verdict.INCONCLUSIVE, expected=text, exchange=number)
+    run.judge(rows[2], Verdict.WARN, expected=text, found=text).judge(rows[3], Verdict.PASS, expected=text)
+    run.check("check", 0.1, "fault", text)
+    run.log.add("note", check="check", text=text)
+    return run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.INCONCLUSIVE, rows[2]: Verdict.WARN})
+
+
+def printed(events: tuple[Event, ...]) -> str:
+    """Return what the console prints on something that is no terminal."""
+    out = io.StringIO()
+    console.show(summarise(events), console=Console(file=out, width=100, highlight=False))
+    return out.getvalue()
+
+
+class Page(html.parser.HTMLParser):
+    """Collects the elements and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href", "action"}]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+
+every_hostile = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+@every_hostile
+@given(TEXT)
+@example("\ud800")
+def test_hostile_content_leaves_every_format_well_formed(name: str, text: str) -> None:
+    """Whatever a target says, the file is UTF-8 without control characters that a reader's program would obey."""
+    shown = formats.FORMATS[name].render(run_with(text)).decode("utf-8")
+    assert re.search("[\x1b\x00\x07\u202e]", shown) is None
+
+
+@every_hostile
+@given(TEXT)
+def test_hostile_content_adds_no_element_to_the_page(text: str) -> None:
+    """The page has exactly the elements of a harmless run; nothing of the target becomes markup."""
+    harmless = Page(formats.FORMATS["html"].render(run_with("harmless")).decode())
+    hostile = Page(formats.FORMATS["html"].render(run_with(text)).decode())
+    assert harmless.tags == hostile.tags
+    assert harmless.attributes == hostile.attributes
+
+
+@every_hostile
+@given(TEXT)
+def test_hostile_content_keeps_the_json_report_valid_and_readable(text: str) -> None:
+    """The JSON report obeys its schema and reads back to a summary."""
+    document = json.loads(json_report.render(run_with(text)))
+    jsonschema_rs.validator_for(dict(json_report.schema())).validate(document)
+    assert json_report.document(json_report.read(document)) == document
+
+
+@every_hostile
+@given(TEXT)
+def test_hostile_content_keeps_junit_readable(text: str) -> None:
+    """An XML parser reads the JUnit report and finds one failure, one error."""
+    suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(run_with(text)))
+    results = [type(result) for suite in suites for case in suite for result in case.result]
+    assert results == [Failure, Error]
+
+
+@every_hostile
+@given(TEXT)
+def test_hostile_content_prints_no_terminal_commands(text: str) -> None:
+    """What a target sends never reaches the terminal as a command, nor as markup of the console library."""
+    shown = printed(run_with(text))
+    assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown) is None
+    if text.startswith("[bold"):
+        assert "[bold red]not markup[/]" in shown
+
+
+@every_hostile
+@given(TEXT)
+def test_hostile_content_stays_inside_its_fence(text: str) -> None:
+    """In Markdown every line of a target's text is inside a fence that it cannot close."""
+    lines = formats.FORMATS["markdown"].render(run_with(text)).decode().split("\n")
+    fence, outside = None, []
+    for line in lines:
+        if fence is None and (opened := re.fullmatch("(`{3,})text", line)):
+            fence = opened[1]
+        elif fence is not None and line == fence:
+            fence = None
+        elif fence is None:
+            outside.append(line)
+    assert fence is None
+    assert not any(re.search(r"<|(?<!\\)`", line) for line in outside)
+    assert sum(line.startswith("# ") for line in outside) == 1
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_the_same_events_give_the_same_bytes(name: str) -> None:
+    """Every report is a pure function of the log."""
+    render = formats.FORMATS[name].render
+    assert render(every_verdict()) == render(every_verdict())
+
+
+def test_the_page_needs_no_network_and_runs_only_its_own_script() -> None:
+    """One file: no address leads outside, ids are unique, and the policy names the style and script by digest."""
+    text = formats.FORMATS["html"].render(every_verdict()).decode()
+    page = Page(text)
+    assert all(address.startswith("#") for address in page.addresses)
+    assert {address[1:] for address in page.addresses} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags.count("script") == 1
+    assert re.search(r"default-src &#39;none&#39;|default-src 'none'", text)
+    assert "style" not in page.attributes
+    assert not any(name.startswith("on") for name in page.attributes)
+
+
+def test_the_page_shows_what_a_failure_needs() -> None:
+    """Sentence, expected, found, fix, exchange, curl line and replay id of a failure are on the page."""
+    text = formats.FORMATS["html"].render(every_verdict()).decode()
+    for part in ("answers 402", "status 200", "Answer 402 before the service runs.", "curl -sS", "replay REPORT#1"):
+        assert part in text
+
+
+def test_huge_bodies_are_cut_and_say_so() -> None:
+    """A body of megabytes does not make a report of megabytes."""
+    events = run_with("y" * 3_000_000)
+    for name in ("html", "junit", "markdown", "sarif", "badge"):
+        shown = formats.FORMATS[name].render(events)
+        assert len(shown) < 300_000, name
+    assert len(printed(events)) < 100_000
+    assert b"more characters)" in formats.FORMATS["html"].render(events)
+
+
+def test_json_counts_add_up_and_verdicts_stand_beside_statuses() -> None:
+    """`results.summary` counts each row once by its status; the verdicts are there in our words."""
+    results = json.loads(json_report.render(every_verdict()))["results"]
+    counts = results["summary"]
+    assert counts["tests"] == 104
+    assert sum(counts[name] for name in ("passed", "failed", "skipped", "pending", "other")) == counts["tests"]
+    assert (counts["passed"], counts["failed"], counts["skipped"], counts["other"]) == (87, 3, 12, 2)
+    assert counts["extra"]["verdicts"]["inconclusive"] == 1
+    assert counts["extra"]["exit_code"] == 4
+    assert {test["rawStatus"] for test in results["tests"]} == {verdict.value for verdict in Verdict}
+
+
+def test_the_json_report_reads_back_whole() -> None:
+    """`read` gives the very summary that was written."""
+    events = every_verdict()
+    assert json_report.read(json.loads(json_report.render(events))) == summarise(events)
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"results": {}}, {"results": {"tests": [{}], "extra": {}}}])
+def test_what_is_no_report_is_refused_with_a_sentence(value: object) -> None:
+    """Another program's JSON gives a fault with text."""
+    with pytest.raises(LogFault, match="cannot read the report"):
+        json_report.read(value)
+
+
+def test_the_schema_refuses_a_report_that_lacks_its_counts() -> None:
+    """The published schema is strict: an unknown or a missing member does not pass."""
+    validator = jsonschema_rs.validator_for(dict(json_report.schema()))
+    document = json.loads(json_report.render(every_verdict()))
+    assert validator.is_valid(document)
+    assert not validator.is_valid({**document, "more": 1})
+    del document["results"]["summary"]["failed"]
+    assert not validator.is_valid(document)
+
+
+def test_junit_says_each_verdict_in_its_own_words() -> None:
+    """Failures fail, faults and undecided rows are errors, absent and documented rows are skipped, warnings pass."""
+    suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
+    found = {case.name.partition(" ")[0]: case for suite in suites for case in suite}
+    assert isinstance(found["RAIL-402-01"].result[0], Failure)
+    assert "Answer 402 before the service runs." in found["RAIL-402-01"].result[0].text
+    assert isinstance(found["RAIL-WELD-03"].result[0], Error)
+    assert found["RAIL-WELD-02"].result[0].type == "inconclusive"
+    assert isinstance(found["RAIL-A2A-01"].result[0], Skipped)
+    assert isinstance(found["GW-DOC-01"].result[0], Skipped)
+    assert found["RAIL-402-07"].result == []
+    assert "lower case" in str(found["RAIL-402-07"].system_out)
+    assert (suites.tests, suites.failures, suites.errors, suites.skipped) == (104, 2, 2, 12)
+
+
+def test_junit_skips_a_known_breach_and_fails_a_stale_entry() -> None:
+    """The expected-failure list shows in JUnit as it does in the exit code."""
+    rows = ["RAIL-402-01", "RAIL-402-02"]
+    known = {rows[0]: "expected", rows[1]: "unexpected_pass"}
+    events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL}, expected=known)
+    suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(events))
+    assert [type(case.result[0]) for suite in suites for case in suite] == [Skipped, Failure]
+
+
+def test_sarif_points_each_breach_at_its_rule() -> None:
+    """A result names its rule by id and index, and a known breach is suppressed."""
+    rows = ["RAIL-402-01", "RAIL-402-07", "RAIL-402-02"]
+    run = RunBuilder(rows).judge(rows[0], Verdict.FAIL, found="200").judge(rows[1], Verdict.WARN, found="x")
+    events = run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.WARN}, expected={rows[0]: "expected"})
+    sarif = json.loads(formats.FORMATS["sarif"].render(events))["runs"][0]
+    rules = [rule["id"] for rule in sarif["tool"]["driver"]["rules"]]
+    results = {result["ruleId"]: result for result in sarif["results"]}
+    assert set(rules) == {rows[0], rows[1]}
+    assert all(rules[result["ruleIndex"]] == name for name, result in results.items())
+    assert results[rows[0]]["suppressions"] == [{"kind": "external", "status": "accepted"}]
+    assert "suppressions" not in results[rows[1]]
+
+
+def test_write_makes_the_folder_and_names_each_file_once(tmp_path: Path) -> None:
+    """Formats asked for twice are written once, under their published names."""
+    written = formats.write(every_verdict(), tmp_path / "deep" / "er", ["json", "html", "json"])
+    assert [path.name for path in written] == ["report.json", "index.html"]
+    assert all(path.stat().st_size for path in written)

@@ -1,0 +1,51 @@
+"""Text of others, made safe to show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.report.text import cut, encodable, one_line, visible
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(ANY_TEXT)
+def test_visible_text_is_utf_8_and_xml(text: str) -> None:
+    """No lone surrogate and no character that XML 1.0 forbids is left; nothing is dropped silently."""
+    shown = visible(text)
+    assert shown.encode("utf-8").decode("utf-8") == shown
+    assert all(c in "\t\n" or (" " <= c < "\ufffe" and c != "\x7f") or c >= "\U00010000" for c in shown)
+    assert len(shown) >= len(text)
+
+
+def test_ordinary_text_is_left_alone() -> None:
+    """Letters of any script, emoji, tab and line feed stay as they are."""
+    assert visible("naïve 漢字 🎉\tx\ny") == "naïve 漢字 🎉\tx\ny"
+
+
+def test_escapes_name_the_character() -> None:
+    """A reader can tell which character was there."""
+    assert visible("a\x1b[2Jb\u202ec\ud800") == r"a\x1b[2Jb\u202ec\ud800"
+
+
+@given(ANY_JSON)
+def test_encodable_values_are_taken_by_a_strict_encoder(value: Any) -> None:
+    """Every reader takes the result: no NaN, no huge integer, no lone surrogate."""
+    safe = encodable(value)
+    assert json.loads(json.dumps(safe, allow_nan=False)) == orjson.loads(orjson.dumps(safe))
+
+
+def test_cut_text_says_how_much_is_gone() -> None:
+    """A cut never looks like the end."""
+    assert cut("abcdef", 4) == "abcd… (2 more characters)"
+    assert one_line(" a\n b\tc ") == "a b c"
