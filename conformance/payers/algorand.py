@@ -136,13 +136,13 @@ class AlgorandPayer:
 
     async def block_time(self) -> int:
         """Return the time of the newest block in unix seconds."""
-        status = await self._ask(self._algod.status)
-        block = await self._ask(lambda: self._algod.block_info(status["last-round"]))
+        status: Any = await self._ask(self._algod.status)
+        block: Any = await self._ask(lambda: self._algod.block_info(status["last-round"]))
         return int(block["block"]["ts"])
 
     async def balance(self, address: str, asset: int) -> int:
         """Return what an account holds of an asset in atomic units."""
-        info = await self._ask(lambda: self._algod.account_info(address))
+        info: Any = await self._ask(lambda: self._algod.account_info(address))
         return next((int(one["amount"]) for one in info.get("assets", []) if one["asset-id"] == asset), 0)
 
     async def control(self, verb: str, **members: Any) -> dict[str, Any]:
