@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import http_sf
-from http_sf.errors import StructuredFieldError
 
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
+from reference.protocol.message_signatures.signature_input import Component
 
 ALGORITHMS = {"sha-256": "sha256", "sha-512": "sha512"}
 FIELD = "content-digest"
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WRITTEN = re.compile(r"(?:^|,)[ \t]*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +67,21 @@ def judge(fields: Fields, body: bytes, *, covered: bool, required: bool) -> Dige
         digests = _known(text)
     except Fault as fault:
         return DigestReport(True, covered, None, None, compute("sha-256", body), None, (*faults, fault))
-    matches = all(compute(name, body) == value for name, value in digests.items())
-    if not matches:
+    computed = {name: compute(name, body) for name in digests}
+    if computed != digests:
         faults.append(Fault("content_digest_mismatch", "the body is not the one whose digest was signed"))
     name = next(iter(digests))
-    return DigestReport(True, covered, name, digests[name], compute(name, body), matches, tuple(faults))
+    return DigestReport(True, covered, name, digests[name], computed[name], computed == digests, tuple(faults))
+
+
+def is_covered(components: Iterable[Component]) -> bool:
+    """Return whether one of the covered components protects the body: the whole field, or a digest we compare."""
+    return any(
+        component.name == FIELD
+        and component.parameters.keys().isdisjoint({"req", "tr"})
+        and component.parameters.get("key", "sha-256") in ALGORITHMS
+        for component in components
+    )
 
 
 def compute(algorithm: str, body: bytes) -> str:
@@ -76,20 +90,22 @@ def compute(algorithm: str, body: bytes) -> str:
 
 
 def _known(text: str) -> dict[str, str]:
+    duplicates: list[str] = []
     try:
-        parsed: Any = http_sf.parse(text.encode("ascii"), tltype="dictionary")
-    except (StructuredFieldError, UnicodeEncodeError, ValueError) as fault:
+        parsed: Any = http_sf.parse(
+            text.encode("ascii"), tltype="dictionary", on_duplicate_key=lambda key, _: duplicates.append(key)
+        )
+    except ValueError as fault:
         raise Fault("content_digest_malformed", "Content-Digest is no structured dictionary") from fault
-    known: dict[str, str] = {}
-    for name, member in parsed.items():
-        value = member[0] if isinstance(member, tuple) else None
-        if not isinstance(value, bytes):
-            raise Fault("content_digest_malformed", "a digest is no byte sequence")
-        encoded = base64.b64encode(value).decode()
-        if name in ALGORITHMS:
-            if f":{encoded}:" not in text:
-                raise Fault("content_digest_malformed", "a digest is not canonical base64")
-            known[name] = encoded
+    if duplicates:
+        raise Fault("content_digest_malformed", "Content-Digest names an algorithm twice")
+    if not all(isinstance(value, bytes) for value, _ in parsed.values()):
+        raise Fault("content_digest_malformed", "a digest is no byte sequence")
+    known = {name: base64.b64encode(value).decode() for name, (value, _) in parsed.items() if name in ALGORITHMS}
+    # The parser takes missing padding and spare bits, as RFC 8941 tells it to; one digest has one text here.
+    written = dict(_WRITTEN.findall(_QUOTED.sub("", text)))
+    if any(written.get(name) != value for name, value in known.items()):
+        raise Fault("content_digest_malformed", "a digest is not canonical base64")
     if not known:
         raise Fault("content_digest_unsupported", "no digest of a known algorithm (sha-256, sha-512)")
     return known

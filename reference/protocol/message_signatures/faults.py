@@ -30,7 +30,7 @@ DIGEST = (
 ALL = (*HEADERS, *COVERAGE, *PARAMETERS, "key_rejected", *DIGEST, "signature_mismatch")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Fault(Exception):
     """One reason.
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
-_FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")
+import http_sf
+
+_FOLD = re.compile(r"\r?\n(?=[ \t])")
 
 
 class Fields:
@@ -14,17 +18,30 @@ class Fields:
     def __init__(self, headers: Mapping[str, str | Sequence[str]]) -> None:
         self._values: dict[str, list[str]] = {}
         for name, given in headers.items():
-            values = [given] if isinstance(given, str) else list(given)
-            self._values.setdefault(name.lower(), []).extend(_FOLD.sub(" ", value).strip(" \t") for value in values)
-
-    def __contains__(self, name: str) -> bool:
-        return bool(self._values.get(name))
+            values = [given] if isinstance(given, str) else given
+            self._values.setdefault(name.lower(), []).extend(map(_unfolded, values))
+        # A signature may name one field many thousand times, by another key each time: read it once.
+        self.combined = cache(self._combined)
+        self.structured = cache(self._structured)
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of a field, in order."""
         return tuple(self._values.get(name, ()))
 
-    def combined(self, name: str) -> str | None:
+    def _combined(self, name: str) -> str | None:
         """Return the field's values joined by a comma and a space, or None when it is absent."""
         values = self._values.get(name)
         return ", ".join(values) if values else None
+
+    def _structured(self, name: str, kind: str) -> Any:
+        """Return a present field read as a structured field of `kind`, or None when it is not one."""
+        try:
+            return http_sf.parse((self.combined(name) or "").encode("ascii"), tltype=kind)
+        except ValueError:
+            return None
+
+
+def _unfolded(value: str) -> str:
+    if "\n" not in value:
+        return value.strip(" \t")
+    return " ".join(line.strip(" \t") for line in _FOLD.split(value)).strip(" \t")

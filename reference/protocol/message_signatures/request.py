@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Self
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+from urllib.parse import parse_qsl, quote
 
 import base58
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from reference.protocol.keys import KeyRejected, public_key_from_did_key
+from reference.protocol.canonical_json import NotCanonical, canonicalise
+from reference.protocol.keys import KEY_BYTES, KeyRejected, public_key_from_did_key
 
 
 class MessageRequest(BaseModel):
     """A signed HTTP request; unknown members are tolerated."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
     method: str
     authority: str
@@ -36,16 +40,17 @@ class MessageRequest(BaseModel):
     now: int | None = None
     required_components: list[str] = Field(default_factory=list)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _representable(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            check_representable(cls, value)
+        return value
+
     @field_validator("body_b64")
     @classmethod
     def _standard_base64(cls, text: str) -> str:
-        try:
-            decoded = base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError) as fault:
-            raise PydanticCustomError("base64", "standard base64 with padding") from fault
-        if base64.b64encode(decoded).decode() != text:
-            raise PydanticCustomError("base64", "standard base64 with padding")
-        return text
+        return standard_base64(text)
 
     @field_validator("public_key_hex")
     @classmethod
@@ -60,10 +65,10 @@ class MessageRequest(BaseModel):
         if text is not None:
             try:
                 public_key_from_did_key(text)
-            except KeyRejected:
-                return text  # a well-formed did:key with a bad point is judged, not refused
             except ValueError as fault:
-                raise PydanticCustomError("did_key", "did:key:z… of an Ed25519 key") from fault
+                # A bad point in a well-formed did:key is for the verdict, like one in hex.
+                if not isinstance(fault, KeyRejected) or len(did_bytes(text)) != KEY_BYTES:
+                    raise PydanticCustomError("did_key", "did:key:z… of an Ed25519 key") from fault
         return text
 
     @model_validator(mode="after")
@@ -72,7 +77,7 @@ class MessageRequest(BaseModel):
             raise PydanticCustomError("different_keys", "public_key_hex and did_key name different keys")
         return self
 
-    @property
+    @cached_property
     def body(self) -> bytes:
         """The message's content."""
         return base64.b64decode(self.body_b64)
@@ -87,6 +92,14 @@ class MessageRequest(BaseModel):
         """The query without `?`, or None when there is none; the one inside `path` wins."""
         _, mark, inside = self.path.partition("?")
         return inside if mark else self.query
+
+    @cached_property
+    def query_parameters(self) -> Mapping[str, list[str]]:
+        """The query read as a form: encoded name to encoded values (RFC 9421 section 2.2.8)."""
+        parameters: dict[str, list[str]] = {}
+        for name, value in parse_qsl(self.query_only or "", keep_blank_values=True):
+            parameters.setdefault(_form_encoded(name), []).append(_form_encoded(value))
+        return parameters
 
     def key_bytes(self) -> bytes | None:
         """Return the expected key's 32 bytes, or None when the caller gave none."""
@@ -109,6 +122,36 @@ class ClosedMessageVerifyRequest(MessageVerifyRequest):
     """Body of the paid twin: unknown members are refused (P-CV-14)."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def check_representable(model: type[BaseModel], members: dict[Any, Any]) -> None:
+    """Refuse what JSON can carry and RFC 8785 cannot, in the members that a model knows (P-CV-20).
+
+    Raises:
+        PydanticCustomError: An integer beyond ±(2^53 - 1), a number outside binary64, or a lone surrogate.
+    """
+    try:
+        canonicalise({name: members[name] for name in model.model_fields if name in members})
+    except NotCanonical as fault:
+        raise PydanticCustomError("not_canonical", "keep integers within 2^53 - 1 and text in Unicode") from fault
+
+
+def standard_base64(text: str) -> str:
+    """Return `text` when it is standard base64 with padding and no spare bits.
+
+    Raises:
+        PydanticCustomError: It is not.
+    """
+    try:
+        if base64.b64encode(base64.b64decode(text, validate=True)).decode() == text:
+            return text
+    except (binascii.Error, ValueError):
+        pass
+    raise PydanticCustomError("base64", "standard base64 with padding")
+
+
+def _form_encoded(text: str) -> str:
+    return quote(text, safe="*").replace("~", "%7E")
 
 
 def did_bytes(did_key: str) -> bytes:

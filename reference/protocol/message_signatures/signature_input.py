@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import http_sf
 from http_sf.errors import StructuredFieldError
-from http_sf.list import ser_list
+from http_sf.parameters import ser_params
 
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 
+# A component's name and parameters without their order, which does not tell two apart (RFC 9421 section 2).
+Identity: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A covered component: its name and parameters."""
+    """A covered component.
+
+    Attributes:
+        name: Its name.
+        parameters: Its parameters, in order.
+        identifier: Both, as they stand in the signature base.
+    """
 
     name: str
-    parameters: tuple[tuple[str, Any], ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    identifier: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identifier", http_sf.ser(self.name) + ser_params(dict(self.parameters)))
+
+    @classmethod
+    def named(cls, text: str) -> Component:
+        """Return the component that `text` names: an identifier, or its name in any case without the quotation marks.
+
+        Raises:
+            ValueError: It names none.
+        """
+        if not text.startswith('"'):
+            name, mark, parameters = text.partition(";")
+            text = f'"{name.lower()}"{mark}{parameters}'
+        value: Any = http_sf.parse(text.encode("ascii"), tltype="item")
+        if type(value[0]) is not str or not value[0]:
+            raise ValueError("a component is named by a string")
+        return cls(*value)
 
     @property
-    def identifier(self) -> str:
-        """Its identifier as it stands in the signature base."""
-        return str(http_sf.ser((self.name, dict(self.parameters))))
-
-    def parameter(self, name: str) -> Any:
-        """Return a parameter, or None."""
-        return dict(self.parameters).get(name)
+    def identity(self) -> Identity:
+        """What two identifiers of the same component share."""
+        return self.name, frozenset((name, http_sf.ser(value)) for name, value in self.parameters.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +75,16 @@ class SignatureInput:
     @property
     def params_text(self) -> str:
         """The value of `@signature-params` (P-AG-03)."""
-        inner: list[Any] = [(component.name, dict(component.parameters)) for component in self.components]
-        return str(ser_list([(inner, dict(self.parameters))]))
+        return params_text(self.components, self.parameters)
+
+
+def params_text(components: Iterable[Component], parameters: Mapping[str, Any]) -> str:
+    """Return the inner list that `@signature-params` and a member of Signature-Input both hold.
+
+    RFC 9421 section 2.3 has it serialised anew: types, order and values as received, spacing as RFC 8941 writes it.
+    """
+    identifiers = " ".join(component.identifier for component in components)
+    return f"({identifiers}){ser_params(dict(parameters))}"
 
 
 def read(fields: Fields, label: str | None) -> SignatureInput:
@@ -99,16 +131,21 @@ def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> dict
 def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
     if not isinstance(value, tuple) or not isinstance(value[0], list):
         raise Fault("malformed_signature_input", "the label's value is no inner list")
-    components = []
-    for item in value[0]:
-        if not isinstance(item, tuple) or type(item[0]) is not str:
-            raise Fault("malformed_signature_input", "a covered component is no string")
-        components.append(Component(item[0], tuple(item[1].items())))
-    if any(isinstance(member, dt.datetime) for member in value[1].values()):
-        # RFC 9421 builds on RFC 8941, which has no Dates (P-AG-09).
-        raise Fault("malformed_signature_input", "a signature parameter is a Date")
-    if any(not isinstance(value[1].get(name, 0), int) for name in ("created", "expires")):
+    items, parameters = value
+    if any(isinstance(one, dt.datetime | http_sf.DisplayString) for one in _bare_values(items, parameters)):
+        # RFC 9421 builds on RFC 8941, which has neither (P-AG-09).
+        raise Fault("malformed_signature_input", "a parameter is a Date or a Display String, which RFC 8941 has not")
+    if any(type(name) is not str for name, _ in items):
+        raise Fault("malformed_signature_input", "a covered component is no string")
+    if any(type(parameters.get(name, 0)) is not int for name in ("created", "expires")):
         raise Fault("malformed_signature_input", "created and expires are integers")
-    if any(type(value[1].get(name, "")) is not str for name in ("alg", "keyid", "nonce", "tag")):
+    if any(type(parameters.get(name, "")) is not str for name in ("alg", "keyid", "nonce", "tag")):
         raise Fault("malformed_signature_input", "alg, keyid, nonce and tag are strings")
-    return tuple(components), dict(value[1])
+    return tuple(Component(*item) for item in items), parameters
+
+
+def _bare_values(items: Iterable[tuple[Any, Mapping[str, Any]]], parameters: Mapping[str, Any]) -> Iterable[Any]:
+    yield from parameters.values()
+    for name, own in items:
+        yield name
+        yield from own.values()

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from reference.protocol.keys import KeyRejected, PublicKey
-from reference.protocol.message_signatures import base, content_digest, signature_input
+import http_sf
+
+from reference.protocol.keys import KeyRejected
+from reference.protocol.message_signatures import base, content_digest, parameters, signature_input
+from reference.protocol.message_signatures.algorithms import ALGORITHMS, ED25519
 from reference.protocol.message_signatures.content_digest import DigestReport
 from reference.protocol.message_signatures.faults import DIGEST, Fault
 from reference.protocol.message_signatures.fields import Fields
+from reference.protocol.message_signatures.parameters import CREATED, EXPIRES, Check
 from reference.protocol.message_signatures.request import MessageRequest
-from reference.protocol.message_signatures.signature_input import SignatureInput
+from reference.protocol.message_signatures.signature_input import Component, SignatureInput
 
-ALGORITHM = "ed25519"
 SKEW_SECONDS = 60
 SPEC = "https://www.rfc-editor.org/rfc/rfc9421"
 DIGEST_SPEC = "https://www.rfc-editor.org/rfc/rfc9530"
@@ -22,16 +25,23 @@ DIGEST_SPEC = "https://www.rfc-editor.org/rfc/rfc9530"
 
 @dataclass(slots=True)
 class Judged:
-    """Everything that was found about one message."""
+    """Everything that was found about one message.
 
-    faults: list[Fault] = field(default_factory=list)
+    Attributes:
+        fields: Its header fields.
+        digest: What Content-Digest says.
+        chosen: The signature that was judged, or None when the headers hold none to judge.
+        base: The signature base, "" without a signature.
+        signature_valid: Whether the equation holds; None when it was not asked.
+        faults: Reasons against the message.
+    """
+
+    fields: Fields
+    digest: DigestReport
     chosen: SignatureInput | None = None
     base: str = ""
     signature_valid: bool | None = None
-    digest: DigestReport | None = None
-    checked: dict[str, str] = field(
-        default_factory=lambda: dict.fromkeys(("signature", "content_digest", "created", "expires"), "skipped")
-    )
+    faults: list[Fault] = field(default_factory=list)
 
 
 def judge(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> Judged:
@@ -42,105 +52,108 @@ def judge(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> Jud
         now: Unix seconds; the request's own `now` wins.
         skew: Seconds by which clocks may differ.
     """
-    judged = Judged()
     fields = Fields(request.headers)
     try:
         chosen = signature_input.read(fields, request.label)
     except Fault as fault:
-        judged.faults.append(fault)
-        return judged
-    judged.chosen = chosen
+        digest = content_digest.judge(fields, request.body, covered=False, required=False)
+        return Judged(fields, digest, faults=[fault])
     built = base.build(request, fields, chosen)
-    judged.base = built.text
+    covered = content_digest.is_covered(chosen.components)
+    digest = content_digest.judge(fields, request.body, covered=covered, required=request.require_content_digest)
+    judged = Judged(fields, digest, chosen, built.text)
+    moment = now if request.now is None else request.now
     judged.faults += built.faults
     judged.faults += _required(request, chosen)
-    judged.faults += _parameters(request, chosen, judged, request.now if request.now is not None else now, skew)
-    covered = any(component.name == content_digest.FIELD for component in chosen.components)
-    judged.digest = content_digest.judge(fields, request.body, covered=covered, required=request.require_content_digest)
-    judged.faults += judged.digest.faults
-    if judged.digest.faults or judged.digest.match is not None:
-        judged.checked["content_digest"] = "fail" if judged.digest.faults else "pass"
-    _equation(request, chosen, built, judged)
+    judged.faults += parameters.judge(request, chosen, algorithm=ED25519, now=moment, skew=skew)
+    judged.faults += digest.faults
+    _decide(request, chosen, built, judged)
     return judged
 
 
 def _required(request: MessageRequest, chosen: SignatureInput) -> Iterator[Fault]:
-    covered = {component.name for component in chosen.components}
-    covered |= {component.identifier for component in chosen.components}
+    if not request.required_components:
+        return
+    covered = {component.identity for component in chosen.components}
     for name in request.required_components:
-        if name not in covered:
+        try:
+            missing = Component.named(name).identity not in covered
+        except ValueError:
+            missing = True
+        if missing:
             yield Fault("required_component_missing", f"{name} must be covered and is not")
 
 
-def _parameters(
-    request: MessageRequest, chosen: SignatureInput, judged: Judged, now: int, skew: int
-) -> Iterator[Fault]:
-    given = chosen.parameters
-    if given.get("alg", ALGORITHM) != ALGORITHM or ALGORITHM not in request.allowed_algorithms:
-        yield Fault("alg_not_allowed", "the signature's algorithm is not among those allowed")
-    if request.expected_tag is not None and given.get("tag") != request.expected_tag:
-        yield Fault("tag_mismatch", "the signature's tag is not the expected one")
-    if "created" in given:
-        future = given["created"] > now + skew
-        old = request.max_age_seconds is not None and now - given["created"] > request.max_age_seconds
-        judged.checked["created"] = "fail" if future or old else "pass"
-        if future:
-            yield Fault("created_in_future", "the signature was created in the future; compare the clocks")
-        if old:
-            yield Fault("too_old", "the signature is older than max_age_seconds")
-    elif request.max_age_seconds is not None:
-        judged.checked["created"] = "fail"
-        yield Fault("too_old", "the signature bears no created time, so its age is unknown")
-    if "expires" in given:
-        expired = given["expires"] < now - skew
-        judged.checked["expires"] = "fail" if expired else "pass"
-        if expired:
-            yield Fault("expired", "the signature has expired")
-
-
-def _equation(request: MessageRequest, chosen: SignatureInput, built: base.Base, judged: Judged) -> None:
-    raw = request.key_bytes()
-    if raw is None:
+def _decide(request: MessageRequest, chosen: SignatureInput, built: base.Base, judged: Judged) -> None:
+    key = request.key_bytes()
+    if key is None:
         return
     try:
-        key = PublicKey(raw)
+        holds = ALGORITHMS[ED25519](key, built.text.encode("ascii"), chosen.signature)
     except KeyRejected as fault:
+        judged.signature_valid = False
         judged.faults.append(Fault("key_rejected", str(fault)))
-        judged.signature_valid = False
-        judged.checked["signature"] = "fail"
         return
-    if built.faults:
-        judged.checked["signature"] = "fail"
-        judged.signature_valid = False
-        return
-    judged.signature_valid = key.verify(judged.base.encode(), chosen.signature)
-    judged.checked["signature"] = "pass" if judged.signature_valid else "fail"
-    if not judged.signature_valid:
+    judged.signature_valid = holds and not built.faults
+    if not holds and not built.faults:
         judged.faults.append(Fault("signature_mismatch", "the signature is not this key's over this message"))
 
 
 def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
     """Return the members that verify and explain share (profile 6.3)."""
-    digest_faults = [fault for fault in judged.faults if fault.code in DIGEST]
-    digest_valid = None if judged.digest is None else judged.digest.match
-    has_key = request.key_bytes() is not None
+    chosen = judged.chosen
+    codes = [fault.code for fault in judged.faults]
     return {
-        "valid": not judged.faults and judged.signature_valid is True if has_key or judged.faults else None,
+        "valid": None if request.key_bytes() is None else judged.signature_valid is True and not codes,
         "errors": [fault.sentence for fault in judged.faults],
-        "error_codes": [fault.code for fault in judged.faults],
-        "checked": judged.checked,
+        "error_codes": codes,
+        "checked": _checked(judged, set(codes)),
         "signature_valid": judged.signature_valid,
-        "content_digest_valid": False if digest_faults else digest_valid,
+        "content_digest_valid": _digest_valid(judged, set(codes)),
         "signature_base": judged.base,
         "signing_base": judged.base,
-        "covered_components": [] if judged.chosen is None else [one.identifier for one in judged.chosen.components],
-        "parameters": {} if judged.chosen is None else dict(judged.chosen.parameters),
-        "label": None if judged.chosen is None else judged.chosen.label,
+        "covered_components": [component.identifier for component in chosen.components] if chosen else [],
+        "parameters": {name: _json(value) for name, value in chosen.parameters.items()} if chosen else {},
+        "label": chosen.label if chosen else None,
         "spec_ref": SPEC,
         "digest_spec_ref": DIGEST_SPEC,
     }
 
 
-def verify(request: MessageRequest, *, now: int) -> dict[str, Any]:
-    """Return the verify result: validity and a list of errors, never an exception for a bad signature."""
-    return result(request, judge(request, now=now))
+def _digest_valid(judged: Judged, codes: set[str]) -> bool | None:
+    if judged.chosen is None:
+        return None
+    return judged.digest.match if codes.isdisjoint(DIGEST) else False
+
+
+def _checked(judged: Judged, codes: set[str]) -> dict[str, Check]:
+    given = judged.chosen.parameters if judged.chosen else {}
+    compared = judged.chosen is not None and judged.digest.match is not None
+    return {
+        "signature": _check(asked=judged.signature_valid is not None, failed=judged.signature_valid is False),
+        "content_digest": _check(asked=compared, failed=not codes.isdisjoint(DIGEST)),
+        "created": _check(asked="created" in given, failed=not codes.isdisjoint(CREATED)),
+        "expires": _check(asked="expires" in given, failed=not codes.isdisjoint(EXPIRES)),
+    }
+
+
+def _check(*, asked: bool, failed: bool) -> Check:
+    if failed:
+        return "fail"
+    return "pass" if asked else "skipped"
+
+
+def _json(value: Any) -> bool | int | str:
+    """Return a parameter as JSON has it: what JSON has no type for, as the text that stands in the field."""
+    return value if isinstance(value, bool | int | str) else str(http_sf.ser(value))
+
+
+def verify(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> dict[str, Any]:
+    """Return the verify result: validity and a list of errors, never an exception for a bad signature.
+
+    Args:
+        request: Message, key and policy.
+        now: Unix seconds; the request's own `now` wins.
+        skew: Seconds by which clocks may differ (P-CV-09).
+    """
+    return result(request, judge(request, now=now, skew=skew))
