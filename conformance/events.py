@@ -30,6 +30,8 @@ from typing import Any
 
 import orjson
 
+from conformance.encodable import encodable
+
 Event = Mapping[str, Any]
 
 
@@ -49,11 +51,16 @@ class EventLog:
         self._listeners.append(listener)
 
     def add(self, event: str, **members: Any) -> None:
-        """Append one event."""
+        """Append one event; what JSON cannot carry (a target may send it) becomes its text, in memory and file."""
         line: Event = {"event": event, **members}
+        try:
+            text = orjson.dumps(line, default=str)
+        except TypeError:
+            line = encodable(line)
+            text = orjson.dumps(line)
         self._events.append(line)
         if self._file is not None:
-            self._file.write(orjson.dumps(line, default=str) + b"\n")
+            self._file.write(text + b"\n")
         for listener in self._listeners:
             listener(line)
 

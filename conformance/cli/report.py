@@ -12,12 +12,13 @@ import orjson
 
 from conformance import events
 from conformance.cli.targets import UsageFault
+from conformance.encodable import encodable
 from conformance.ledger import Requirement
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import WORDS, headline
 from conformance.report.summary import LogFault, Summary, summarise
-from conformance.report.text import encodable, one_line
+from conformance.report.text import one_line
 from conformance.verdict import Verdict
 
 _WORST_FIRST: Final = (

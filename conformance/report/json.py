@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from conformance.encodable import encodable
 from conformance.events import Event
 from conformance.report.conclusion import headline, rests_on, sentence
 from conformance.report.summary import LogFault, RowResult, Summary, summarise
-from conformance.report.text import encodable
 from conformance.verdict import Verdict
 
 CTRF_VERSION: Final = "1.0.0"

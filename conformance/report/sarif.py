@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from conformance.encodable import encodable
 from conformance.events import Event
 from conformance.report.conclusion import expectation, standing
 from conformance.report.detail import finding_text
 from conformance.report.summary import RowResult, Summary, summarise
-from conformance.report.text import encodable, one_line
+from conformance.report.text import one_line
 from conformance.verdict import Verdict
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -6,7 +6,6 @@ Every report escapes by its own format's rules as well; what is done here is wha
 from __future__ import annotations
 
 import re
-from typing import Any
 
 _UNSHOWABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff"
@@ -46,23 +45,3 @@ def shown(text: str, limit: int) -> str:
 def cut(text: str, limit: int) -> str:
     """Return at most `limit` characters of `text`, saying how many are left out."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
-
-
-def encodable(value: Any) -> Any:
-    """Return a JSON value that any reader can take: no lone surrogates, no NaN, no integers beyond 64 bits.
-
-    What JSON has no word for becomes its text.
-    """
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if -(2**63) <= value < 2**63 else str(value)
-    if isinstance(value, float):
-        return value if value - value == 0 else str(value)
-    if isinstance(value, dict):
-        return {encodable(str(name)): encodable(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [encodable(item) for item in value]
-    return encodable(str(value))

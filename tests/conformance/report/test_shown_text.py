@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.report.text import cut, encodable, one_line, visible
+from conformance.report.text import cut, one_line, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
-    max_leaves=8,
-)
 
 
 @given(ANY_TEXT)
@@ -36,13 +27,6 @@ def test_ordinary_text_is_left_alone() -> None:
 def test_escapes_name_the_character() -> None:
     """A reader can tell which character was there."""
     assert visible("a\x1b[2Jb\u202ec\ud800") == r"a\x1b[2Jb\u202ec\ud800"
-
-
-@given(ANY_JSON)
-def test_encodable_values_are_taken_by_a_strict_encoder(value: Any) -> None:
-    """Every reader takes the result: no NaN, no huge integer, no lone surrogate."""
-    safe = encodable(value)
-    assert json.loads(json.dumps(safe, allow_nan=False)) == orjson.loads(orjson.dumps(safe))
 
 
 def test_cut_text_says_how_much_is_gone() -> None:
