@@ -1,0 +1,41 @@
+"""The life of a redemption as a table (profile 5.8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference.protocol.redemption import TRANSITIONS, Happening, State, after, mined_payment_key
+
+
+def test_one_payment_leads_to_one_execution() -> None:
+    """Claimed, paid, answered: and then nothing can happen any more."""
+    state = State.ISSUED
+    for happening in (Happening.CLAIMED, Happening.PAYMENT_FINAL, Happening.ANSWER_STORED):
+        state = after(state, happening)
+    assert state is State.SPENT
+    for happening in Happening:
+        with pytest.raises(ValueError, match="cannot happen"):
+            after(state, happening)
+
+
+def test_a_paid_row_never_goes_back() -> None:
+    """From paid there is one way, to spent: a payment is not lost to an eviction, a window or a bad look."""
+    assert [(happening, to) for (state, happening), to in TRANSITIONS.items() if state is State.PAID] == [
+        (Happening.ANSWER_STORED, State.SPENT)
+    ]
+
+
+def test_only_an_unpaid_claim_can_be_dropped() -> None:
+    """What deletes rows starts from an unpaid claim."""
+    dropping = {Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER}
+    assert {State.UNPAID} == {state for state, happening in TRANSITIONS if happening in dropping}
+
+
+def test_every_state_can_be_reached() -> None:
+    """The table has no island."""
+    assert set(State) == {State.ISSUED, *TRANSITIONS.values()}
+
+
+def test_the_payment_key_is_network_and_transaction() -> None:
+    """P-ST-03 for mined lanes."""
+    assert mined_payment_key("algorand:x", "TX") == "algorand:x|TX"

@@ -1,0 +1,119 @@
+"""The weld of the Algorand lane: one payment that holds, and one change at a time (profile 5.5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference.protocol import weld
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.refusals import CODES_402, PaymentRefused
+
+TOKEN = Token.parse("1767225600:0011223344556677:" + "ab" * 32)
+assert TOKEN is not None
+TERMS = Terms("algorand_mainnet", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", "31566704", "10000", "PAYEE")
+TRANSFER = Transfer(0, "31566704", "PAYER", "PAYEE", 10_000)
+SEEN = ObservedTransaction(
+    TxStatus.CONFIRMED,
+    final=True,
+    block_time=TOKEN.unix,
+    sender="PAYER",
+    note=TOKEN.text.encode(),
+    transfers=(TRANSFER,),
+)
+
+
+def judged(seen: ObservedTransaction) -> weld.Payment:
+    assert TOKEN is not None
+    return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, TERMS, TOKEN), "TX")
+
+
+def refusal_of(seen: ObservedTransaction) -> PaymentRefused:
+    with pytest.raises(PaymentRefused) as caught:
+        judged(seen)
+    return caught.value
+
+
+def moved(**changes: Any) -> ObservedTransaction:
+    return replace(SEEN, transfers=(replace(TRANSFER, **changes),))
+
+
+def test_a_welded_payment_holds() -> None:
+    """What was asked for, as it was asked for, is a payment by whoever sent it."""
+    assert weld.Payment("PAYER") == judged(SEEN)
+
+
+@pytest.mark.parametrize("value", [10_001, 10**15])
+def test_over_payment_holds(value: int) -> None:
+    """Money that has moved may be more than the price (P-LN-02)."""
+    assert weld.Payment("PAYER") == judged(moved(value=value))
+
+
+def test_a_block_a_minute_older_holds() -> None:
+    """Block time and issue time may differ by the skew."""
+    assert weld.Payment("PAYER") == judged(replace(SEEN, block_time=SEEN.block_time - 60))
+
+
+BROKEN: dict[str, tuple[ObservedTransaction, str]] = {
+    "unknown": (ABSENT, "tx_not_found"),
+    "failed": (replace(SEEN, status=TxStatus.FAILED, final=False), "tx_failed"),
+    "pending": (replace(SEEN, status=TxStatus.PENDING, final=False, block_time=0), "tx_not_confirmed"),
+    "not final": (replace(SEEN, final=False), "tx_not_confirmed"),
+    "61 s older": (replace(SEEN, block_time=SEEN.block_time - 61), "payment_too_old"),
+    "no transfer": (replace(SEEN, transfers=()), "unsupported_transaction"),
+    "two transfers": (replace(SEEN, transfers=(TRANSFER, TRANSFER)), "unsupported_transaction"),
+    "clawback": (moved(clawback=True), "unsupported_transaction"),
+    "other asset": (moved(asset="31566705"), "wrong_asset"),
+    "other receiver": (moved(receiver="PAYER"), "wrong_recipient"),
+    "receiver in another case": (moved(receiver="payee"), "wrong_recipient"),
+    "one too little": (moved(value=9_999), "wrong_amount"),
+    "nothing": (moved(value=0), "wrong_amount"),
+    "no note": (replace(SEEN, note=b""), "weld_mismatch"),
+    "note with a line feed": (replace(SEEN, note=SEEN.note + b"\n"), "weld_mismatch"),
+    "note that begins with the token": (replace(SEEN, note=SEEN.note + b" "), "weld_mismatch"),
+    "note that ends with the token": (replace(SEEN, note=b" " + SEEN.note), "weld_mismatch"),
+    "note in upper case": (replace(SEEN, note=SEEN.note.upper()), "weld_mismatch"),
+}
+
+
+@pytest.mark.parametrize(("seen", "expected"), BROKEN.values(), ids=BROKEN.keys())
+def test_one_fault_is_refused_by_its_code(seen: ObservedTransaction, expected: str) -> None:
+    """The refusal names the fault, the transaction and the lane."""
+    refusal = refusal_of(seen)
+    assert (expected, "TX", TERMS.caip2) == (refusal.code, refusal.transaction, refusal.network)
+
+
+def test_the_first_rule_that_fails_answers() -> None:
+    """With every later rule broken too, each code still comes in the profile's order."""
+    worst = replace(SEEN, block_time=0, note=b"", transfers=(Transfer(0, "9", "X", "Y", 0, clawback=True),))
+    repaired = [
+        worst,
+        replace(worst, block_time=SEEN.block_time),
+        replace(worst, block_time=SEEN.block_time, transfers=(Transfer(0, "9", "X", "Y", 0),)),
+        replace(worst, block_time=SEEN.block_time, transfers=(Transfer(0, "31566704", "X", "Y", 0),)),
+        replace(worst, block_time=SEEN.block_time, transfers=(Transfer(0, "31566704", "X", "PAYEE", 0),)),
+        replace(worst, block_time=SEEN.block_time, transfers=(TRANSFER,)),
+    ]
+    expected = ["payment_too_old", "unsupported_transaction", "wrong_asset", "wrong_recipient", "wrong_amount"]
+    assert [*expected, "weld_mismatch"] == [refusal_of(seen).code for seen in repaired]
+
+
+@pytest.mark.parametrize(("name", "code"), weld.NOTE_BINDING)
+def test_each_rule_refuses_something_alone(name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one rule dropped, a payment that breaks only that rule passes: no rule is covered by another."""
+    assert code in CODES_402
+    broken = [seen for seen, refused in BROKEN.values() if refused == code]
+    assert all(refusal_of(seen).code == code for seen in broken)
+    monkeypatch.setattr(weld, name, lambda _claim: True)
+    assert all(_code(seen) != code for seen in broken)
+
+
+def _code(seen: ObservedTransaction) -> str | None:
+    try:
+        judged(seen)
+    except PaymentRefused as refusal:
+        return refusal.code
+    return None
