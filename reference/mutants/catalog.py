@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference.mutants import crash
+from reference.mutants import answers, crash, payments, redemptions
 from reference.mutants.seams import Mutant
 
-CATALOG: Mapping[str, Mutant] = {mutant.id: mutant for mutant in crash.MUTANTS}
+CATALOG: Mapping[str, Mutant] = {
+    mutant.id: mutant for part in (crash, payments, redemptions, answers) for mutant in part.MUTANTS
+}

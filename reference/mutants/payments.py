@@ -1,0 +1,130 @@
+"""Mutants of the weld and of what a chain shows: each drops one rule of profile 5.5 or 5.7."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace as changed
+from typing import Any
+
+from reference.chains import algorand
+from reference.chains.lane import ChainUnavailable
+from reference.mutants.seams import Mutant, replace
+from reference.protocol import weld
+from reference.protocol.observed import TxStatus
+from reference.rail.redemption import Redeemer
+
+
+def _rule(name: str, holds: Callable[[weld.Claim], bool]) -> Callable[[], None]:
+    return lambda: replace(weld, name, lambda _: holds)
+
+
+def _always(_: weld.Claim) -> bool:
+    return True
+
+
+def _note_starts_with_token(claim: weld.Claim) -> bool:
+    return claim.seen.note.startswith(claim.token.text.encode())
+
+
+def _note_holds_token(claim: weld.Claim) -> bool:
+    return claim.token.text.encode() in claim.seen.note
+
+
+def _note_is_token_in_any_case(claim: weld.Claim) -> bool:
+    return claim.seen.note.lower() == claim.token.text.encode()
+
+
+def _note_is_token_but_for_space(claim: weld.Claim) -> bool:
+    return claim.seen.note.strip() == claim.token.text.encode()
+
+
+def _note_is_some_token(claim: weld.Claim) -> bool:
+    return claim.seen.note.count(b":") == 2 and claim.seen.note[:10].isdigit()
+
+
+def _almost_enough(claim: weld.Claim) -> bool:
+    return claim.transfer is not None and claim.transfer.value >= int(claim.terms.amount) - 1
+
+
+def _pending_is_final(claim: weld.Claim) -> bool:
+    return claim.seen.status in {TxStatus.PENDING, TxStatus.CONFIRMED}
+
+
+def _pending_counts() -> None:
+    replace(weld, "is_final", lambda _: _pending_is_final)
+    replace(weld, "is_not_older", lambda _: _always)
+
+    def impatient(_: Callable[..., Any]) -> Callable[..., Any]:
+        async def seen(self: Redeemer, presented: Any) -> Any:  # noqa: ARG001 - the seam's shape
+            return await presented.lane.observe(presented.tx_id)
+
+        return seen
+
+    replace(Redeemer, "_seen", impatient)
+
+
+def _failed_counts() -> None:
+    def hopeful(observe: Callable[..., Any]) -> Callable[..., Any]:
+        async def seen(*args: Any) -> Any:
+            found = await observe(*args)
+            if found.status is not TxStatus.FAILED:
+                return found
+            return changed(found, status=TxStatus.CONFIRMED, final=True, block_time=2**33)
+
+        return seen
+
+    replace(algorand.AlgorandLane, "observe", hopeful)
+
+
+def _absent_counts() -> None:
+    def credulous(judge: Callable[..., Any]) -> Callable[..., Any]:
+        def judged(rules: Any, claim: weld.Claim, tx_id: str) -> Any:
+            return weld.Payment("") if claim.seen.status is TxStatus.ABSENT else judge(rules, claim, tx_id)
+
+        return judged
+
+    replace(weld, "judge", credulous)
+
+
+def _outage_serves() -> None:
+    def open_handed(observe: Callable[..., Any]) -> Callable[..., Any]:
+        async def paid(self: Redeemer, presented: Any, row: Any) -> Any:
+            try:
+                await presented.lane.observe(presented.tx_id)
+            except ChainUnavailable:
+                return weld.Payment("")
+            return await observe(self, presented, row)
+
+        return paid
+
+    replace(Redeemer, "_paid_on_chain", open_handed)
+
+
+MUTANTS = (
+    Mutant("note-ignored", "the note is the token (5.5, Algorand)", _rule("note_is_token", _always)),
+    Mutant(
+        "note-prefix", "the note is the token and nothing after it", _rule("note_is_token", _note_starts_with_token)
+    ),
+    Mutant("note-contains", "the note is the token and nothing around it", _rule("note_is_token", _note_holds_token)),
+    Mutant(
+        "note-any-case", "the note is the token letter by letter", _rule("note_is_token", _note_is_token_in_any_case)
+    ),
+    Mutant(
+        "note-trimmed",
+        "the note is the token without white space",
+        _rule("note_is_token", _note_is_token_but_for_space),
+    ),
+    Mutant(
+        "note-any-token",
+        "the note is this challenge's token, not another's",
+        _rule("note_is_token", _note_is_some_token),
+    ),
+    Mutant("recipient-ignored", "the receiver is payTo", _rule("is_to_payee", _always)),
+    Mutant("asset-ignored", "the asset is the one asked for, by id", _rule("is_right_asset", _always)),
+    Mutant("amount-ignored", "the amount reaches the price", _rule("is_enough", _always)),
+    Mutant("amount-one-short", "the amount reaches the whole price", _rule("is_enough", _almost_enough)),
+    Mutant("pending-counts", "the transaction is in a block", _pending_counts),
+    Mutant("failed-counts", "the transaction did not fail", _failed_counts),
+    Mutant("unknown-counts", "the chain knows the transaction", _absent_counts),
+    Mutant("outage-serves", "a chain that cannot be asked serves nobody (P-ER-03)", _outage_serves),
+)
