@@ -1,4 +1,4 @@
-"""`weldproof report`: one run shown again or in another format, and two runs compared."""
+"""`weldproof report`: one run shown again or in another format, and runs compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.ledger import Requirement
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import WORDS, headline
-from conformance.report.summary import LogFault, Summary, summarise
+from conformance.report.summary import LogFault, RowResult, Summary, summarise
 from conformance.report.text import one_line
 from conformance.verdict import Verdict
 
@@ -34,7 +34,7 @@ _WORST_FIRST: Final = (
 
 @click.group("report")
 def command() -> None:
-    """Show one run, write it in another format, or compare two.
+    """Show one run, write it in another format, or compare runs.
 
     A run is a report folder, its events.ndjson or its report.json.
     """
@@ -103,6 +103,43 @@ def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
     else:
         _show_changes(old, new, changes)
     ctx.exit(1 if any(change.worse for change in changes) else 0)
+
+
+@command.command("matrix")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--rows", "as_rows", is_flag=True, help="A line a requirement; by default a line a row group.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def matrix(runs: Sequence[Path], as_rows: bool, as_json: bool) -> None:
+    """Set many runs side by side: of each group, how many of the judged rows pass in each run."""
+    summaries = [read_run(path) for path in runs]
+    rows = tabulated(summaries, by_row=as_rows)
+    if as_json:
+        value = {"runs": [_named(run) for run in summaries], "rows": rows}
+        click.echo(json_report.encode(encodable(value)), nl=False)
+        return
+    for number, run in enumerate(summaries, start=1):
+        click.echo(f"{number}  {headline(run):18}  {one_line(run.target, 60)}  {runs[number - 1]}")
+    click.echo()
+    name_width = max((len(name) for name in rows), default=0)
+    width = max((len(cell) for cells in rows.values() for cell in cells), default=1)
+    click.echo("  ".join([" " * name_width, *(f"{number:>{width}}" for number in range(1, len(runs) + 1))]).rstrip())
+    for name, cells in rows.items():
+        click.echo("  ".join([f"{name:{name_width}}", *(f"{cell:>{width}}" for cell in cells)]))
+
+
+def tabulated(runs: Sequence[Summary], *, by_row: bool) -> dict[str, list[str]]:
+    """Return each row's verdict, or each group's `passed/judged`, in each run; `-` where a run has none."""
+    if by_row:
+        verdicts = [{row.id: WORDS[row.verdict] for row in run.rows} for run in runs]
+    else:
+        verdicts = [{name: _passed(rows) for name, rows in run.groups.items()} for run in runs]
+    names = dict.fromkeys(name for found in verdicts for name in found)
+    return {name: [found.get(name, "-") for found in verdicts] for name in names}
+
+
+def _passed(rows: Sequence[RowResult]) -> str:
+    judged = [row for row in rows if row.verdict in {Verdict.PASS, Verdict.FAIL, Verdict.WARN}]
+    return f"{sum(row.verdict is Verdict.PASS for row in judged)}/{len(judged)}" if judged else "-"
 
 
 def read_run(path: Path) -> Summary:

@@ -52,7 +52,8 @@ def sentence(summary: Summary) -> str:
     """Return the verdict as one sentence that never says more than was looked at."""
     counts = summary.counts
     judged = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
-    parts = [f"{counts[Verdict.PASS]} of {_number(judged, 'judged requirement')} pass"]
+    passed = f"{counts[Verdict.PASS]} of {_number(judged, 'judged requirement')} pass"
+    parts = [passed if judged else "No requirement was judged"]
     for verdict, words in (
         (Verdict.FAIL, "fail"),
         (Verdict.WARN, "warn"),

@@ -12,7 +12,6 @@ from typing import Final
 
 from rich.console import Console
 from rich.live import Live
-from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -187,7 +186,7 @@ def _conclusion(console: Console, summary: Summary) -> None:
     style = "bold green" if summary.exit_code == Exit.PASSED else "bold red"
     _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
     for line in rests_on(summary):
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
+        _line(console, Text(f"  {line}"))
     for key, value in summary.non_defaults:
         _line(console, Text(f"    {one_line(key, 200)} = {one_line(value, 200)}", style="dim"))
     code = "none" if summary.exit_code is None else str(summary.exit_code)

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
 from conformance.events import Event
 from conformance.report.conclusion import (
@@ -108,6 +109,7 @@ def _template() -> Template:
     environment.filters |= {
         "line": one_line,
         "visible": lambda text: shown(str(text), TEXT_LIMIT),
+        "coded": _coded,
         "digest": _digest,
         "where": place,
         "expectation": expectation,
@@ -120,6 +122,16 @@ def _template() -> Template:
 def _digest(text: str) -> str:
     """Return what a content security policy calls an inline style or script by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(str(text).encode("utf-8")).digest()).decode("ascii")
+
+
+def _coded(text: str) -> Markup:
+    """Return a sentence of the ledger with what stands in backticks as code."""
+    parts = one_line(text).split("`")
+    if len(parts) % 2 == 0:
+        return escape(one_line(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
 
 
 def _tone(summary: Summary) -> str:

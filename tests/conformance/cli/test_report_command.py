@@ -78,6 +78,21 @@ def test_diff_of_a_run_with_itself_finds_nothing(tmp_path: Path, verdict: Verdic
     assert (result.exit_code, "no verdict differs" in result.output) == (0, True)
 
 
+def test_matrix_sets_runs_side_by_side(tmp_path: Path) -> None:
+    """Each run has a column, each group how many of its judged rows pass, `-` where nothing was judged."""
+    first = saved(tmp_path / "a", RunBuilder((*ROWS, "RAIL-KEY-01")).finish({ROWS[0]: Verdict.FAIL}))
+    second = saved(tmp_path / "b", RunBuilder(ROWS).finish(dict.fromkeys(ROWS, Verdict.INCONCLUSIVE)))
+    result = run("matrix", first, second)
+    assert result.exit_code == 0
+    assert [line.split() for line in result.output.splitlines()[-2:]] == [
+        ["RAIL-402", "2/3", "-"],
+        ["RAIL-KEY", "1/1", "-"],
+    ]
+    rows = json.loads(run("matrix", first, second, "--rows", "--json").output)["rows"]
+    assert rows[ROWS[0]] == ["fail", "inconclusive"]
+    assert rows["RAIL-KEY-01"] == ["pass", "-"]
+
+
 def test_a_row_that_is_not_looked_at_any_more_is_worse(tmp_path: Path) -> None:
     """Dropping a row, or no longer claiming it, does not hide in a comparison."""
     before = saved(tmp_path / "a", RunBuilder(ROWS).finish({}))

@@ -170,6 +170,12 @@ def test_the_page_shows_what_a_failure_needs() -> None:
         assert part in text
 
 
+def test_the_page_sets_code_in_sentences_as_code() -> None:
+    """A member name of a requirement's sentence reads as code."""
+    text = formats.FORMATS["html"].render(every_verdict()).decode()
+    assert "<code>accepts</code> is a non-empty array" in text
+
+
 def test_huge_bodies_are_cut_and_say_so() -> None:
     """A body of megabytes does not make a report of megabytes."""
     events = run_with("y" * 3_000_000)
