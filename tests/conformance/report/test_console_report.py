@@ -36,6 +36,15 @@ def test_the_last_lines_say_the_verdict_and_what_it_rests_on() -> None:
     assert "exit code 4" in ending[-1]
 
 
+def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
+    """A row that passes against its entry fails the run, so the reader is told why."""
+    out = io.StringIO()
+    row = "RAIL-402-01"
+    events = RunBuilder([row]).finish({}, expected={row: "unexpected_pass"})
+    show(summarise(events), console=Console(file=out, width=200))
+    assert "on the expected-failure list, and yet it passes: take the entry out" in out.getvalue()
+
+
 def test_off_a_terminal_progress_prints_each_breach_once() -> None:
     """A build log gets one line a breach, and no colour or cursor movement."""
     out = io.StringIO()

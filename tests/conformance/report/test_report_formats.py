@@ -28,7 +28,7 @@ HOSTILE = (
     "]]><failure/><!-- & &amp; \x00\x08\x1b[2J\x1b]0;owned\x07",
     "\ud800 lone \udfff \ufffe \U0001fffe \u202egnp.exe\u2066",
     "[bold red]not markup[/] {{ 7*7 }} {% raw %} ${7*7}",
-    "```\n# heading\n| a | b |\n~~~\n<b>",
+    "a\n```\n# heading\n| a | b |\n~~~\n<b>",
     "\r\n\r\n\x85\u2028\u2029\x0b\x0c",
     "x" * 200_000,
 )
@@ -243,6 +243,17 @@ def test_junit_skips_a_known_breach_and_fails_a_stale_entry() -> None:
     events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL}, expected=known)
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(events))
     assert [type(case.result[0]) for suite in suites for case in suite] == [Skipped, Failure]
+
+
+def test_json_counts_a_known_breach_as_other_and_a_stale_entry_as_failed() -> None:
+    """The statuses of the JSON report agree with the exit code."""
+    rows = ["RAIL-402-01", "RAIL-402-02", "RAIL-402-03"]
+    known = {rows[0]: "expected", rows[1]: "unexpected_pass", rows[2]: "expired"}
+    events = RunBuilder(rows).finish({rows[0]: Verdict.FAIL, rows[2]: Verdict.WARN}, expected=known)
+    results = json.loads(json_report.render(events))["results"]
+    assert [test["status"] for test in results["tests"]] == ["other", "failed", "failed"]
+    assert [test["rawStatus"] for test in results["tests"]] == ["fail", "pass", "warn"]
+    assert results["summary"]["extra"]["exit_code"] == 1
 
 
 def test_sarif_points_each_breach_at_its_rule() -> None:
