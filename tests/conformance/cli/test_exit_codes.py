@@ -1,0 +1,137 @@
+"""`weldproof run` ends with the exit code that says what happened, each of the six."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance import check
+from conformance.check import Case
+from conformance.cli import main
+
+WELDPROOF = [sys.executable, "-m", "conformance"]
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*WELDPROOF, "run", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def counts(folder: Path) -> dict[str, int]:
+    summary: dict[str, int] = json.loads((folder / "report" / "report.json").read_text())["results"]["summary"]
+    return summary
+
+
+def test_0_when_every_claimed_requirement_passes(tmp_path: Path) -> None:
+    """The reference keeps RAIL-KEY, and the reports are there."""
+    done = run(tmp_path, "RAIL-KEY")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "report" / "index.html").stat().st_size > 1000
+    assert counts(tmp_path)["pass"] == 5
+
+
+def test_1_when_a_requirement_fails(tmp_path: Path) -> None:
+    """A rail that declares x402 version 1 fails the row that says 2."""
+    done = run(tmp_path, "RAIL-402-03", "--mutant", "version-1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "RAIL-402-03" in done.stdout
+
+
+def test_1_when_an_expected_failure_passes(tmp_path: Path) -> None:
+    """An expected-failure list that rots fails the run."""
+    (tmp_path / "known.toml").write_text(
+        '[[xfail]]\nid = "RAIL-KEY-01"\nreason = "not yet"\nowner = "us"\nexpires = 2099-01-01\n'
+    )
+    done = run(tmp_path, "RAIL-KEY-01", "--xfail", "known.toml")
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+def test_0_when_a_failure_is_expected(tmp_path: Path) -> None:
+    """A known breach with a reason, an owner and a date to come does not fail the run."""
+    (tmp_path / "known.toml").write_text(
+        '[[xfail]]\nid = "RAIL-402-03"\nreason = "known"\nowner = "us"\nexpires = 2099-01-01\n'
+    )
+    done = run(tmp_path, "RAIL-402-03", "--mutant", "version-1", "--xfail", "known.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["RAIL-NOPE"], "RAIL-NOPE"),
+        (["--target", "rial=http://localhost:1"], "rial"),
+        (["--config", "missing.toml"], "missing.toml"),
+        (["--workers", "0"], "workers"),
+    ],
+)
+def test_2_when_it_is_used_wrongly(tmp_path: Path, words: list[str], says: str) -> None:
+    """A usage fault is 2, and its line names what is wrong."""
+    done = run(tmp_path, *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_3_when_the_target_cannot_be_reached(tmp_path: Path) -> None:
+    """Nobody listens: nothing was decided, so there is no verdict."""
+    done = run(tmp_path, "RAIL-KEY", "--target", "rail=http://127.0.0.1:9")
+    assert done.returncode == 3, done.stdout + done.stderr
+
+
+def test_3_when_nothing_ran(tmp_path: Path) -> None:
+    """Only rows of a surface that is not claimed: never 0."""
+    done = run(tmp_path, "CP-AUTH")
+    assert done.returncode == 3, done.stdout + done.stderr
+
+
+@pytest.fixture
+def faulty_check() -> Iterator[None]:
+    """A check of the suite that is itself broken."""
+
+    async def broken(case: Case) -> None:
+        """Trips over itself."""
+        raise AttributeError(case.check.id)
+
+    from conformance.runner import registered
+
+    registered()
+    check.check("RAIL-KEY-01", surface="rail", fix="none")(broken)
+    yield
+    del check.REGISTRY["broken"]
+
+
+@pytest.mark.usefixtures("faulty_check")
+def test_4_when_the_suite_itself_is_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that trips is the suite's fault and nobody's breach."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9"])
+    assert done.exit_code == 4, done.output
+
+
+def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
+    with subprocess.Popen([*WELDPROOF, "run", "RAIL"], cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
+        events = tmp_path / "report" / "events.ndjson"
+        ends = time.monotonic() + 60
+        while time.monotonic() < ends and not (events.exists() and b'"exchange"' in events.read_bytes()):
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    started = json.loads(events.read_bytes().splitlines()[0])
+    ended = json.loads(events.read_bytes().splitlines()[-1])
+    assert ended["event"] == "run.finished"
+    assert ended["interrupted"] is True
+    with pytest.raises(OSError, match="Connection refused"):
+        import socket
+        from urllib.parse import urlsplit
+
+        address = urlsplit(started["target"]["surfaces"]["rail"])
+        socket.create_connection((address.hostname or "", address.port or 0), 2).close()

@@ -1,0 +1,62 @@
+"""The README's commands are the program's commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def commands(program: str) -> list[list[str]]:
+    """Return the command lines of the README's code that start with `program`."""
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", README, flags=re.DOTALL))
+    lines = [line for block in blocks for line in block.splitlines()] + inline
+    found = [shlex.split(line, comments=True) for line in lines if line.startswith(program)]
+    return [words for words in found if len(words) > 1]
+
+
+@pytest.mark.parametrize("words", commands("make"), ids=" ".join)
+def test_its_make_targets_exist(words: list[str]) -> None:
+    """Each `make` line of the README names a target of the Makefile."""
+    done = subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", commands("weldproof"), ids=" ".join)
+def test_its_commands_exist_with_their_options(words: list[str]) -> None:
+    """Each `weldproof` line of the README names a command, and options that its help lists."""
+    command = words[1] if not words[1].startswith("-") else ""
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", *filter(None, [command]), "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    for word in words[1:]:
+        if word.startswith("--"):
+            assert word in done.stdout, f"{word} is not an option of {command}"
+
+
+def test_its_two_commands_run_in_the_gate() -> None:
+    """The gate calls the README's two commands."""
+    gate = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert "make --no-print-directory test" in gate
+    assert "make --no-print-directory run" in gate
+
+
+def test_its_exit_codes_are_the_programs() -> None:
+    """The README's table lists exactly the exit codes of `run`."""
+    from conformance.verdict import Exit
+
+    listed = [int(code) for code in re.findall(r"^\| ([0-9]+) \|", README, re.MULTILINE)]
+    assert listed == [int(code) for code in Exit]
