@@ -36,7 +36,7 @@ RETRY_SECONDS = 2
 STILL_UNDECIDED = RETRYABLE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
 class PaymentRefused(Exception):
     """A proof that buys nothing, for one reason.
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 _TYPES_WITHOUT_INPUT = ("loc", "msg", "type")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
 class Refused(Exception):
     """A call that is refused, with its own code.
 
@@ -32,7 +32,7 @@ class Refused(Exception):
         return {"error": self.code, "message": self.message, "request_id": request_id}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Unprocessable(Exception):
     """A body that parses into nothing the operation accepts: 422 with `detail`."""
 
