@@ -35,7 +35,7 @@ oracle: $(READY)
 # With uv: the locked versions. Without: plain venv and pip, the ranges of pyproject.toml.
 $(READY): pyproject.toml uv.lock
 	if command -v uv >/dev/null 2>&1; then \
-	  UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --frozen --extra dev; \
+	  UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --frozen --extra dev --compile-bytecode; \
 	else \
 	  python3 -m venv $(VENV) && $(BIN)/python -m pip install --quiet --editable '.[dev]'; \
 	fi

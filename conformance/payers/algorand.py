@@ -303,6 +303,18 @@ class AlgorandPayer:
             await self.confirmed(tx_id)
         return tx_id
 
+    async def left_pool(self, tx_id: str) -> None:
+        """Wait until a transaction has left the pool with an error.
+
+        Raises:
+            Inconclusive: It was confirmed, or still waits when the budget is over.
+        """
+        ends = asyncio.get_running_loop().time() + self._budgets.confirmation
+        while not (info := await self._info(tx_id)).get("pool-error"):
+            if info.get("confirmed-round", 0) > 0 or asyncio.get_running_loop().time() > ends:
+                raise Inconclusive("the node did not drop the transaction from its pool")
+            await asyncio.sleep(_POLL_SECONDS)
+
     async def _info(self, tx_id: str) -> Mapping[str, Any]:
         info: Any = await self._ask(lambda: self._algod.pending_transaction_info(tx_id))
         if not isinstance(info, dict):

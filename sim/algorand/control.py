@@ -25,10 +25,15 @@ class Verbs:
         return {"tx_id": self._bank({"type": "pay", "rcv": receiver, "amt": amount})}
 
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
-        """`address`, `amount`, `asset`?: USDC from its reserve; the account is opted in before."""
+        """`address`, `amount`, `asset`?: USDC; the account is opted in before, and amount 0 does only that."""
         receiver, amount = _address(members), control.amount(members)
-        asset = int(str(members.get("asset", self._chain.genesis.assets[0])))
+        named = str(members.get("asset", self._chain.genesis.assets[0]))
+        if not (named.isascii() and named.isdecimal()):
+            raise control.Refused("member asset must be an asset id")
+        asset = int(named)
         self._chain.opt_in(receiver, asset)
+        if amount == 0:
+            return {}
         return {"tx_id": self._bank({"type": "axfer", "xaid": asset, "arcv": receiver, "aamt": amount})}
 
     async def advance(self, members: Mapping[str, Any]) -> dict[str, Any]:

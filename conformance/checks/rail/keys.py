@@ -1,0 +1,68 @@
+"""RAIL-KEY: the published keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.client import Answer, JsonFault
+from conformance.oracles.keys import Ed25519Key, did_web_of, keys_of_did, keys_of_jwks, private_members
+
+DID = "/.well-known/did.json"
+JWKS = "/.well-known/jwks.json"
+
+
+async def document(case: Case, path: str) -> tuple[Answer, Any]:
+    """Return a document's answer and its JSON, None when it is none."""
+    answer = await case.client.call("GET", case.session.rail + path)
+    try:
+        return answer, answer.json()
+    except JsonFault:
+        return answer, None
+
+
+async def published_keys(case: Case) -> tuple[list[Ed25519Key], list[Ed25519Key]]:
+    """Return the keys of the key set and of the DID document."""
+    _, jwks = await document(case, JWKS)
+    _, did = await document(case, DID)
+    return keys_of_jwks(jwks), keys_of_did(did)
+
+
+@check(
+    "RAIL-KEY-01",
+    "RAIL-KEY-02",
+    "RAIL-KEY-03",
+    "RAIL-KEY-04",
+    "RAIL-KEY-05",
+    surface="rail",
+    fix="Publish the receipt-signing key at /.well-known/did.json (id: did:web of the public host) and at "
+    "/.well-known/jwks.json, public members only, and the same key in both.",
+)
+async def keys_are_published(case: Case) -> None:
+    """DID document and key set are there, name the host, hold the same public key and nothing private.
+
+    Fetches both documents. Expects 200, the did:web of the rail's own address as id, an OKP Ed25519 key in the key
+    set that the DID document lists too, and no private member anywhere.
+    """
+    first, did = await document(case, DID)
+    methods = did.get("verificationMethod") if isinstance(did, dict) else None
+    formed = first.status == 200 and isinstance(did, dict) and isinstance(did.get("id"), str) and bool(methods)
+    case.expect("RAIL-KEY-01", formed, "200 with a DID document", first.status, exchange=first)
+    identifier = did.get("id") if isinstance(did, dict) else None
+    expected = did_web_of(case.session.rail)
+    same = isinstance(identifier, str) and _decoded(identifier) == _decoded(expected)
+    case.expect("RAIL-KEY-02", same, expected, identifier, exchange=first)
+    second, jwks = await document(case, JWKS)
+    in_set = keys_of_jwks(jwks)
+    held = second.status == 200 and bool(in_set)
+    case.expect("RAIL-KEY-03", held, "200 with an OKP Ed25519 key", second.status, exchange=second)
+    shared = {key.raw for key in in_set} & {key.raw for key in keys_of_did(did)}
+    active = in_set[0].raw in shared if in_set else False
+    case.expect("RAIL-KEY-04", active, "the first key of the set in the DID document", len(shared), exchange=second)
+    leaks = [*private_members(did), *private_members(jwks)]
+    case.expect("RAIL-KEY-05", not leaks, "no private members", leaks, exchange=second)
+
+
+def _decoded(identifier: str) -> str:
+    """Return a DID with its percent-encoding in one spelling."""
+    return identifier.replace("%3a", "%3A")

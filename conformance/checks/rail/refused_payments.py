@@ -1,0 +1,231 @@
+"""RAIL-PAY: payments that buy nothing. Each check first shows that an honest payment is served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.paid_calls import told
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.payers.algorand import AlgorandPayer, Refused, invented_id
+from conformance.purchase import Challenge, challenge, name_live_values, pay, present
+
+
+async def algorand_payer(case: Case) -> AlgorandPayer:
+    """Return the Algorand payer with its lane's own powers."""
+    payer = await case.session.payer("algorand")
+    if not isinstance(payer, AlgorandPayer):
+        raise Inconclusive("the Algorand lane has no payer")
+    return payer
+
+
+async def control(case: Case, operation: Operation) -> None:
+    """Show that an honest payment is served, so that a rail which refuses everything gets no pass.
+
+    Raises:
+        Inconclusive: It is not served.
+    """
+    answer = await present(case, operation, await pay(case, await challenge(case, operation), case.lane))
+    if answer.status != 200:
+        raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
+
+
+async def refused(
+    case: Case, row: str, quote: Challenge, proof: Mapping[str, Any], what: str, *, operation: Operation | None = None
+) -> Answer:
+    """Present a proof and expect that it buys nothing."""
+    name_live_values(case, proof)
+    target = operation or quote.operation
+    answer = await present(case, target, dict(proof), body=quote.body if operation is None else None)
+    case.expect(
+        row,
+        answer.status != 200,
+        "not served",
+        told(answer),
+        exchange=answer,
+        where={"operation": target.path, "payment": what},
+    )
+    if answer.status >= 500 and answer.status != 503:
+        case.note(f"{what}: answered {answer.status}; a refused payment should never be a server error")
+    return answer
+
+
+async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
+    """Send the payment that a challenge asks for, with `changes` to it, and return its proof."""
+    entry, token = quote.entry("algorand"), quote.reference("algorand")
+    transfer: dict[str, Any] = {
+        "asset": payer.asset_id(entry),
+        "receiver": str(entry["payTo"]),
+        "amount": int(entry["maxAmountRequired"]),
+        "note": token.encode(),
+    }
+    return {"tx_id": await payer.transfer(**{**transfer, **changes}), "payment_reference": token}
+
+
+@check(
+    "RAIL-PAY-06",
+    surface="rail",
+    lane="algorand",
+    fix="Serve only when the node itself shows the transaction.",
+)
+async def unknown_transaction(case: Case) -> None:
+    """A transaction id that the chain does not know is not redeemed.
+
+    Presents well-formed ids that nobody sent, with live tokens. Expects that none is served.
+    """
+    for operation in case.session.operations:
+        await control(case, operation)
+        for _ in range(3):
+            quote = await challenge(case, operation)
+            proof = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": quote.reference("algorand")}
+            await refused(case, "RAIL-PAY-06", quote, proof, "an invented id")
+
+
+@check(
+    "RAIL-PAY-08",
+    "RAIL-PAY-09",
+    "RAIL-PAY-10",
+    surface="rail",
+    lane="algorand",
+    fix="Compare receiver with payTo, amount with maxAmountRequired and asset by its id, on the transaction itself.",
+)
+async def payment_of_something_else(case: Case) -> None:
+    """A payment to another recipient, of less than the price, or in another asset is not redeemed.
+
+    Sends transfers with the right note that are otherwise wrong in one thing: receiver, amount (nothing, one unit
+    short, half), asset (one of the same unit name, one that is native coin). Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await control(case, operation)
+    asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
+    stranger = await payer.new_account(assets=[asset])
+    for receiver, what in ((stranger.address, "to another account"), (payer.address, "to the payer itself")):
+        quote = await challenge(case, operation)
+        await refused(case, "RAIL-PAY-08", quote, await welded(payer, quote, receiver=receiver), what)
+    for part in (0, 1, 2):
+        quote = await challenge(case, operation)
+        price = int(quote.entry("algorand")["maxAmountRequired"])
+        amount = (0, price - 1, price // 2)[part]
+        await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
+    await _wrong_asset(case, payer, operation)
+
+
+async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
+    quote = await challenge(case, operation)
+    entry = quote.entry("algorand")
+    native = await payer.send_native(
+        str(entry["payTo"]), int(entry["maxAmountRequired"]), quote.reference("algorand").encode()
+    )
+    proof = {"tx_id": native, "payment_reference": quote.reference("algorand")}
+    await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
+    if not payer.has_control:
+        case.note("a look-alike asset needs the payee to opt in, which only a simulated node can be made to do")
+        return
+    fake = await payer.create_asset(unit_name="USDC")
+    await payer.control("mint", address=str(entry["payTo"]), asset=str(fake), amount="0")
+    quote = await challenge(case, operation)
+    await refused(case, "RAIL-PAY-10", quote, await welded(payer, quote, asset=fake), "an asset of the same unit name")
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="algorand",
+    exclusive=True,
+    fix="Wait for the block, or answer that the transaction is not confirmed yet; serve only after it is.",
+)
+async def unconfirmed_transaction(case: Case) -> None:
+    """A transaction that is not yet confirmed is not redeemed.
+
+    Keeps a welded payment in the node's pool by the node's own control, presents it, then lets it into a block and
+    presents it again. Expects that the first is not served and that the second is.
+    """
+    payer = await algorand_payer(case)
+    if "withhold" not in await payer.fault_names():
+        case.documented(
+            "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
+        )
+        return
+    operation = case.session.operations[0]
+    await control(case, operation)
+    quote = await challenge(case, operation)
+    await payer.hold(payer.asset_id(quote.entry("algorand")))
+    await payer.control("fault", name="withhold", seed=1, count=1)
+    proof = await welded(payer, quote, wait=False)
+    await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
+    await payer.control("release")
+    await payer.confirmed(proof["tx_id"])
+    answer = await present(case, operation, proof)
+    if answer.status != 200:
+        case.inconclusive("RAIL-PAY-07", f"once confirmed it was answered {told(answer)}, not 200", exchange=answer)
+
+
+@check(
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="algorand",
+    exclusive=True,
+    fix="A transaction that left the pool with an error, or that the node refused, never paid anything.",
+)
+async def failed_transaction(case: Case) -> None:
+    """A failed transaction is not redeemed.
+
+    Sends a welded payment that the node's pool drops with an error, and one that the node refuses outright, and
+    presents both. Expects that neither is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await control(case, operation)
+    quote = await challenge(case, operation)
+    try:
+        proof = await welded(payer, quote, amount=2**62)
+    except Refused:
+        proof = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": quote.reference("algorand")}
+        await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
+    if "reject_late" not in await payer.fault_names():
+        case.note("this node cannot be made to drop a transaction from its pool (no control verb `reject_late`)")
+        return
+    quote = await challenge(case, operation)
+    await payer.control("fault", name="reject_late", seed=1, count=1)
+    proof = await welded(payer, quote, wait=False)
+    await payer.left_pool(proof["tx_id"])
+    await refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
+
+
+@check(
+    "RAIL-PAY-15",
+    surface="rail",
+    lane="algorand",
+    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+)
+async def proof_of_another_lane(case: Case) -> None:
+    """A Base-shaped proof for an Algorand challenge is not redeemed.
+
+    Pays an Algorand challenge and presents the payment in the shape of a Base proof, and with a Base transaction hash
+    as tx_id. Expects that neither is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await control(case, operation)
+    quote = await challenge(case, operation)
+    proof = await welded(payer, quote)
+    entry = quote.entry("algorand")
+    authorization = {
+        "from": payer.address,
+        "to": str(entry["payTo"]),
+        "value": str(entry["maxAmountRequired"]),
+        "validAfter": "0",
+        "validBefore": "99999999999",
+        "nonce": "0x" + case.rng.randbytes(32).hex(),
+    }
+    base = {
+        "authorization": authorization,
+        "signature": "0x" + "11" * 65,
+        "challenge_token": proof["payment_reference"],
+    }
+    await refused(case, "RAIL-PAY-15", quote, base, "a Base proof with an Algorand token")
+    hashed = {"tx_id": "0x" + case.rng.randbytes(32).hex(), "payment_reference": proof["payment_reference"]}
+    await refused(case, "RAIL-PAY-15", quote, hashed, "a Base transaction hash with an Algorand token")
