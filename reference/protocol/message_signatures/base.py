@@ -90,7 +90,7 @@ def _value(
     component: Component,
     derived: Mapping[str, Callable[[MessageRequest], str]],
 ) -> str:
-    if not component.parameters.keys().isdisjoint({"req", "tr"}):
+    if component.parameters and not component.parameters.keys().isdisjoint({"req", "tr"}):
         raise Fault("unsupported_component", f"{component.identifier}: req and tr need a message that is not here")
     if component.name == "@query-param":
         return query_parameter(request, component)
@@ -106,26 +106,27 @@ def _value(
 
 def _line(component: Component, value: str) -> str:
     """Return `value` when it can stand on a line of the base, which is ASCII and has no other control than HTAB."""
-    if not value.isascii() or not value.replace("\t", " ").isprintable():
+    if not value.isascii() or not (value.isprintable() or value.replace("\t", " ").isprintable()):
         raise Fault("unsupported_component", f"{component.identifier}: the value is not one line of ASCII")
     return value
 
 
 def _field(fields: Fields, component: Component) -> str:
-    _check_parameters(component)
+    if component.parameters or component.name != component.name.lower():
+        _check(component)
     text = fields.combined(component.name)
     if text is None:
         raise Fault("missing_component", f"{component.identifier} is covered and absent from the message")
+    if not component.parameters:
+        return text
     if "key" in component.parameters:
         return _dictionary_member(fields, component)
     if "sf" in component.parameters:
         return _reserialised(fields, component)
-    if "bs" in component.parameters:
-        return _wrapped(fields, component)
-    return text
+    return _wrapped(fields, component)
 
 
-def _check_parameters(component: Component) -> None:
+def _check(component: Component) -> None:
     given = component.parameters
     flags_are_true = all(given.get(flag, True) is True for flag in ("sf", "bs"))
     if (

@@ -7,10 +7,8 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import http_sf
-
+from reference.protocol.message_signatures import structured
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.signature_input import Component
@@ -78,7 +76,7 @@ def is_covered(components: Iterable[Component]) -> bool:
     """Return whether one of the covered components protects the body: the whole field, or a digest we compare."""
     return any(
         component.name == FIELD
-        and component.parameters.keys().isdisjoint({"req", "tr"})
+        and not {"req", "tr"} & component.parameters.keys()
         and component.parameters.get("key", "sha-256") in ALGORITHMS
         for component in components
     )
@@ -90,15 +88,12 @@ def compute(algorithm: str, body: bytes) -> str:
 
 
 def _known(text: str) -> dict[str, str]:
-    duplicates: list[str] = []
     try:
-        parsed: Any = http_sf.parse(
-            text.encode("ascii"), tltype="dictionary", on_duplicate_key=lambda key, _: duplicates.append(key)
-        )
+        parsed = structured.read(text)
     except ValueError as fault:
-        raise Fault("content_digest_malformed", "Content-Digest is no structured dictionary") from fault
-    if duplicates:
-        raise Fault("content_digest_malformed", "Content-Digest names an algorithm twice")
+        raise Fault(
+            "content_digest_malformed", "Content-Digest is no structured dictionary, or repeats itself"
+        ) from fault
     if not all(isinstance(value, bytes) for value, _ in parsed.values()):
         raise Fault("content_digest_malformed", "a digest is no byte sequence")
     known = {name: base64.b64encode(value).decode() for name, (value, _) in parsed.items() if name in ALGORITHMS}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import http_sf
@@ -21,24 +20,32 @@ class Fields:
             values = [given] if isinstance(given, str) else given
             self._values.setdefault(name.lower(), []).extend(map(_unfolded, values))
         # A signature may name one field many thousand times, by another key each time: read it once.
-        self.combined = cache(self._combined)
-        self.structured = cache(self._structured)
+        self._structured: dict[tuple[str, str], Any] = {}
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of a field, in order."""
         return tuple(self._values.get(name, ()))
 
-    def _combined(self, name: str) -> str | None:
+    def combined(self, name: str) -> str | None:
         """Return the field's values joined by a comma and a space, or None when it is absent."""
         values = self._values.get(name)
-        return ", ".join(values) if values else None
-
-    def _structured(self, name: str, kind: str) -> Any:
-        """Return a present field read as a structured field of `kind`, or None when it is not one."""
-        try:
-            return http_sf.parse((self.combined(name) or "").encode("ascii"), tltype=kind)
-        except ValueError:
+        if not values:
             return None
+        return values[0] if len(values) == 1 else ", ".join(values)
+
+    def structured(self, name: str, kind: str) -> Any:
+        """Return a present field read as a structured field of `kind`, or None when it is not one."""
+        place = (name, kind)
+        if place not in self._structured:
+            self._structured[place] = _parsed(self.combined(name) or "", kind)
+        return self._structured[place]
+
+
+def _parsed(text: str, kind: str) -> Any:
+    try:
+        return http_sf.parse(text.encode("ascii"), tltype=kind)
+    except ValueError:
+        return None
 
 
 def _unfolded(value: str) -> str:

@@ -5,15 +5,26 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import http_sf
-from http_sf.errors import StructuredFieldError
 from http_sf.parameters import ser_params
 
+from reference.protocol.message_signatures import structured
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 
+_NOT_IN_RFC_8941 = frozenset({dt.datetime, http_sf.DisplayString})
+_KINDS: tuple[tuple[str, type[int | str]], ...] = (
+    ("created", int),
+    ("expires", int),
+    ("alg", str),
+    ("keyid", str),
+    ("nonce", str),
+    ("tag", str),
+)
+_LONGEST_KEPT = 64
 # A component's name and parameters without their order, which does not tell two apart (RFC 9421 section 2).
 Identity: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
 
@@ -26,14 +37,18 @@ class Component:
         name: Its name.
         parameters: Its parameters, in order.
         identifier: Both, as they stand in the signature base.
+        identity: What two identifiers of the same component share.
     """
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     identifier: str = field(init=False)
+    identity: Identity = field(init=False)
 
     def __post_init__(self) -> None:
+        parameters = {name: http_sf.ser(value) for name, value in self.parameters.items()}
         object.__setattr__(self, "identifier", http_sf.ser(self.name) + ser_params(dict(self.parameters)))
+        object.__setattr__(self, "identity", (self.name, frozenset(parameters.items())))
 
     @classmethod
     def named(cls, text: str) -> Component:
@@ -50,10 +65,10 @@ class Component:
             raise ValueError("a component is named by a string")
         return cls(*value)
 
-    @property
-    def identity(self) -> Identity:
-        """What two identifiers of the same component share."""
-        return self.name, frozenset((name, http_sf.ser(value)) for name, value in self.parameters.items())
+
+@lru_cache(maxsize=512)
+def _plain(name: str) -> Component:
+    return Component(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +98,16 @@ def params_text(components: Iterable[Component], parameters: Mapping[str, Any]) 
 
     RFC 9421 section 2.3 has it serialised anew: types, order and values as received, spacing as RFC 8941 writes it.
     """
-    identifiers = " ".join(component.identifier for component in components)
-    return f"({identifiers}){ser_params(dict(parameters))}"
+    return f"({' '.join([one.identifier for one in components])}){''.join(map(_parameter, parameters.items()))}"
+
+
+def _parameter(parameter: tuple[str, Any]) -> str:
+    name, value = parameter
+    if type(value) is int:
+        return f";{name}={value}"
+    if type(value) is str and '"' not in value and "\\" not in value:
+        return f';{name}="{value}"'
+    return str(ser_params({name: value}))
 
 
 def read(fields: Fields, label: str | None) -> SignatureInput:
@@ -112,36 +135,33 @@ def read(fields: Fields, label: str | None) -> SignatureInput:
     return SignatureInput(chosen, components, parameters, raw)
 
 
-def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> dict[str, Any]:
+def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> structured.Dictionary:
     text = fields.combined(name)
-    if text is None or not text.strip():
+    if not text:
         raise Fault(missing, f"the message has no {name} field")
-    duplicates: list[str] = []
     try:
-        parsed = http_sf.parse(
-            text.encode("ascii"), tltype="dictionary", on_duplicate_key=lambda key, _: duplicates.append(key)
-        )
-    except (StructuredFieldError, UnicodeEncodeError, ValueError) as fault:
-        raise Fault(malformed, f"{name} is no structured dictionary") from fault
-    if duplicates or not isinstance(parsed, dict) or not parsed:
-        raise Fault(malformed, f"{name} names a label twice or none")
-    return parsed
+        return structured.read(text)
+    except ValueError as fault:
+        raise Fault(malformed, f"{name} is no structured dictionary, or names something twice") from fault
 
 
 def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
     if not isinstance(value, tuple) or not isinstance(value[0], list):
         raise Fault("malformed_signature_input", "the label's value is no inner list")
     items, parameters = value
-    if any(isinstance(one, dt.datetime | http_sf.DisplayString) for one in _bare_values(items, parameters)):
-        # RFC 9421 builds on RFC 8941, which has neither (P-AG-09).
+    of_components = [one for _, own in items if own for one in own.values()]
+    if not _NOT_IN_RFC_8941.isdisjoint(map(type, (*parameters.values(), *of_components))):
+        # RFC 9421 builds on RFC 8941 (P-AG-09).
         raise Fault("malformed_signature_input", "a parameter is a Date or a Display String, which RFC 8941 has not")
-    if any(type(name) is not str for name, _ in items):
-        raise Fault("malformed_signature_input", "a covered component is no string")
-    if any(type(parameters.get(name, 0)) is not int for name in ("created", "expires")):
-        raise Fault("malformed_signature_input", "created and expires are integers")
-    if any(type(parameters.get(name, "")) is not str for name in ("alg", "keyid", "nonce", "tag")):
-        raise Fault("malformed_signature_input", "alg, keyid, nonce and tag are strings")
-    return tuple(Component(*item) for item in items), parameters
+    if any(type(parameters.get(name, kind())) is not kind for name, kind in _KINDS):
+        raise Fault("malformed_signature_input", "created and expires are integers; alg, keyid, nonce and tag strings")
+    if {str}.issuperset([type(name) for name, _ in items]):
+        return tuple([_component(*item) for item in items]), parameters
+    raise Fault("malformed_signature_input", "a covered component is no string")
+
+
+def _component(name: str, own: Mapping[str, Any]) -> Component:
+    return Component(name, own) if own or len(name) > _LONGEST_KEPT else _plain(name)
 
 
 def _bare_values(items: Iterable[tuple[Any, Mapping[str, Any]]], parameters: Mapping[str, Any]) -> Iterable[Any]:
