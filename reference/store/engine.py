@@ -40,7 +40,7 @@ def open_engine(dsn: str) -> AsyncEngine:
 def _durable(connection: Any, _record: object) -> None:
     """Make every commit survive a crash: WAL, an fsync each commit, a wait for other processes' writes."""
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON"):
+    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

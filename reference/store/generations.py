@@ -40,8 +40,11 @@ class Generations:
                     )
                 )
         except IntegrityError:
-            # Another worker put its terms in force in this very second; both stay valid for tokens of that second.
-            await self._put(service_id, terms, now + 1)
+            # The same terms were put in force in this very second already, by us or by another worker.
+            same = [generations.c[name] == value for name, value in members.items()]
+            reopened = update(generations).where(here, generations.c.since == now, *same).values(until=None)
+            async with self._engine.begin() as connection:
+                await connection.execute(reopened)
 
     async def known(self, *, since: int) -> tuple[Generation, ...]:
         """Return every generation that a token issued at `since` or later can be of."""

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, or_, select, update
+from sqlalchemy import Row, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from reference.protocol.redemption import State
 from reference.store.tables import METADATA, redemptions
+
+# PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
+_PREPARING = 0x7765_6C64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,14 @@ class Redemptions:
         self._engine = engine
 
     async def prepare(self) -> None:
-        """Create the tables that are missing."""
+        """Create the tables that are missing; workers that start at once do not get in each other's way."""
         async with self._engine.begin() as connection:
-            await connection.run_sync(METADATA.create_all)
+            if connection.dialect.name == "postgresql":
+                await connection.execute(select(func.pg_advisory_xact_lock(_PREPARING)))
+            for table in METADATA.sorted_tables:
+                await connection.execute(CreateTable(table, if_not_exists=True))
+                for index in table.indexes:
+                    await connection.execute(CreateIndex(index, if_not_exists=True))
 
     async def alive(self) -> None:
         """Ask the database for nothing.

@@ -45,8 +45,8 @@ generations = Table(
     Column("network", String(64), primary_key=True),
     Column("since", BigInteger, primary_key=True),
     Column("caip2", String(96), nullable=False),
-    Column("asset", String(128), nullable=False),
-    Column("amount", String(32), nullable=False),
-    Column("pay_to", String(128), nullable=False),
+    Column("asset", String(128), primary_key=True),
+    Column("amount", String(32), primary_key=True),
+    Column("pay_to", String(128), primary_key=True),
     Column("until", BigInteger),
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from algosdk import account
-from rail_stack import Payer, Rail, SimulatedChain
+
+from tests.reference.rail.rail_stack import Payer, Rail, SimulatedChain
 
 
 @pytest.fixture(scope="session")

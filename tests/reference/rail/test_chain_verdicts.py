@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from algosdk import transaction
-from rail_answers import code_of, refused_otherwise, refused_payment
-from rail_stack import (
+
+from tests.reference.rail.rail_answers import code_of, refused_otherwise, refused_payment
+from tests.reference.rail.rail_stack import (
     Payer,
     Rail,
     SimulatedChain,

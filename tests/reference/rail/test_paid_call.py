@@ -7,11 +7,21 @@ import json
 from typing import Any
 
 import pytest
-from rail_stack import COMPLIANCE, COMPLIANCE_BODY, RECEIPT, RECEIPT_BODY, Payer, Rail, header, payload_of, proof_of
 
 from reference.protocol.hashes import hash_reference, request_hash, response_hash, settled_payment_ref
 from reference.protocol.receipt_verification import verify_receipt
 from reference.protocol.service_word import ServiceWord
+from tests.reference.rail.rail_stack import (
+    COMPLIANCE,
+    COMPLIANCE_BODY,
+    RECEIPT,
+    RECEIPT_BODY,
+    Payer,
+    Rail,
+    header,
+    payload_of,
+    proof_of,
+)
 
 MESSAGE = "/pay/v1/verify/rfc9421"
 MESSAGE_BODY = {

@@ -7,8 +7,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from rail_answers import refused_402, refused_otherwise, refused_payment
-from rail_stack import (
+
+from tests.reference.rail.rail_answers import refused_402, refused_otherwise, refused_payment
+from tests.reference.rail.rail_stack import (
     COMPLIANCE,
     COMPLIANCE_BODY,
     RECEIPT,

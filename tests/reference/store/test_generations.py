@@ -1,0 +1,61 @@
+"""Which terms were in force when, over restarts and workers, on both databases (P-CH-13)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from reference.protocol.challenge import Generation, Terms
+from reference.store.generations import Generations
+from reference.store.redemptions import Redemptions
+
+OLD = Terms("algorand_mainnet", "algorand:x", "31566704", "10000", "PAYEE")
+NEW = replace(OLD, amount="20000")
+
+
+@pytest.fixture
+async def generations(engine: AsyncEngine, ledger: Redemptions) -> Generations:
+    """The generations of an empty database."""
+    del ledger
+    return Generations(engine)
+
+
+async def test_terms_are_in_force_from_their_start(generations: Generations) -> None:
+    """Put in force once or on every restart: one generation, without an end."""
+    for now in (100, 200, 300):
+        await generations.put_in_force({"service": (OLD,)}, now=now)
+    assert await generations.known(since=0) == (Generation(OLD, 100, None),)
+
+
+async def test_new_terms_close_the_old_ones(generations: Generations) -> None:
+    """Both are known while tokens of the old ones can live; then only the new ones."""
+    await generations.put_in_force({"service": (OLD,)}, now=100)
+    await generations.put_in_force({"service": (NEW,)}, now=200)
+    assert set(await generations.known(since=200)) == {Generation(OLD, 100, 200), Generation(NEW, 200, None)}
+    assert await generations.known(since=201) == (Generation(NEW, 200, None),)
+
+
+async def test_services_have_terms_of_their_own(generations: Generations) -> None:
+    """A change of one service's price closes nothing of another's."""
+    await generations.put_in_force({"one": (OLD,), "two": (OLD,)}, now=100)
+    await generations.put_in_force({"one": (NEW,), "two": (OLD,)}, now=200)
+    assert set(await generations.known(since=201)) == {Generation(OLD, 100, None), Generation(NEW, 200, None)}
+
+
+async def test_workers_that_start_at_once_agree(generations: Generations) -> None:
+    """The same terms put in force by many workers in one second are in force from that second."""
+    await asyncio.gather(*(generations.put_in_force({"service": (OLD,)}, now=100) for _ in range(8)))
+    known = await generations.known(since=0)
+    assert any(one.terms == OLD and one.since == 100 and one.until is None for one in known)
+
+
+async def test_two_changes_in_one_second_are_both_in_force(generations: Generations) -> None:
+    """Tokens that were issued in the very second of a change stay redeemable, whichever terms they are of."""
+    for terms in (OLD, NEW, OLD):
+        await generations.put_in_force({"service": (terms,)}, now=100)
+    known = await generations.known(since=0)
+    assert all(any(one.terms == terms and one.in_force(100) for one in known) for terms in (OLD, NEW))
+    assert any(one.terms == OLD and one.until is None for one in known)

@@ -1,0 +1,196 @@
+"""The statements that decide races, on both databases (profile 5.7 steps 13 to 15, 5.8)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from reference.protocol.redemption import State
+from reference.store.engine import open_engine
+from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
+
+CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", "algorand_mainnet", "tx", "10000", 2_000)
+ANSWER = Answer(b'{"a":1}', "cmVzcG9uc2U=", "e30.e30.AA")
+
+
+async def claimed(ledger: Redemptions, *, worker: str = "w", order: int = 1, **changes: Any) -> str:
+    row_id = await ledger.claim(replace(CLAIM, **changes), worker=worker, now=1_000, order=order)
+    assert row_id is not None
+    return row_id
+
+
+async def paid(ledger: Redemptions, **changes: Any) -> str:
+    row_id = await claimed(ledger, **changes)
+    assert await ledger.mark_paid(row_id, worker="w", payer="P", now=1_001)
+    return row_id
+
+
+async def row_of(ledger: Redemptions, row_id: str) -> Redemption:
+    row = await ledger.get(row_id)
+    assert row is not None
+    return row
+
+
+async def test_a_redemption_from_claim_to_answer(ledger: Redemptions) -> None:
+    """Each statement leaves the row in the next state, with what it added."""
+    row_id = await claimed(ledger)
+    first = await row_of(ledger, row_id)
+    assert (first.state, first.lease, first.lease_counter) == (State.UNPAID, "w", 0)
+    assert (first.token, first.payment_key, first.request_hash, first.amount) == (
+        CLAIM.token,
+        CLAIM.payment_key,
+        CLAIM.request_hash,
+        CLAIM.amount,
+    )
+    assert await ledger.mark_paid(row_id, worker="w", payer="P", now=1_001)
+    second = await row_of(ledger, row_id)
+    assert (second.state, second.payer, second.paid_at) == (State.PAID, "P", 1_001)
+    assert await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=1_602)
+    last = await row_of(ledger, row_id)
+    assert (last.state, last.answer, last.payment_response, last.lease) == (
+        State.SPENT,
+        ANSWER.body,
+        ANSWER.payment_response,
+        None,
+    )
+
+
+async def test_one_claim_a_token_and_payment(ledger: Redemptions) -> None:
+    """Of many identical claims at once one is inserted; other tokens and other payments do not hinder."""
+    won = await asyncio.gather(*(ledger.claim(CLAIM, worker="w", now=1, order=n) for n in range(20)))
+    assert sum(row_id is not None for row_id in won) == 1
+    await claimed(ledger, token="other")
+    await claimed(ledger, payment_key="chain|other")
+
+
+async def test_one_payment_a_token(ledger: Redemptions) -> None:
+    """Of many claims on one token, marked at once, one is paid."""
+    rows = [await claimed(ledger, payment_key=f"chain|{n}", order=n) for n in range(12)]
+    marked = await asyncio.gather(*(ledger.mark_paid(row, worker="w", payer="P", now=1) for row in rows))
+    assert sum(marked) == 1
+
+
+async def test_one_token_a_payment(ledger: Redemptions) -> None:
+    """Of many tokens that name one payment, marked at once, one is paid."""
+    rows = [await claimed(ledger, token=f"t{n}", order=n) for n in range(12)]
+    marked = await asyncio.gather(*(ledger.mark_paid(row, worker="w", payer="P", now=1) for row in rows))
+    assert sum(marked) == 1
+
+
+async def test_a_spent_token_stays_taken(ledger: Redemptions) -> None:
+    """Uniqueness holds among paid and spent rows alike, also when the stored answer is gone."""
+    row_id = await paid(ledger)
+    await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=None)
+    await ledger.forget(unpaid_before=0, answers_before=9_999)
+    for second in (await claimed(ledger, token="other"), await claimed(ledger, payment_key="chain|other")):
+        assert not await ledger.mark_paid(second, worker="w", payer="P", now=2)
+
+
+async def test_only_the_holder_marks_and_spends(ledger: Redemptions) -> None:
+    """A worker whose lease was taken over changes nothing any more."""
+    row_id = await claimed(ledger)
+    assert await ledger.take_lease(await row_of(ledger, row_id), worker="new")
+    assert not await ledger.renew_lease(row_id, worker="w")
+    assert not await ledger.mark_paid(row_id, worker="w", payer="P", now=1)
+    assert await ledger.mark_paid(row_id, worker="new", payer="P", now=1)
+    assert not await ledger.spend(row_id, ANSWER, worker="w", now=2, recheck_at=None)
+    assert await ledger.spend(row_id, ANSWER, worker="new", now=2, recheck_at=None)
+
+
+async def test_the_answer_is_stored_once(ledger: Redemptions) -> None:
+    """Of many workers that store an answer, one does."""
+    row_id = await paid(ledger)
+    stored = await asyncio.gather(
+        *(ledger.spend(row_id, ANSWER, worker="w", now=2, recheck_at=None) for _ in range(10))
+    )
+    assert sum(stored) == 1
+
+
+async def test_one_takes_over(ledger: Redemptions) -> None:
+    """Of many who saw a lease stand still, one gets the row; who saw an older counter gets nothing."""
+    row = await row_of(ledger, await claimed(ledger))
+    taken = await asyncio.gather(*(ledger.take_lease(row, worker=f"w{n}") for n in range(10)))
+    assert sum(taken) == 1
+    assert not await ledger.take_lease(row, worker="late")
+
+
+async def test_a_renewed_lease_is_not_taken(ledger: Redemptions) -> None:
+    """The counter that the holder raised since the look protects it."""
+    row = await row_of(ledger, await claimed(ledger))
+    assert await ledger.renew_lease(row.id, worker="w")
+    assert not await ledger.take_lease(row, worker="new")
+
+
+async def test_a_paid_row_is_never_dropped(ledger: Redemptions) -> None:
+    """Dropping and forgetting touch unpaid claims only."""
+    kept = await paid(ledger)
+    dropped = await claimed(ledger, token="other", payment_key="chain|other")
+    assert not await ledger.drop_unpaid(kept)
+    assert await ledger.drop_unpaid(dropped)
+    late = await claimed(ledger, token="late", payment_key="chain|late", expires_at=500)
+    await ledger.forget(unpaid_before=501, answers_before=0)
+    assert await ledger.get(late) is None
+    assert await ledger.get(kept) is not None
+
+
+async def test_answers_are_forgotten_after_their_time(ledger: Redemptions) -> None:
+    """The row stays, for ever; only the answer goes."""
+    row_id = await paid(ledger)
+    await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=None)
+    await ledger.forget(unpaid_before=0, answers_before=1_002)
+    assert (await row_of(ledger, row_id)).answer == ANSWER.body
+    await ledger.forget(unpaid_before=0, answers_before=1_003)
+    row = await row_of(ledger, row_id)
+    assert (row.state, row.answer, row.payment_response) == (State.SPENT, None, None)
+
+
+async def test_unpaid_claims_come_in_their_order(ledger: Redemptions) -> None:
+    """The oldest first, the paid ones not at all."""
+    for order, payment in ((3, "c"), (1, "a"), (2, "b")):
+        await claimed(ledger, payment_key=payment, order=order)
+    await paid(ledger, payment_key="d", order=0)
+    assert [row.payment_key for row in await ledger.unpaid_claims(CLAIM.token)] == ["a", "b", "c"]
+
+
+async def test_what_is_involved_in_a_proof(ledger: Redemptions) -> None:
+    """Rows with the token or the payment, and no others."""
+    mine = await claimed(ledger)
+    token = await claimed(ledger, payment_key="chain|x")
+    payment = await claimed(ledger, token="x")
+    await claimed(ledger, token="y", payment_key="chain|y")
+    assert {mine, token, payment} == {row.id for row in await ledger.involved(CLAIM.token, CLAIM.payment_key)}
+
+
+async def test_a_recheck_happens_once(ledger: Redemptions) -> None:
+    """A spent payment is due at its time, and not again when it was looked at."""
+    row_id = await paid(ledger)
+    await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=1_602)
+    assert list(await ledger.due_for_recheck(1_601)) == []
+    assert [row.id for row in await ledger.due_for_recheck(1_602)] == [row_id]
+    await ledger.rechecked(row_id, attestation="e30.e30.AQ")
+    assert list(await ledger.due_for_recheck(9_999)) == []
+
+
+async def test_the_ledger_survives_its_process(ledger: Redemptions, engine: AsyncEngine, dsn: str) -> None:
+    """Another engine on the same database sees what was committed, and preparing it again harms nothing."""
+    row_id = await paid(ledger)
+    await engine.dispose()
+    second = open_engine(dsn)
+    try:
+        again = Redemptions(second)
+        await again.prepare()
+        assert (await row_of(again, row_id)).state is State.PAID
+    finally:
+        await second.dispose()
+
+
+async def test_workers_may_start_at_once(dsn: str) -> None:
+    """Several workers that find an empty database all end up with its tables."""
+    engines = [open_engine(dsn) for _ in range(4)]
+    try:
+        await asyncio.gather(*(Redemptions(engine).prepare() for engine in engines))
+    finally:
+        await asyncio.gather(*(engine.dispose() for engine in engines))
