@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jcs
+
+from conformance.oracles.jose import tokens_in
 
 _CLAIM_DEPTH = 6
 
 
 def jcs_bytes(value: Any) -> bytes:
-    """Return the RFC 8785 form of a value."""
-    canonical: bytes = jcs.canonicalize(value)
+    """Return the RFC 8785 form of a value.
+
+    Raises:
+        ValueError: It has none: a number outside binary64, a lone surrogate, or no JSON value at all.
+    """
+    try:
+        canonical: bytes = jcs.canonicalize(value)
+    except (OverflowError, TypeError, AttributeError, RecursionError) as fault:
+        raise ValueError(f"no canonical form: {fault}") from fault
     return canonical
 
 
@@ -32,7 +42,8 @@ def spellings(data: bytes) -> set[str]:
     for name, label in (("sha256", "sha256:"), ("sha384", "sha384:"), ("sha512", "sha512:")):
         raw = hashlib.new(name, data).digest()
         plain, safe = base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()
-        found |= {raw.hex(), label + raw.hex(), "0x" + raw.hex(), plain, safe, safe.rstrip("="), f":{plain}:"}
+        found |= {raw.hex(), raw.hex().upper(), label + raw.hex(), "0x" + raw.hex()}
+        found |= {plain, safe, safe.rstrip("="), f":{plain}:"}
         found |= {f"{label.replace('sha', 'sha-').rstrip(':')}=:{plain}:", f"{label.rstrip(':')}-{plain}"}
     return found
 
@@ -46,27 +57,55 @@ def request_hashes(
         method: The method that was sent.
         path: The path that was sent.
         query: The raw query without `?`.
-        raw_body: The body's bytes.
+        raw_body: The body's bytes; where they are empty, recipes over them are left out, because they bind nothing.
         body: The body as JSON.
         service_id: The service, where it is known.
     """
     envelope = {"body": body, "method": method, "path": path, "query": query}
     line = f"{method} {path}{f'?{query}' if query else ''}"
-    recipes = {
-        "jcs-envelope": jcs_bytes({**envelope, "service_id": service_id}),
-        "jcs-envelope-plain": jcs_bytes(envelope),
-        "jcs-body": jcs_bytes(body),
-        "raw-body": raw_body,
-        "line-raw-body": f"{line}\n".encode() + raw_body,
-        "line-jcs-body": f"{line}\n".encode() + jcs_bytes(body),
+    recipes: dict[str, Callable[[], bytes]] = {
+        "jcs-envelope": lambda: jcs_bytes({**envelope, "service_id": service_id}),
+        "jcs-envelope-plain": lambda: jcs_bytes(envelope),
+        "jcs-body": lambda: jcs_bytes(body),
+        "line-jcs-body": lambda: f"{line}\n".encode() + jcs_bytes(body),
     }
-    return {name: spellings(data) for name, data in recipes.items()}
+    if raw_body:
+        recipes["raw-body"] = lambda: raw_body
+        recipes["line-raw-body"] = lambda: f"{line}\n".encode() + raw_body
+    return _hashed(recipes)
 
 
 def response_hashes(raw_body: bytes, result: Any) -> dict[str, set[str]]:
-    """Return, for each recipe, the digests that a response may be bound by."""
-    recipes = {"jcs-result": jcs_bytes(result), "raw-body": raw_body}
-    return {name: spellings(data) for name, data in recipes.items()}
+    """Return, for each recipe, the digests that a response may be bound by.
+
+    `jcs-body-unsigned` is the body without its top-level members that hold a token, since no receipt can hold a hash
+    of itself.
+    """
+    return _hashed(
+        {
+            "jcs-result": lambda: jcs_bytes(result),
+            "raw-body": lambda: raw_body,
+            "jcs-body": lambda: jcs_bytes(json.loads(raw_body)),
+            "jcs-body-unsigned": lambda: jcs_bytes(_without_tokens(json.loads(raw_body))),
+        }
+    )
+
+
+def _without_tokens(body: Any) -> Any:
+    if not isinstance(body, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - read as "this recipe does not apply", like its siblings
+    return {name: member for name, member in body.items() if not tokens_in({name: member}, {})}
+
+
+def _hashed(recipes: Mapping[str, Callable[[], bytes]]) -> dict[str, set[str]]:
+    """Return the digests of each recipe: none for a recipe over a value that has no canonical form."""
+    found: dict[str, set[str]] = {}
+    for name, recipe in recipes.items():
+        try:
+            found[name] = spellings(recipe())
+        except (ValueError, RecursionError):
+            found[name] = set()
+    return found
 
 
 def settled_refs(service_word: str | None, tx_id: str, network_key: str, token: str) -> dict[str, set[str]]:

@@ -18,6 +18,7 @@ from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
 from conformance.oracles.keys import verify as verify_signature
 
 ALGORITHMS = ("EdDSA", "Ed25519")
+_SEARCH_DEPTH = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]{10,}")
 
 
@@ -50,7 +51,7 @@ class CompactJws:
 
 def _object(data: bytes, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(data, object_pairs_hook=_no_duplicates)
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
         raise JwsFault(f"the {what} is not JSON") from fault
     if not isinstance(value, dict):
@@ -63,6 +64,10 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise ValueError("duplicate members")
     return members
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def parse(text: str) -> CompactJws:
@@ -92,21 +97,28 @@ def verify(text: str, keys: Sequence[Ed25519Key]) -> dict[str, Any]:
     token = parse(text)
     if token.header.get("alg") not in ALGORITHMS:
         raise JwsFault(f"the algorithm is {token.header.get('alg')!r}, not EdDSA")
-    if "crit" in token.header:
-        raise JwsFault("the header has critical members")
+    if "crit" in token.header or token.header.get("b64", True) is not True:
+        raise JwsFault("the header has critical members, or a payload that is not base64url")
     if not keys:
         raise JwsFault("there is no key to verify with")
-    key = next((one for one in keys if one.kid is not None and one.kid == token.header.get("kid")), keys[0])
+    key = _chosen(keys, token.header.get("kid"))
     if not verify_signature(key, token.signing_input, token.signature):
         raise JwsFault("the signature does not verify")
     _agree(text, key, str(token.header["alg"]))
     return token.claims()
 
 
-def _agree(text: str, key: Ed25519Key, algorithm: str) -> None:
+def _chosen(keys: Sequence[Ed25519Key], kid: Any) -> Ed25519Key:
+    """Return the first key the header's `kid` names, by itself or as the fragment of a DID URL; else the first key."""
+    names = {kid, kid.rpartition("#")[2]} if isinstance(kid, str) else set()
+    return next((one for one in keys if one.kid is not None and one.kid in names), keys[0])
 
+
+def _agree(text: str, key: Ed25519Key, algorithm: str) -> None:
     x = base64.urlsafe_b64encode(key.raw).decode().rstrip("=")
     registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
+    # joserfc refuses a header over 512 bytes; the standard sets no limit, so the library's is no breach.
+    registry.max_header_length = registry.max_payload_length = len(text)
     try:
         with warnings.catch_warnings():
             # The name EdDSA is deprecated by RFC 9864 and still the one that receipts bear.
@@ -119,21 +131,37 @@ def _agree(text: str, key: Ed25519Key, algorithm: str) -> None:
 
 
 def tokens_in(body: Any, headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return every compact JWS in a body and headers, as (place, token)."""
-    found = list(_tokens(body, "body:"))
-    found += [(f"header:{name}", value) for name, value in headers.items() if _is_token(value)]
+    """Return every compact JWS in a body and headers, as (place, token).
+
+    A place reads `body:receipt.jws`, `body:receipts[0]`, `header:X-Receipt`, or `header:PAYMENT-RESPONSE:receipt` for
+    a member of a header that holds base64 of a JSON object.
+    """
+    found = list(_tokens(body, "body:", _SEARCH_DEPTH))
+    for name, value in headers.items():
+        if _is_token(value):
+            found.append((f"header:{name}", value))
+        else:
+            found += _tokens(_encoded_object(value), f"header:{name}:", _SEARCH_DEPTH)
     return found
 
 
-def _tokens(value: Any, place: str) -> Iterator[tuple[str, str]]:
+def _tokens(value: Any, place: str, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, str) and _is_token(value):
         yield place, value
-    elif isinstance(value, dict):
+    elif depth and isinstance(value, dict):
         for name, member in value.items():
-            yield from _tokens(member, place + ("" if place.endswith(":") else ".") + name)
-    elif isinstance(value, list):
+            yield from _tokens(member, place + ("" if place.endswith(":") else ".") + name, depth - 1)
+    elif depth and isinstance(value, list):
         for number, member in enumerate(value):
-            yield from _tokens(member, f"{place}[{number}]")
+            yield from _tokens(member, f"{place}[{number}]", depth - 1)
+
+
+def _encoded_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object whose standard base64 a header's value is, or None."""
+    try:
+        return _object(base64.b64decode(text, validate=True), "header") if text.startswith("ey") else None
+    except (JwsFault, ValueError):
+        return None
 
 
 def _is_token(text: str) -> bool:

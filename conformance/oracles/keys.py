@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +19,9 @@ SIGNATURE_BYTES = 64
 _P = 2**255 - 19
 _L = 2**252 + 27742317777372353535851937790883648493
 _D = (-121665 * pow(121666, _P - 2, _P)) % _P
-_PRIVATE = frozenset(
-    {"d", "p", "q", "dp", "dq", "qi", "k", "oth", "privateKeyJwk", "privateKeyMultibase", "privateKeyHex"}
-)
+_PRIVATE_JWK = frozenset({"d", "p", "q", "dp", "dq", "qi", "k", "oth"})
+_JWK_MARKS = frozenset({"kty", "crv", "x"})
+_PRIVATE_PEM = "PRIVATE KEY-----"
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -70,34 +71,46 @@ def key_of_jwk(jwk: Any) -> Ed25519Key:
 
 
 def keys_of_jwks(document: Any) -> list[Ed25519Key]:
-    """Return the Ed25519 keys of a JWKS document, in order; other kinds of keys are left out."""
+    """Return the Ed25519 signing keys of a JWKS document, in order; keys of other kinds and uses are left out."""
     listed = document.get("keys") if isinstance(document, dict) else None
-    return list(_usable(listed if isinstance(listed, list) else []))
+    jwks = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return list(_usable([one for one in jwks if one.get("use") != "enc"]))
 
 
 def keys_of_did(document: Any) -> list[Ed25519Key]:
-    """Return the Ed25519 keys of a DID document that may assert something, in order."""
+    """Return the Ed25519 keys of a DID document that may assert something, in order.
+
+    Those are the methods that `assertionMethod` names or holds; all methods when the document has no such member. A
+    key without a `kid` of its own gets the fragment of its method's id.
+    """
     if not isinstance(document, dict):
         return []
     listed = document.get("verificationMethod")
     methods = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     asserting = document.get("assertionMethod")
-    named = asserting if isinstance(asserting, list) else []
-    methods += [one for one in named if isinstance(one, dict)]
-    references = {one for one in named if isinstance(one, str)}
-    chosen = [one for one in methods if not references or one.get("id") in references or one in named]
-    return [Ed25519Key(key.raw, key.kid) for key in _usable([_jwk_of_method(one) for one in chosen])]
+    if isinstance(asserting, list):
+        references = {_absolute(document, one) for one in asserting if isinstance(one, str)}
+        methods = [one for one in methods if _absolute(document, one.get("id")) in references]
+        methods += [one for one in asserting if isinstance(one, dict)]
+    return list(_usable([_jwk_of_method(one) for one in methods]))
+
+
+def _absolute(document: dict[str, Any], url: Any) -> str:
+    """Return a DID URL in full; DID Core allows `#fragment` inside the document it belongs to."""
+    text = url if isinstance(url, str) else ""
+    return f"{document.get('id', '')}{text}" if text.startswith("#") else text
 
 
 def _jwk_of_method(method: dict[str, Any]) -> Any:
-    if isinstance(method.get("publicKeyJwk"), dict):
-        return method["publicKeyJwk"]
+    jwk = method.get("publicKeyJwk")
     multibase = method.get("publicKeyMultibase")
-    return _jwk_of_multibase(multibase) if isinstance(multibase, str) else None
+    if not isinstance(jwk, dict):
+        jwk = _jwk_of_multibase(multibase) if isinstance(multibase, str) else None
+    fragment = str(method.get("id", "")).rpartition("#")[2]
+    return {"kid": fragment, **jwk} if jwk is not None and fragment else jwk
 
 
-def _jwk_of_multibase(text: str) -> Any:
-
+def _jwk_of_multibase(text: str) -> dict[str, Any] | None:
     try:
         raw = base58.b58decode(text[1:]) if text.startswith("z") else b""
     except ValueError:
@@ -120,7 +133,7 @@ def private_members(document: Any, place: str = "") -> list[str]:
     if isinstance(document, dict):
         for name, member in document.items():
             here = f"{place}.{name}".lstrip(".")
-            if name in _PRIVATE and not (name in {"d", "p", "q", "k"} and "kty" not in document):
+            if _is_private(name, member, document):
                 found.append(here)
             found += private_members(member, here)
     elif isinstance(document, list):
@@ -129,14 +142,31 @@ def private_members(document: Any, place: str = "") -> list[str]:
     return found
 
 
+def _is_private(name: str, member: Any, holder: dict[str, Any]) -> bool:
+    if isinstance(member, str) and _PRIVATE_PEM in member:
+        return True
+    return name.startswith("privateKey") or (name in _PRIVATE_JWK and not _JWK_MARKS.isdisjoint(holder))
+
+
 def did_web_of(url: str) -> str:
-    """Return the did:web identifier that a host's address must have."""
+    """Return the did:web identifier that a host's address must have.
+
+    Raises:
+        KeyFault: The text is no address with a host.
+    """
     parts = urlsplit(url)
-    port = f"%3A{parts.port}" if parts.port is not None else ""
+    try:
+        host, number = parts.hostname, parts.port
+    except ValueError as fault:
+        raise KeyFault(f"{url} is no address: {fault}") from fault
+    if not host:
+        raise KeyFault(f"{url} names no host")
+    port = f"%3A{number}" if number is not None else ""
     path = ":".join(part for part in parts.path.split("/") if part)
-    return f"did:web:{parts.hostname}{port}" + (f":{path}" if path else "")
+    return f"did:web:{host.replace(':', '%3A')}{port}" + (f":{path}" if path else "")
 
 
+@lru_cache(maxsize=1024)
 def is_sound_point(raw: bytes) -> bool:
     """Return whether 32 bytes are a canonical point of the curve that is not of small order (RFC 8032)."""
     if len(raw) != KEY_BYTES:

@@ -1,4 +1,8 @@
-"""The 402 body: x402 version 2 as the interface narrows it, by a published schema."""
+"""The 402 body: x402 version 2 as the interface narrows it, by a published schema.
+
+What version 2 demands stays demanded, with one exception: where it says `amount` the interface says
+`maxAmountRequired`, so `amount` may be left out, and equals `maxAmountRequired` where it stands (conflict C-03).
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,20 @@ def _validator() -> Any:
 
 def faults_of_challenge(document: Any) -> list[str]:
     """Return what is wrong with a 402 body, one line a fault; none when it keeps the schema."""
-    return [
+    faults = [
         f"{'/'.join(str(part) for part in fault.instance_path) or 'body'}: {fault.message}"
         for fault in _validator().iter_errors(document)
     ]
+    accepts = document.get("accepts") if isinstance(document, dict) else None
+    return faults + [
+        f"accepts/{number}/amount: differs from maxAmountRequired"
+        for number, entry in enumerate(accepts if isinstance(accepts, list) else [])
+        if isinstance(entry, dict) and "amount" in entry and not _says_one_price(entry)
+    ]
+
+
+def _says_one_price(entry: dict[str, Any]) -> bool:
+    return str(entry["amount"]) == str(entry.get("maxAmountRequired"))
 
 
 def atomic_amount(value: Any) -> int | None:
