@@ -16,14 +16,7 @@ from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 
 _NOT_IN_RFC_8941 = frozenset({dt.datetime, http_sf.DisplayString})
-_KINDS: tuple[tuple[str, type[int | str]], ...] = (
-    ("created", int),
-    ("expires", int),
-    ("alg", str),
-    ("keyid", str),
-    ("nonce", str),
-    ("tag", str),
-)
+_KINDS: Mapping[str, type] = {"created": int, "expires": int, "alg": str, "keyid": str, "nonce": str, "tag": str}
 _LONGEST_KEPT = 64
 # A component's name and parameters without their order, which does not tell two apart (RFC 9421 section 2).
 Identity: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
@@ -153,7 +146,7 @@ def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
     if not _NOT_IN_RFC_8941.isdisjoint(map(type, (*parameters.values(), *of_components))):
         # RFC 9421 builds on RFC 8941 (P-AG-09).
         raise Fault("malformed_signature_input", "a parameter is a Date or a Display String, which RFC 8941 has not")
-    if any(type(parameters.get(name, kind())) is not kind for name, kind in _KINDS):
+    if any(type(value) is not _KINDS.get(name, type(value)) for name, value in parameters.items()):
         raise Fault("malformed_signature_input", "created and expires are integers; alg, keyid, nonce and tag strings")
     if {str}.issuperset([type(name) for name, _ in items]):
         return tuple([_component(*item) for item in items]), parameters

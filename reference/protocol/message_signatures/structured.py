@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import re
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ _NAME = r'"[a-z0-9@_-]{1,64}"'
 _PARAMETER = r';[a-z]{1,16}=(?:[1-9][0-9]{0,14}|"[ !#-\[\]-~]*")'
 _ONE_INNER_LIST = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)\)((?:{_PARAMETER})*)")
 _PARAMETERS = re.compile(r';([a-z]+)=(?:([0-9]+)|"([^"]*)")')
-_ONE_BYTE_SEQUENCE = re.compile(rf"{_LABEL}=:((?:[A-Za-z0-9+/]{{4}})*(?:[A-Za-z0-9+/]{{2}}==|[A-Za-z0-9+/]{{3}}=)?):")
+_ONE_BYTE_SEQUENCE = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
 
 
 def read(text: str) -> Dictionary:
@@ -43,7 +43,7 @@ def read_everyday(text: str) -> Dictionary | None:
     """
     found = _ONE_BYTE_SEQUENCE.fullmatch(text)
     if found:
-        return {found[1]: (base64.b64decode(found[2]), {})}
+        return {found[1]: (binascii.a2b_base64(found[2]), {})} if len(found[2]) % 4 == 0 else None
     found = _ONE_INNER_LIST.fullmatch(text)
     if not found:
         return None
