@@ -87,23 +87,38 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+_WORD = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}")
+_SHORTEST = 6
+
+
 @dataclass(slots=True)
 class Names:
-    """Values that never appear in the log, and the name that stands for each."""
+    """Values that never appear in the log, and the name that stands for each.
 
-    _names: dict[str, str] = field(default_factory=dict)
+    Secrets are looked for anywhere in a text. Live values (tokens, transaction ids, proofs) are many and stand as words
+    of their own, so they are looked up word by word.
+    """
+
+    _secrets: dict[str, str] = field(default_factory=dict)
+    _live: dict[str, str] = field(default_factory=dict)
+
+    def secret(self, value: str, name: str) -> None:
+        """From now on write `$name` wherever `value` would appear, even inside other text."""
+        if len(value) >= _SHORTEST:
+            self._secrets[value] = "$" + name.lstrip("$")
 
     def name(self, value: str, name: str) -> None:
-        """From now on write `$name` wherever `value` would appear."""
-        if len(value) >= 6:
-            self._names[value] = "$" + name.lstrip("$")
+        """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
+        if len(value) >= _SHORTEST:
+            self._live[value] = "$" + name.lstrip("$")
 
     def redact(self, text: str) -> str:
-        """Return `text` with every named value replaced, the longest first."""
-        for value in sorted(self._names, key=len, reverse=True):
+        """Return `text` without secrets and live values."""
+        for value, name in self._secrets.items():
             if value in text:
-                text = text.replace(value, self._names[value])
-        return text
+                text = text.replace(value, name)
+        whole = self._live.get(text)
+        return whole or _WORD.sub(lambda match: self._live.get(match[0], match[0]), text)
 
 
 class Transport(Protocol):

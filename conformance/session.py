@@ -31,7 +31,7 @@ class Session:
     async def open(self) -> None:
         """Read secrets into the redaction table and discover the rail's operations."""
         for name, secret in self.profile.secrets.items():
-            self._names.name(secret.read(), name.upper())
+            self._names.secret(secret.read(), name.upper())
         if not self.profile.claims_surface("rail"):
             return
         try:

@@ -146,6 +146,7 @@ async def _start_rail(plan: Plan, facts: StackFacts, rail: socket.socket) -> Chi
         "WP_NODE_TOKEN_ALGORAND_MAINNET_FILE": str(facts.algod_token_file),
         "WP_CLOCK_OFFSET_FILE": str(facts.clock_file),
         "WP_RAIL_RATE": _RAISED,
+        "WP_RAIL_CONFIRM_WAIT": "1",
         **plan.settings,
     }
     log = plan.data_dir / "logs" / "rail.log"

@@ -36,11 +36,8 @@ class Account:
     key: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused(Exception):
+class Refused(Inconclusive):
     """The node refused a transaction; the text is its reason."""
-
-    reason: str
 
 
 class AlgorandPayer:
@@ -53,7 +50,7 @@ class AlgorandPayer:
         self._budgets = budgets
         self._names = names
         token = chain.token.read() if chain.token is not None else ""
-        names.name(token, "ALGOD_TOKEN")
+        names.secret(token, "ALGOD_TOKEN")
         self._algod = AlgodClient(token, chain.algod, {"X-Algo-API-Token": token})
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
         self._session: aiohttp.ClientSession | None = None
@@ -173,7 +170,7 @@ class AlgorandPayer:
     # Accounts.
 
     def _account(self, key: str) -> Account:
-        self._names.name(key, "PAYER_KEY")
+        self._names.secret(key, "PAYER_KEY")
         return Account(account.address_from_private_key(key), key)
 
     async def new_account(self, *, funded: bool = True, assets: Sequence[int] = ()) -> Account:

@@ -31,6 +31,7 @@ class Verbs:
         if not (named.isascii() and named.isdecimal()):
             raise control.Refused("member asset must be an asset id")
         asset = int(named)
+        self._chain.seal()
         self._chain.opt_in(receiver, asset)
         if amount == 0:
             return {}

@@ -1,0 +1,147 @@
+"""The replay engine: one captured success against the target, along every axis.
+
+A breach is a 200 whose payable receipt is none that a payment bought, or that is served without one; the stored answer
+is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from conformance.attacks.plan import plan, reduce, rows_of
+from conformance.attacks.replay import Material, Replay
+from conformance.check import Case
+from conformance.client import Answer, Unreachable
+from conformance.discovery import Operation, variations
+from conformance.oracles import jose
+from conformance.purchase import Purchase, challenge, header_value, purchase
+
+_AT_ONCE = 16
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of the replays of one success."""
+
+    sent: int = 0
+    refused: int = 0
+    stored: int = 0
+    faults: list[str] = field(default_factory=list)
+    breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
+
+
+def receipts(answer: Answer) -> frozenset[str]:
+    """Return every compact JWS of an answer."""
+    return frozenset(token for _, token in jose.tokens_in(answer.object(), dict(answer.headers)))
+
+
+class Engine:
+    """Replays the successes of one operation on one lane."""
+
+    def __init__(self, case: Case, first: Purchase, second: Purchase, material: Material) -> None:
+        self._case = case
+        self.material = material
+        self.captured = Replay(first.operation.url, "POST", "", first.challenge.body, dict(first.proof))
+        self._bought = [receipts(first.answer), receipts(second.answer)]
+
+    @classmethod
+    async def capture(
+        cls, case: Case, operation: Operation, spell: Callable[[str], Sequence[str]] | None = None
+    ) -> Engine:
+        """Buy an operation twice and gather what changes are made of.
+
+        Args:
+            case: The check's case.
+            operation: What is bought.
+            spell: The other spellings of a transaction id that the lane's node takes, where it takes any.
+
+        Raises:
+            Inconclusive: An honest payment is not served.
+        """
+        first = await purchase(case, operation, case.lane)
+        second = await purchase(case, operation, case.lane)
+        others = [one for one in case.session.operations if one.path != operation.path]
+        live = [(await challenge(case, one)).reference(case.lane) for one in (operation, operation, *others)]
+        bodies = [*operation.other_bodies, *variations(operation.body)]
+        spelled = [] if spell is None else spell(str(first.proof.get("tx_id", "")))
+        material = Material(operation, others, bodies, live, dict(second.proof), spelled)
+        return cls(case, first, second, material)
+
+    async def run(self) -> Outcome:
+        """Send every planned replay and return what came of them, each breach reduced."""
+        outcome = Outcome()
+        replays = plan(self.captured, self.material, self._case.rng)
+        for start in range(0, len(replays), _AT_ONCE):
+            part = replays[start : start + _AT_ONCE]
+            await asyncio.gather(*(self._one(one, outcome) for one in part))
+        outcome.breaches = [await self._reduced(*found) for found in outcome.breaches[:8]]
+        return outcome
+
+    async def send(self, replay: Replay) -> Answer:
+        """Send one replay."""
+        names = self._case.client.names
+        names.name(replay.value, "X_PAYMENT")
+        names.name(header_value(replay.proof), "X_PAYMENT")
+        url = replay.url + (f"?{replay.query}" if replay.query else "")
+        body = None if replay.body is None else json.dumps(replay.body, separators=(",", ":")).encode()
+        headers = [("content-type", "application/json"), *replay.headers]
+        return await self._case.client.call(replay.method, url, body=body, headers=headers)
+
+    async def _one(self, replay: Replay, outcome: Outcome) -> None:
+        outcome.sent += 1
+        try:
+            answer = await self.send(replay)
+        except Unreachable as fault:
+            outcome.faults.append(f"{', '.join(replay.changes)}: {fault}")
+            return
+        if answer.status == 200:
+            if self.is_breach(answer):
+                outcome.breaches.append((replay, answer))
+            else:
+                outcome.stored += 1
+        else:
+            outcome.refused += 1
+            if answer.status >= 500 and answer.status != 503:
+                outcome.faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
+
+    def is_breach(self, answer: Answer) -> bool:
+        """Return whether an answer serves something that no payment bought."""
+        if answer.status != 200:
+            return False
+        served = receipts(answer)
+        return not any(served == bought for bought in self._bought)
+
+    async def _reduced(self, replay: Replay, answer: Answer) -> tuple[Replay, Answer]:
+        last = answer
+
+        async def breaks(candidate: Replay) -> bool:
+            nonlocal last
+            found = await self.send(candidate)
+            if self.is_breach(found):
+                last = found
+                return True
+            return False
+
+        return await reduce(self.captured, replay, self.material, breaks), last
+
+    def judge(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
+        """Judge the rows that the replays probe."""
+        broken: set[str] = set()
+        for replay, answer in outcome.breaches:
+            axis = ", ".join(replay.changes) or "the same bytes again"
+            for row in rows_of(replay, self.material):
+                if row in rows:
+                    broken.add(row)
+                    found = f"200 with another receipt after: {axis}"
+                    self._case.expect(
+                        row, False, "no second execution", found, exchange=answer, where={**where, "axis": axis}
+                    )
+        for row in rows:
+            if row not in broken:
+                found = f"{outcome.sent} replays: {outcome.refused} refused, {outcome.stored} got the stored answer"
+                self._case.expect(row, True, "no second execution", found, where=where)
+        for fault in outcome.faults:
+            self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")

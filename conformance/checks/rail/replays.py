@@ -1,0 +1,101 @@
+"""RAIL-WELD: a captured proof buys nothing else. The replay engine's checks."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance import clock
+from conformance.attacks.engine import Engine, receipts
+from conformance.check import Case, Inconclusive, check
+from conformance.payers.algorand import spellings
+from conformance.purchase import challenge, pay, present, purchase
+
+_FIX = (
+    "Bind the token to the whole request (method, path, query, body), burn token and payment in one atomic statement, "
+    "and answer the identical request with the stored answer or a refusal."
+)
+_ROWS = ("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", "RAIL-WELD-11", "RAIL-WELD-15")
+_AT_ONCE = 50
+
+
+@check(*_ROWS, surface="rail", lane="each", fix=_FIX)
+async def captured_proof_buys_nothing_else(case: Case) -> None:
+    """A captured X-PAYMENT buys nothing on another operation, body, method, query or reference, and nothing twice.
+
+    Buys each operation twice and replays the first success along every axis and over pairs of axes, at least 200
+    times. Expects refusals or the stored answer: never a 200 with a receipt that no payment bought.
+    """
+    await asyncio.gather(*(_replay(case, number) for number in range(len(case.session.operations))))
+
+
+async def _replay(case: Case, number: int) -> None:
+    operation = case.session.operations[number]
+    engine = await Engine.capture(case, operation, spellings if case.lane == "algorand" else None)
+    outcome = await engine.run()
+    engine.judge(outcome, {"operation": operation.path}, _ROWS)
+
+
+@check("RAIL-WELD-12", surface="rail", lane="each", fix=_FIX)
+async def one_of_many_is_executed(case: Case) -> None:
+    """Of 50 concurrent calls with one X-PAYMENT at most one is executed.
+
+    Pays each operation once and presents the fresh proof 50 times at once; then pays again and presents that proof on
+    two operations at once. Expects that all that is served carries one and the same receipt.
+    """
+    for operation in case.session.operations:
+        quote = await challenge(case, operation)
+        proof = await pay(case, quote, case.lane)
+        answers = await asyncio.gather(*(present(case, operation, proof) for _ in range(_AT_ONCE)))
+        served = [answer for answer in answers if answer.status == 200]
+        if not served:
+            raise Inconclusive("none of 50 identical calls was served")
+        different = {receipts(answer) for answer in served}
+        case.expect(
+            "RAIL-WELD-12",
+            len(different) == 1,
+            "one receipt among all that were served",
+            f"{len(served)} served with {len(different)} receipts",
+            exchange=served[-1],
+            where={"operation": operation.path},
+        )
+    await _split(case)
+
+
+async def _split(case: Case) -> None:
+    operations = case.session.operations
+    if len(operations) < 2:
+        return
+    first, other = operations[0], operations[1]
+    proof = await pay(case, await challenge(case, first), case.lane)
+    half = _AT_ONCE // 2
+    answers = await asyncio.gather(*(present(case, one, proof) for one in (first, other) for _ in range(half)))
+    different = {receipts(answer) for answer in answers if answer.status == 200}
+    case.expect(
+        "RAIL-WELD-12",
+        len(different) <= 1,
+        "one receipt over two operations",
+        f"{len(different)} receipts",
+        where={"operation": f"{first.path} and {other.path}"},
+    )
+
+
+@check("RAIL-WELD-08", "RAIL-WELD-11", surface="rail", lane="each", exclusive=True, fix=_FIX)
+async def late_replay_buys_nothing(case: Case) -> None:
+    """A captured X-PAYMENT that is replayed after its challenge lapsed buys nothing more.
+
+    Buys one call, lets the challenge lapse, and presents the same proof on the same request and on another operation.
+    Expects the stored answer or a refusal.
+    """
+    operation = case.session.operations[0]
+    bought = await purchase(case, operation, case.lane)
+    ttl = case.profile.rail_bindings.challenge_ttl or bought.challenge.entry(case.lane).get("maxTimeoutSeconds")
+    if not isinstance(ttl, int):
+        raise Inconclusive("unbound: [rail] challenge_ttl is not known")
+    await clock.pass_time(case, ttl + 61)
+    again = await present(case, operation, dict(bought.proof))
+    same = again.status != 200 or receipts(again) == receipts(bought.answer)
+    case.expect("RAIL-WELD-11", same, "the stored answer or a refusal", again.status, exchange=again)
+    for other in case.session.operations[1:]:
+        answer = await present(case, other, dict(bought.proof))
+        where = {"operation": other.path}
+        case.expect("RAIL-WELD-08", answer.status != 200, "not served", answer.status, exchange=answer, where=where)
