@@ -96,6 +96,7 @@ def _row(self: Redeemer, presented: Any, call: Call, payer: str) -> Redemption:
         network=presented.terms.network,
         tx_id=presented.tx_id,
         amount=presented.terms.amount,
+        pay_to=presented.terms.pay_to,
         claimed_at=now,
         expires_at=now,
         lease=None,

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -29,6 +29,7 @@ from reference.protocol.refusals import STILL_UNDECIDED, PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.keyring import Keyring
+from reference.rail.leases import LeaseWatch
 from reference.rail.services import Bench, Service
 from reference.rail.settings import RailSettings
 from reference.store.generations import Generations
@@ -38,6 +39,7 @@ from reference.web.errors import Refused
 
 _POLL_SECONDS = 0.05
 _CHAIN_RETRY_SECONDS = 5
+_FINISH_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class Redeemer:
         self._platform_keys = platform_keys
         self._worker = str(uuid.uuid4())
         self._order = time.time_ns()
-        self._at_work: dict[str, asyncio.Future[Served]] = {}
+        self._at_work: dict[str, asyncio.Task[Served]] = {}
+        self._watch = LeaseWatch(settings.rail_lease_seconds)
 
     # Steps 5 and 6: whose token is it, and does the proof fit its lane?
 
@@ -172,40 +175,45 @@ class Redeemer:
             raise self._refusal("challenge_expired", presented)
 
     async def _join_or_work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
-        """One of N identical proofs works; the others wait for what it answers (P-ST-05)."""
+        """One of N identical proofs works; the others wait for what it answers (P-ST-05).
+
+        The work is a task of its own: a client that hangs up does not stop it half way.
+        """
         key = f"{presented.token.text}|{presented.payment_key}"
         working = self._at_work.get(key)
         if working is not None:
-            return await self._join(working)
-        future: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda done: done.exception())  # a failure nobody waits for is no news
-        self._at_work[key] = future
-        try:
-            served = await self._work(presented, call, request, mine)
-        except BaseException as reason:
-            future.set_exception(reason if isinstance(reason, Exception) else in_progress())
-            raise
-        else:
-            future.set_result(Served(served.body, served.payment_response, replayed=True))
-            return served
-        finally:
-            del self._at_work[key]
+            return replace(await self._join(working), replayed=True)
+        working = asyncio.create_task(self._work(presented, call, request, mine))
+        self._at_work[key] = working
+        working.add_done_callback(lambda done: self._finished(key, done))
+        return await asyncio.shield(working)
 
-    async def _join(self, working: asyncio.Future[Served]) -> Served:
+    def _finished(self, key: str, done: asyncio.Task[Served]) -> None:
+        del self._at_work[key]
+        if not done.cancelled():
+            done.exception()  # a failure that nobody waits for any more is no news
+
+    async def finish(self) -> None:
+        """Wait a moment for what is at work; what does not end in time goes on after the restart."""
+        if self._at_work:
+            await asyncio.wait(self._at_work.values(), timeout=_FINISH_SECONDS)
+
+    async def _join(self, working: asyncio.Task[Served]) -> Served:
         try:
             return await asyncio.wait_for(asyncio.shield(working), self._settings.rail_join_wait)
         except TimeoutError as late:
             raise in_progress() from late
 
     async def _work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
-        row = await self._claimed(presented, call, mine)
-        if row.state is State.SPENT:
-            return stored_answer(row)
-        async with self._lease(row):
-            if row.state is State.UNPAID:
-                payment = await self._paid_on_chain(presented, row)
-                row = await self._mark_paid(row, payment)
-            return await self._serve(row, call, request)
+        while True:
+            row = await self._claimed(presented, call, mine)
+            if row.state is State.SPENT:
+                return stored_answer(row)
+            async with self._lease(row):
+                paid = row if row.state is State.PAID else await self._mark_paid(row, presented, call)
+                if paid is not None:
+                    return await self._serve(paid, call, request)
+            mine = None  # the claim was evicted or taken over meanwhile: look again
 
     async def _claimed(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
         """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
@@ -220,6 +228,7 @@ class Redeemer:
                 network=presented.terms.network,
                 tx_id=presented.tx_id,
                 amount=presented.terms.amount,
+                pay_to=presented.terms.pay_to,
                 expires_at=presented.token.unix + self._settings.challenge_ttl,
             )
             now = self._clock.now()
@@ -235,12 +244,8 @@ class Redeemer:
     async def _take_over(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
         """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
         ends = time.monotonic() + self._settings.rail_join_wait
-        counter, stood_since = None, time.monotonic()
         while mine is not None and mine.state is not State.SPENT:
-            if mine.lease_counter != counter:
-                counter, stood_since = mine.lease_counter, time.monotonic()
-            still = time.monotonic() - stood_since >= self._settings.rail_lease_seconds
-            if (mine.lease is None or still) and await self._ledger.take_lease(mine, worker=self._worker):
+            if self._watch.has_run_out(mine) and await self._ledger.take_lease(mine, worker=self._worker):
                 taken = await self._ledger.get(mine.id)
                 if taken is not None:
                     return taken
@@ -303,16 +308,24 @@ class Redeemer:
                 return seen
             await asyncio.sleep(min(_POLL_SECONDS, self._settings.chain_poll_seconds))
 
-    async def _mark_paid(self, row: Redemption, payment: Payment) -> Redemption:
-        """Step 14b: one statement decides among all who claim this token or this payment."""
+    async def _mark_paid(self, row: Redemption, presented: Presented, call: Call) -> Redemption | None:
+        """Step 14b: one statement decides among all who claim this token or this payment.
+
+        Returns:
+            The paid row, or None when the claim is not this worker's any more and nobody was faster.
+        """
+        payment = await self._paid_on_chain(presented, row)
         now = self._clock.now()
-        if not await self._ledger.mark_paid(row.id, worker=self._worker, payer=payment.payer, now=now):
+        if await self._ledger.mark_paid(row.id, worker=self._worker, payer=payment.payer, now=now):
+            return await self._ledger.get(row.id)
+        try:
+            self.refuse_foreign(
+                await self._ledger.involved(presented.token.text, presented.payment_key), presented, call
+            )
+        except Refused:
             await self._ledger.drop_unpaid(row.id)
-            raise already_spent()
-        paid = await self._ledger.get(row.id)
-        if paid is None or paid.state is not State.PAID:
-            raise already_spent()
-        return paid
+            raise
+        return None
 
     # Step 15: run the service, sign, store, reply.
 
@@ -356,7 +369,7 @@ class Redeemer:
             payment_reference_hash=challenge.payment_reference_hash(row.token),
             network=network.caip2,
             asset=network.asset_id,
-            pay_to=self._settings.pay_to(network),
+            pay_to=row.pay_to,
             amount_microunits=int(row.amount),
         )
         attestation = sign_compact(self._attestation(row, reference, "SETTLED", now_ms), key)

@@ -107,6 +107,7 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
         )
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         documents = Documents(settings, did, list(challenges.values()), keyring, ledger.alive, started_at=started_at)
+        exits.push_async_callback(redeemer.finish)
         tending = asyncio.create_task(_tend(redeemer))
         exits.push_async_callback(_end, tending)
         app = build_app(_door(settings, challenges, redeemer, clock), documents)

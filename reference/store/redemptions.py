@@ -31,6 +31,7 @@ class Redemption:
     network: str
     tx_id: str
     amount: str
+    pay_to: str
     claimed_at: int
     expires_at: int
     lease: str | None
@@ -60,6 +61,7 @@ class NewClaim:
     network: str
     tx_id: str
     amount: str
+    pay_to: str
     expires_at: int
 
 

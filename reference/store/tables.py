@@ -17,6 +17,7 @@ redemptions = Table(
     Column("network", String(64), nullable=False),
     Column("tx_id", String(128), nullable=False),
     Column("amount", String(32), nullable=False),
+    Column("pay_to", String(128), nullable=False),
     Column("claimed_at", BigInteger, nullable=False),
     Column("claim_order", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),

@@ -12,7 +12,7 @@ from reference.protocol.redemption import State
 from reference.store.engine import open_engine
 from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
 
-CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", "algorand_mainnet", "tx", "10000", 2_000)
+CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", "algorand_mainnet", "tx", "10000", "PAYEE", 2_000)
 ANSWER = Answer(b'{"a":1}', "cmVzcG9uc2U=", "e30.e30.AA")
 
 

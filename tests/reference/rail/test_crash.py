@@ -1,0 +1,118 @@
+"""Death in the middle of a redemption, on both databases: one price, one execution, one receipt (P-ST-06)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from reference.protocol.redemption import State
+from reference.store.engine import open_engine, sqlite_dsn
+from reference.store.redemptions import Redemption, Redemptions
+from reference.store.tables import redemptions
+from tests.reference.rail.rail_stack import USDC, Payer, Rail, proof_of
+
+POINTS = {
+    "crash-after-seen": State.UNPAID,
+    "crash-after-paid": State.PAID,
+    "crash-after-stored": State.SPENT,
+}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Settings of an empty database."""
+    return {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
+
+
+def rows_of(rail: Rail) -> list[Redemption]:
+    """Return every row of a rail's ledger, read beside the rail."""
+
+    async def read() -> list[Redemption]:
+        dsn = rail.settings.get("WP_RAIL_DB") or sqlite_dsn(rail.folder / "data" / "rail.sqlite3")
+        engine = open_engine(dsn)
+        try:
+            async with engine.connect() as connection:
+                ids = (await connection.execute(select(redemptions.c.id))).scalars().all()
+            return [row for row_id in ids if (row := await Redemptions(engine).get(row_id)) is not None]
+        finally:
+            await engine.dispose()
+
+    return asyncio.run(read())
+
+
+def usdc_of(payer: Payer, address: str) -> int:
+    found: Any = payer.chain.client.account_asset_info(address, USDC)
+    return int(found["asset-holding"]["amount"])
+
+
+def crashed(make: Callable[..., Rail], mutant: str, payer: Payer, **settings: str) -> tuple[Rail, dict[str, str]]:
+    """Pay a rail that dies at one point of the redemption, and return it, dead, with the proof."""
+    rail = make(mutant=mutant, **settings)
+    entry = rail.quote()
+    proof = proof_of(payer.pay(entry), entry)
+    with pytest.raises(httpx.TransportError):
+        rail.present(proof)
+    assert rail.process.wait(10) == -signal.SIGKILL
+    assert (rail.folder / "crashed").exists()
+    return rail, proof
+
+
+@pytest.mark.parametrize("mutant", POINTS)
+def test_a_crash_ends_in_one_receipt(
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], mutant: str
+) -> None:
+    """After the restart the same proof is served, for the price that was paid before the crash."""
+    before = usdc_of(payer, payer.address)
+    rail, proof = crashed(own_rail, mutant, payer, WP_RAIL_LEASE_SECONDS="0.3", **database)
+    left = rows_of(rail)
+    assert [row.state for row in left] == [POINTS[mutant]]
+    rail.start()
+    served = rail.present(proof)
+    assert served.status_code == 200, served.text
+    assert usdc_of(payer, payer.address) == before - 50_000
+    [row] = rows_of(rail)
+    assert (row.id, row.state, row.answer) == (left[0].id, State.SPENT, served.content)
+    if mutant == "crash-after-stored":
+        assert served.content == left[0].answer
+        assert served.headers["Idempotent-Replayed"] == "true"
+    assert rail.present(proof).content == served.content
+
+
+def test_a_stranger_waits_out_the_lease_over_several_calls(own_rail: Callable[..., Rail], payer: Payer) -> None:
+    """A lease longer than a call is waited out all the same: 409 with Retry-After, and then the receipt."""
+    settings = {"WP_RAIL_LEASE_SECONDS": "2", "WP_RAIL_JOIN_WAIT": "0.2"}
+    rail, proof = crashed(own_rail, "crash-after-paid", payer, **settings)
+    rail.start()
+    waiting = rail.present(proof)
+    assert (waiting.status_code, waiting.json()["error"]) == (409, "payment_in_progress")
+    assert waiting.headers["Retry-After"] == "1"
+    deadline = time.monotonic() + 10
+    answer = waiting
+    while answer.status_code == 409 and time.monotonic() < deadline:
+        answer = rail.present(proof)
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_clean_end_and_restart_keep_challenges_and_answers(own_rail: Callable[..., Rail], payer: Payer) -> None:
+    """Tokens and ledger outlive the process (P-ST-02): an old challenge is redeemed, an old answer found."""
+    rail = own_rail()
+    first, second = rail.quote(), rail.quote()
+    proofs = [proof_of(payer.pay(entry), entry) for entry in (first, second)]
+    served = rail.present(proofs[0])
+    rail.stop()
+    rail.start()
+    assert rail.present(proofs[0]).content == served.content
+    assert rail.present(proofs[1]).status_code == 200
+
+
+def test_a_mutant_that_does_not_exist_does_not_start(own_rail: Callable[..., Rail]) -> None:
+    """A misspelt mutant is a usage fault, never a clean service that nothing can catch."""
+    with pytest.raises(AssertionError, match="no mutant crash-never"):
+        own_rail(mutant="crash-never")
