@@ -23,11 +23,13 @@ def signed_by_hand() -> HandSigner:
         lines: tuple[str, ...] = ('"@method": GET',),
         parameters: str = ";created=1000",
         *,
+        covered: str | None = None,
         headers: dict[str, Any] | None = None,
         body: bytes = b"",
         **members: Any,
     ) -> dict[str, Any]:
-        covered = " ".join(line[: line.index('": ') + 1] if ";" not in line else line.split(": ")[0] for line in lines)
+        if covered is None:
+            covered = " ".join(line.split(": ")[0] for line in lines)
         base = "\n".join([*lines, f'"@signature-params": ({covered}){parameters}'])
         signature = base64.b64encode(_KEY.sign(base.encode())).decode()
         return {

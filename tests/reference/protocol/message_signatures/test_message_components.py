@@ -81,6 +81,7 @@ def test_query_parameters(expected: str, name: str) -> None:
         ("a\tb", '"x-a"', "a\tb"),
         (":YQ==:, :YiwgYw==:", '"x-a";bs', ["a", " b, c "]),
         (":6Q==:", '"x-a";bs', "é"),
+        (":oA==:", '"x-a";bs', "\xa0"),
         ("?1", '"x-a";key="d"', "a=1, d"),
         ("(1 2);p", '"x-a";key="b"', ["a=1", "b=( 1  2 );p"]),
         ("1;x=2", '"x-a";key="a"', "a=1; x=2"),

@@ -69,6 +69,7 @@ def test_missing_signature(signed_by_hand: HandSigner) -> None:
         'sig=("@method");keyid=token',
         'sig=("@method");tag=1',
         'sig=("@method");nonce=%"x"',
+        'sig=("@method");other=%"x"',
         'sig=("@method");created=1;created=2',
         'sig=("@method"), sig=("@path")',
         'sig=("@method"),',
@@ -159,6 +160,16 @@ def test_coverage(signed_by_hand: HandSigner, covered: str, code: str) -> None:
     message = signed_by_hand(headers=fields, path="/a?p=1&q=1&q=2")
 
     assert [code] == codes_of(with_header(message, "Signature-Input", f"sig=({covered});created=1000"))
+
+
+def test_a_signature_over_what_could_be_found_is_not_valid(signed_by_hand: HandSigner) -> None:
+    """A base that leaves out what is not there is no base, though the signature holds over it."""
+    message = signed_by_hand(covered='"@method" "x-none"')
+
+    result = verify(MessageVerifyRequest.model_validate(message), now=1000)
+
+    assert (result["error_codes"], result["signature_valid"]) == (["missing_component"], False)
+    assert result["checked"]["signature"] == "fail"
 
 
 def test_a_method_cannot_smuggle_lines_into_the_base(signed_by_hand: HandSigner) -> None:
@@ -293,7 +304,7 @@ def test_spare_bits_in_a_digest_are_malformed(signed_by_hand: HandSigner, digest
     assert codes_of(message) == ["content_digest_malformed"]
 
 
-@pytest.mark.parametrize("extra", [', md5=:AAAA:;p="sha-256=:AA:"', ";p=1, id-sha=:AA:", ";q=a:b"])
+@pytest.mark.parametrize("extra", [', md5=:AAAA:;p=", sha-256=:AA:"', ";p=1, id-sha=:AA:", ";q=a:b"])
 def test_unknown_digests_are_skipped(signed_by_hand: HandSigner, digest_of: DigestOf, extra: str) -> None:
     """One known digest is enough, whatever stands beside it."""
     digest = digest_of(b"x") + extra

@@ -154,6 +154,7 @@ def test_no_message_ends_in_an_exception(message: dict[str, Any], covered: list[
 @example('sig=("a");a="1";a="2"')
 @example('sig=("a");a=010')
 @example("sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:")
+@example('sig=("a");a=')
 @example("sig=::")
 @example("sig=:AB==:")
 def test_everyday_forms_are_read_as_the_library_reads_them(text: str) -> None:
