@@ -147,7 +147,7 @@ class Redeemer:
         if mine is not None and mine.state is State.SPENT:
             return stored_answer(mine)
         self.refuse_other_request(presented, call)
-        if mine is None:
+        if mine is None or self.window_is_over(mine):
             self.refuse_expired(presented)
         return await self._join_or_work(presented, call, request, mine)
 
@@ -173,6 +173,11 @@ class Redeemer:
         """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01)."""
         if not challenge.is_live(presented.token, now=self._clock.now(), ttl=self._settings.challenge_ttl):
             raise self._refusal("challenge_expired", presented)
+
+    def window_is_over(self, claim: Redemption) -> bool:
+        """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8)."""
+        over = self._clock.now() > claim.expires_at + self._settings.rail_settle_window
+        return claim.state is State.UNPAID and over
 
     async def _join_or_work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
         """One of N identical proofs works; the others wait for what it answers (P-ST-05).
