@@ -1,0 +1,37 @@
+"""Same seed, same target: the same verdicts and the same requests, in any order and with any number of workers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from conformance import target
+from conformance.events import EventLog
+from conformance.ledger import load
+from conformance.runner import Plan, Run, select_checks
+from tests.stack import running_stack
+
+
+async def outcome(profile: target.Profile, workers: int, seed: int) -> tuple[dict[str, str], Counter[str]]:
+    """Return verdicts by row and the multiset of request templates of one run."""
+    rows = load().select(["RAIL-402", "RAIL-PAY", "RAIL-RCPT", "RAIL-WELD", "RAIL-SVC"])
+    rows = tuple(row for row in rows if row.id not in {"RAIL-402-20", "RAIL-WELD-06", "RAIL-WELD-13"})
+    log = EventLog()
+    await Run(Plan(rows, select_checks(rows, profile), seed=seed, workers=workers), profile, log).execute()
+    verdicts = {event["id"]: event["verdict"] for event in log.of("row")}
+    templates = Counter(json.dumps(event["request"]["template"]) for event in log.of("exchange") if not event["retry"])
+    return verdicts, templates
+
+
+async def test_a_run_can_be_repeated(tmp_path: Path) -> None:
+    """Two runs of one seed with one and with eight workers send the same requests and say the same."""
+    with running_stack(tmp_path) as ready:
+        profile = target.load(Path(ready["profile"]))
+        verdicts, templates = await outcome(profile, 8, seed=7)
+        verdicts_again, templates_again = await outcome(profile, 3, seed=7)
+        _, other_templates = await outcome(profile, 8, seed=8)
+    assert verdicts == verdicts_again
+    assert templates - templates_again == Counter()
+    assert templates_again - templates == Counter()
+    assert other_templates != templates

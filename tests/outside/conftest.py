@@ -1,0 +1,18 @@
+"""One stack for the tests with outside clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stack import running_stack
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A running stack; its ready line."""
+    folder: Path = tmp_path_factory.mktemp("outside")
+    with running_stack(folder) as ready:
+        yield ready
