@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import aiohttp
-from algosdk import account, encoding, mnemonic, transaction
-from algosdk.error import AlgodHTTPError, AlgodResponseError
-from algosdk.v2client.algod import AlgodClient
+from algosdk import account, encoding, transaction
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.payers.algorand_funds import Funds, funds_of
+from conformance.payers.algorand_node import Account, AlgorandNode, Refused
 from conformance.target import AlgorandChain, Budgets
 
-T = TypeVar("T")
-_THREADS = 16
-_FUND = "100000000"
-_MINT = "1000000000"
-_POLL_SECONDS = 0.05
+__all__ = ["Account", "AlgorandPayer", "Refused", "invented_id", "spellings"]
+
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Account:
-    """An account of the suite; its key shows in no text."""
-
-    address: str
-    key: str = field(repr=False)
-
-
-class Refused(Inconclusive):
-    """The node refused a transaction; the text is its reason."""
+_MOST_GIVEN = 1_000_000_000
+_UINT64 = 2**64
 
 
 class AlgorandPayer:
@@ -45,19 +28,13 @@ class AlgorandPayer:
 
     lane = "algorand"
 
-    def __init__(self, chain: AlgorandChain, budgets: Budgets, names: Names) -> None:
-        self._chain = chain
-        self._budgets = budgets
-        self._names = names
-        token = chain.token.read() if chain.token is not None else ""
-        names.secret(token, "ALGOD_TOKEN")
-        self._algod = AlgodClient(token, chain.algod, {"X-Algo-API-Token": token})
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
-        self._session: aiohttp.ClientSession | None = None
-        self._params: transaction.SuggestedParams | None = None
-        self._funder: Account | None = None
-        self._main: Account | None = None
-        self._opened: set[int] = set()
+    def __init__(self, network_key: str, node: AlgorandNode, funds: Funds) -> None:
+        self.network_key = network_key
+        self._node = node
+        self._funds = funds
+        self._accounts: list[Account] = []
+        self._stock: dict[tuple[str, int], int] = {}
+        self._giving = asyncio.Lock()
         self._genesis = ""
 
     @classmethod
@@ -68,26 +45,22 @@ class AlgorandPayer:
             Inconclusive: The node cannot be asked, or there is no way to fund an account.
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
-        self = cls(chain, budgets, names)
-        self._session = aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=budgets.request))
+        node = AlgorandNode(chain, budgets, names)
         try:
-            params = await self.params()
-            self._genesis = str(params.gh)
-            if chain.funder is not None:
-                self._funder = self._account(mnemonic.to_private_key(chain.funder.read()))
-            elif chain.control is None:
-                raise Inconclusive("[chains.algorand] gives neither control nor funder, so no account can pay")
-            self._main = self._funder or await self.new_account()
+            self = cls(chain.network, node, funds_of(chain, node, names))
+            self._genesis = str((await node.params()).gh)
+            await self.new_account()
         except BaseException:
-            await self.close()
+            await node.close()
             raise
         return self
 
     async def close(self) -> None:
-        """Close connections and threads."""
-        if self._session is not None:
-            await self._session.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Give back what is left of the operator's money, and close connections and threads."""
+        try:
+            await self._funds.take_back(self._accounts)
+        finally:
+            await self._node.close()
 
     @property
     def caip2(self) -> str:
@@ -95,52 +68,33 @@ class AlgorandPayer:
         return "algorand:" + self._genesis.replace("+", "-").replace("/", "_")[:32]
 
     @property
-    def network_key(self) -> str:
-        """Underscore name of the network, as the profile says."""
-        return self._chain.network
+    def main(self) -> Account:
+        """The paying account with its key."""
+        return self._accounts[0]
 
     @property
     def address(self) -> str:
-        """The paying account."""
+        """The paying account's address."""
         return self.main.address
-
-    @property
-    def main(self) -> Account:
-        """The paying account with its key."""
-        if self._main is None:
-            raise Inconclusive("the Algorand payer is not open")
-        return self._main
 
     @property
     def has_control(self) -> bool:
         """Whether the node has control verbs."""
-        return self._chain.control is not None
+        return self._node.has_control
 
-    # Asking the node.
-
-    async def _ask(self, call: Callable[[], T]) -> T:
-        loop = asyncio.get_running_loop()
-        try:
-            return await asyncio.wait_for(loop.run_in_executor(self._threads, call), self._budgets.request)
-        except (AlgodResponseError, OSError, TimeoutError, ValueError) as fault:
-            raise Inconclusive(f"the Algorand node could not be asked: {type(fault).__name__}: {fault}") from fault
+    # The node.
 
     async def params(self) -> transaction.SuggestedParams:
         """Return suggested parameters, fresh from the node."""
-        params: transaction.SuggestedParams = await self._ask(self._algod.suggested_params)
-        params.flat_fee, params.fee = True, max(1000, params.min_fee or 0)
-        return params
+        return await self._node.params()
 
     async def block_time(self) -> int:
         """Return the time of the newest block in unix seconds."""
-        status: Any = await self._ask(self._algod.status)
-        block: Any = await self._ask(lambda: self._algod.block_info(status["last-round"]))
-        return int(block["block"]["ts"])
+        return await self._node.block_time()
 
     async def balance(self, address: str, asset: int) -> int:
         """Return what an account holds of an asset in atomic units."""
-        info: Any = await self._ask(lambda: self._algod.account_info(address))
-        return next((int(one["amount"]) for one in info.get("assets", []) if one["asset-id"] == asset), 0)
+        return await self._node.balance(address, asset) or 0
 
     async def control(self, verb: str, **members: Any) -> dict[str, Any]:
         """Carry out a control verb of a simulated node.
@@ -148,60 +102,78 @@ class AlgorandPayer:
         Raises:
             Inconclusive: The node has none, or refused it.
         """
-        if self._chain.control is None or self._session is None:
-            raise Inconclusive("this Algorand node has no control verbs")
-        try:
-            async with self._session.post(self._chain.control, json={"verb": verb, **members}) as response:
-                answer = await response.json(content_type=None)
-        except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
-            raise Inconclusive(f"the control address could not be asked: {fault}") from fault
-        if not isinstance(answer, dict) or answer.get("ok") is not True:
-            raise Inconclusive(f"the node refused {verb}: {answer}")
-        return answer
+        return await self._node.control(verb, **members)
 
     async def fault_names(self) -> tuple[str, ...]:
         """Return the faults that the node can be made to show; none without control verbs."""
-        if self._chain.control is None or self._session is None:
-            return ()
-        async with self._session.get(self._chain.control) as response:
-            answer = await response.json(content_type=None)
-        return tuple(answer.get("faults", ()))
+        return await self._node.fault_names()
+
+    async def confirmed(self, tx_id: str) -> int:
+        """Wait for a transaction's block and return its round.
+
+        Raises:
+            Inconclusive: It failed, or is not confirmed within the budget.
+        """
+        return await self._node.confirmed(tx_id)
+
+    async def left_pool(self, tx_id: str) -> None:
+        """Wait until a transaction has left the pool with an error.
+
+        Raises:
+            Inconclusive: It was confirmed, or still waits when the budget is over.
+        """
+        await self._node.left_pool(tx_id)
 
     # Accounts.
 
-    def _account(self, key: str) -> Account:
-        self._names.secret(key, "PAYER_KEY")
-        return Account(account.address_from_private_key(key), key)
-
     async def new_account(self, *, funded: bool = True, assets: Sequence[int] = ()) -> Account:
         """Return a fresh account, with Algos for fees and opted in to `assets`."""
-        fresh = self._account(account.generate_account()[0])
+        fresh = self._node.account(account.generate_account()[0])
         if funded:
-            if self.has_control:
-                await self.control("fund", address=fresh.address, amount=_FUND)
-            else:
-                await self.send_native(fresh.address, 1_000_000)
+            await self._funds.algos(fresh, main=not self._accounts)
+            self._accounts.append(fresh)
         for asset in assets:
             await self.transfer(asset=asset, receiver=fresh.address, amount=0, sender=fresh)
         return fresh
 
-    async def hold(self, asset: int) -> None:
-        """Make sure that the paying account holds enough of an asset."""
-        if asset in self._opened or not self.has_control:
+    async def hold(self, asset: int, least: int | None = None, owner: Account | None = None) -> None:
+        """Make sure that an account (the paying one) holds `least` atomic units of an asset; some when None."""
+        holder = owner or self.main
+        async with self._giving:
+            await self._fill(holder, asset, self._funds.purse // 10 if least is None else least)
+
+    async def _reserve(self, holder: Account, asset: int, amount: int) -> None:
+        """Fill the account for one transfer, so that any number at once find enough."""
+        async with self._giving:
+            await self._fill(holder, asset, amount)
+            self._stock[holder.address, asset] = self._stock.get((holder.address, asset), 0) - amount
+
+    async def _fill(self, holder: Account, asset: int, least: int) -> None:
+        """Top an account up; what nobody could mean to pay is not given, and the node refuses to send it."""
+        have = self._stock.get((holder.address, asset))
+        if have is not None and (have >= least or least > _MOST_GIVEN):
             return
-        self._opened.add(asset)
-        await self.control("mint", address=self.address, amount=_MINT, asset=str(asset))
+        given = max(self._funds.purse, least if least <= _MOST_GIVEN else 0)
+        await self._funds.asset(holder, asset, given)
+        self._stock[holder.address, asset] = max(0, have or 0) + given
 
     # Transactions.
 
     async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Pay an `accepts` entry: the note is the challenge token, exactly."""
-        token = str(entry["extra"]["payment_reference"])
+        """Pay an `accepts` entry: the note is the challenge token, exactly (P-LN table, Algorand).
+
+        Raises:
+            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+        """
+        extra = entry.get("extra")
+        token = extra.get("payment_reference") if isinstance(extra, dict) else None
+        if not isinstance(token, str) or not token:
+            raise Inconclusive("the entry has no extra.payment_reference, so no payment can be welded to it")
+        price = str(entry.get("maxAmountRequired"))
+        if not (price.isascii() and price.isdecimal()):
+            raise Inconclusive(f"the entry's maxAmountRequired {price!r} is no amount of atomic units")
         tx_id = await self.transfer(
-            asset=self.asset_id(entry),
-            receiver=str(entry["payTo"]),
-            amount=int(entry["maxAmountRequired"]),
-            note=token.encode(),
+            asset=self.asset_id(entry), receiver=str(entry.get("payTo")), amount=int(price), note=token.encode()
         )
         return {"tx_id": tx_id, "payment_reference": token}
 
@@ -213,7 +185,7 @@ class AlgorandPayer:
             Inconclusive: It names none.
         """
         text = str(entry.get("asset", ""))
-        if not text.isdecimal():
+        if not (text.isascii() and text.isdecimal() and int(text) < _UINT64):
             raise Inconclusive(f"the entry's asset {text!r} is no Algorand asset id")
         return int(text)
 
@@ -233,19 +205,20 @@ class AlgorandPayer:
     ) -> str:
         """Send an asset transfer and return its id; `wait` for its block.
 
+        Without a `sender` the paying account sends; a close-out or a rekey then comes from an account of its own, so
+        that the paying one stays whole for the checks beside.
+
         Raises:
             Refused: The node refuses it.
             Inconclusive: The node cannot be asked, or the transaction is not confirmed in time.
         """
-        payer = sender or self.main
-        if sender is None:
-            await self.hold(asset)
-        params = await self.params()
-        if first_valid is not None:
-            params.first, params.last = first_valid, first_valid + 1000
+        _sendable(receiver, amount)
+        payer = sender or (await self.new_account() if close_to or rekey_to else self.main)
+        if sender is None and clawback_target is None:
+            await self._reserve(payer, asset, amount)
         sent = transaction.AssetTransferTxn(
             payer.address,
-            params,
+            await self._node.params(first_valid),
             receiver,
             amount,
             asset,
@@ -258,82 +231,47 @@ class AlgorandPayer:
 
     async def send_native(self, receiver: str, amount: int, note: bytes = b"") -> str:
         """Send Algos and return the transaction's id."""
-        sent = transaction.PaymentTxn(self.address, await self.params(), receiver, amount, note=note or None)
+        _sendable(receiver, amount)
+        params = await self._node.params()
+        sent = transaction.PaymentTxn(self.address, params, receiver, amount, note=note or None)
         return await self.submit([sent], self.main)
 
     async def create_asset(self, *, unit_name: str = "USDC", decimals: int = 6, total: int = 10**15) -> int:
-        """Create an asset that looks like another one and return its id."""
+        """Create an asset that looks like another one, with the payer as its clawback, and return its id."""
         sent = transaction.AssetConfigTxn(
             self.address,
-            await self.params(),
+            await self._node.params(),
             total=total,
             decimals=decimals,
             unit_name=unit_name,
             asset_name=unit_name,
             default_frozen=False,
             manager=self.address,
+            clawback=self.address,
             strict_empty_address_check=False,
         )
         tx_id = await self.submit([sent], self.main)
-        info = await self._info(tx_id)
-        self._opened.add(int(info["asset-index"]))
-        return int(info["asset-index"])
+        made = (await self._node.info(tx_id)).get("asset-index")
+        if not isinstance(made, int):
+            raise Inconclusive("the Algorand node told no id of the asset it created")
+        self._stock[self.address, made] = total
+        return made
 
     async def submit(self, unsigned: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
         """Sign and submit transactions as one group (one alone stands alone) and return the first one's id."""
-        if len(unsigned) > 1:
-            transaction.assign_group_id(list(unsigned))
-        signed = [one.sign(signer.key) for one in unsigned]
-        tx_id = str(unsigned[0].get_txid())
-        self._names.name(tx_id, "TX_ID")
-        raw = b"".join(base64.b64decode(encoding.msgpack_encode(one)) for one in signed)
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.run_in_executor(
-                self._threads, lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode())
-            )
-        except AlgodHTTPError as fault:
-            raise Refused(str(fault)) from fault
-        except (OSError, ValueError, json.JSONDecodeError) as fault:
-            raise Inconclusive(f"the Algorand node could not be asked: {fault}") from fault
-        if wait:
-            await self.confirmed(tx_id)
-        return tx_id
+        return await self._node.submit(unsigned, signer, wait=wait)
 
-    async def left_pool(self, tx_id: str) -> None:
-        """Wait until a transaction has left the pool with an error.
+    @staticmethod
+    def spellings(tx_id: str) -> list[str]:
+        """Return other texts that decode to the same transaction id."""
+        return spellings(tx_id)
 
-        Raises:
-            Inconclusive: It was confirmed, or still waits when the budget is over.
-        """
-        ends = asyncio.get_running_loop().time() + self._budgets.confirmation
-        while not (info := await self._info(tx_id)).get("pool-error"):
-            if info.get("confirmed-round", 0) > 0 or asyncio.get_running_loop().time() > ends:
-                raise Inconclusive("the node did not drop the transaction from its pool")
-            await asyncio.sleep(_POLL_SECONDS)
 
-    async def _info(self, tx_id: str) -> Mapping[str, Any]:
-        info: Any = await self._ask(lambda: self._algod.pending_transaction_info(tx_id))
-        if not isinstance(info, dict):
-            raise Inconclusive("the Algorand node told nothing about a transaction it took")
-        return info
-
-    async def confirmed(self, tx_id: str) -> int:
-        """Wait for a transaction's block and return its round.
-
-        Raises:
-            Inconclusive: It failed, or is not confirmed within the budget.
-        """
-        ends = asyncio.get_running_loop().time() + self._budgets.confirmation
-        while True:
-            info = await self._info(tx_id)
-            if info.get("confirmed-round", 0) > 0:
-                return int(info["confirmed-round"])
-            if info.get("pool-error"):
-                raise Inconclusive(f"the transaction left the pool: {info['pool-error']}")
-            if asyncio.get_running_loop().time() > ends:
-                raise Inconclusive(f"the transaction was not confirmed within {self._budgets.confirmation:g} s")
-            await asyncio.sleep(_POLL_SECONDS)
+def _sendable(receiver: str, amount: int) -> None:
+    if not encoding.is_valid_address(receiver):
+        raise Inconclusive(f"{receiver[:80]!r} is no Algorand address, so nothing can be sent there")
+    if not 0 <= amount < _UINT64:
+        raise Inconclusive(f"{amount} is no amount that an Algorand transaction can carry")
 
 
 def invented_id(random_bytes: bytes | None = None) -> str:

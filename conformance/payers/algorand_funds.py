@@ -1,0 +1,145 @@
+"""Where the Algorand payer's money comes from: a simulated node's control verbs, or the operator's own account.
+
+Whoever the operator lets pay, the suite never spends from that account directly: attacks close accounts out and hand
+them to others, so each runs on a throw-away account that this module fills and, at the end, empties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from algosdk import error, mnemonic, transaction
+
+from conformance.check import Inconclusive
+from conformance.client import Names
+from conformance.payers.algorand_node import Account, AlgorandNode, Refused, read_secret
+from conformance.target import AlgorandChain
+
+
+class Funds(Protocol):
+    """A source of Algos and of an asset.
+
+    Attributes:
+        purse: How much of an asset is given at a time, in atomic units.
+    """
+
+    purse: int
+
+    async def algos(self, account: Account, *, main: bool) -> None:
+        """Give an account Algos for fees and minimum balances.
+
+        Raises:
+            Inconclusive: There are none to give.
+        """
+
+    async def asset(self, account: Account, asset: int, amount: int) -> None:
+        """Opt an account in to an asset and give it `amount` atomic units.
+
+        Raises:
+            Inconclusive: There are none to give.
+        """
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Return what is left on the accounts, as far as that can be done."""
+
+
+class ControlFunds:
+    """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
+
+    purse = 1_000_000_000
+
+    def __init__(self, node: AlgorandNode) -> None:
+        self._node = node
+
+    async def algos(self, account: Account, *, main: bool) -> None:
+        """Have the node give Algos."""
+        await self._node.control("fund", address=account.address, amount="100000000" if main else "10000000")
+
+    async def asset(self, account: Account, asset: int, amount: int) -> None:
+        """Have the node opt the account in and give it the asset."""
+        await self._node.control("mint", address=account.address, amount=str(amount), asset=str(asset))
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Leave it: a simulated chain ends with its process."""
+
+
+class OperatorFunds:
+    """Money from an account of the operator by ordinary transfers, given back at the end."""
+
+    purse = 2_000_000
+    _MAIN_ALGOS, _ALGOS = 3_000_000, 500_000
+
+    def __init__(self, node: AlgorandNode, funder: Account) -> None:
+        self._node = node
+        self._funder = funder
+
+    async def algos(self, account: Account, *, main: bool) -> None:
+        """Send Algos from the operator's account."""
+        amount = self._MAIN_ALGOS if main else self._ALGOS
+        params = await self._node.params()
+        sent = transaction.PaymentTxn(self._funder.address, params, account.address, amount)
+        await self._give([sent], f"{amount} microAlgos")
+
+    async def asset(self, account: Account, asset: int, amount: int) -> None:
+        """Opt the account in and send it the asset from the operator's account."""
+        if await self._node.balance(account.address, asset) is None:
+            params = await self._node.params()
+            opted = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
+            await self._node.submit([opted], account)
+        params = await self._node.params()
+        sent = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
+        await self._give([sent], f"{amount} atomic units of asset {asset}")
+
+    async def _give(self, unsigned: list[Any], what: str) -> None:
+        try:
+            await self._node.submit(unsigned, self._funder)
+        except Refused as reason:
+            raise Inconclusive(f"the account of [chains.algorand] funder cannot give {what}: {reason}") from reason
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Close each account's assets and Algos out to the operator; one that an attack gave away is left."""
+        for account in accounts:
+            with suppress(Inconclusive, LookupError, TypeError, ValueError):
+                await self._empty(account)
+
+    async def _empty(self, account: Account) -> None:
+        info = await self._node.holdings(account.address)
+        home = {one["asset-id"] for one in (await self._node.holdings(self._funder.address)).get("assets", [])}
+        mine = {one["asset-id"] for one in info.get("assets", [])}
+        for asset in sorted(mine & home):
+            params = await self._node.params()
+            closing = transaction.AssetTransferTxn(
+                account.address, params, self._funder.address, 0, asset, close_assets_to=self._funder.address
+            )
+            await self._node.submit([closing], account)
+        info = await self._node.holdings(account.address)
+        params = await self._node.params()
+        whole = not info.get("assets") and not info.get("created-assets")
+        spare = 0 if whole else int(info["amount"]) - int(info.get("min-balance", 0)) - int(params.fee)
+        left = transaction.PaymentTxn(
+            account.address,
+            params,
+            self._funder.address,
+            max(0, spare),
+            close_remainder_to=self._funder.address if whole else None,
+        )
+        await self._node.submit([left], account)
+
+
+def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names) -> Funds:
+    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+
+    Raises:
+        Inconclusive: It gives none, or the funder's words are no mnemonic.
+    """
+    if node.has_control:
+        return ControlFunds(node)
+    if chain.funder is None:
+        raise Inconclusive("[chains.algorand] gives neither control nor funder, so no account can pay")
+    words = read_secret(chain.funder, names, "FUNDER_MNEMONIC")
+    try:
+        return OperatorFunds(node, node.account(mnemonic.to_private_key(words)))
+    except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):
+        raise Inconclusive("[chains.algorand] funder is no Algorand mnemonic of 25 words") from None
