@@ -145,6 +145,7 @@ class Redeemer:
         self.refuse_foreign(rows, presented, call)
         mine = _claim_of(rows, presented)
         if mine is not None and mine.state is State.SPENT:
+            self.refuse_forgotten(mine)
             return stored_answer(mine)
         self.refuse_other_request(presented, call)
         if mine is None or self.window_is_over(mine):
@@ -173,6 +174,11 @@ class Redeemer:
         """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01)."""
         if not challenge.is_live(presented.token, now=self._clock.now(), ttl=self._settings.challenge_ttl):
             raise self._refusal("challenge_expired", presented)
+
+    def refuse_forgotten(self, spent: Redemption) -> None:
+        """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
+        if spent.spent_at is None or self._clock.now() > spent.spent_at + self._settings.rail_store_seconds:
+            raise already_spent()
 
     def window_is_over(self, claim: Redemption) -> bool:
         """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8)."""

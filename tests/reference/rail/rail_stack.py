@@ -35,7 +35,7 @@ class SimulatedChain:
     def __init__(self, *, block_seconds: float = 0.05) -> None:
         command = [sys.executable, "-m", "sim.algorand", "--algod-port", "0", "--indexer-port", "0"]
         command += ["--block-seconds", str(block_seconds)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own command
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         ready = json.loads(self._process.stdout.readline())
         self.algod: str = ready["algod"]
@@ -162,7 +162,7 @@ class Rail:
         """Start the process and wait until it is healthy."""
         module = ["reference.rail"] if self.mutant is None else ["reference.mutants", self.mutant, "reference.rail"]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603 - our own command
+            self.process = subprocess.Popen(
                 [sys.executable, "-m", *module],
                 env=self.environment(),
                 pass_fds=[self.socket.fileno()],
@@ -176,6 +176,16 @@ class Rail:
                     return self
             time.sleep(0.02)
         raise AssertionError(f"the rail did not start: {self.log()}")
+
+    def command(self, *words: str) -> str:
+        """Run a command of the rail with its settings and return what it prints."""
+        return subprocess.run(
+            [sys.executable, "-m", "reference.rail", *words],
+            env=self.environment(),
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
 
     def log(self) -> str:
         """Return what the process wrote."""
