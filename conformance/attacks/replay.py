@@ -229,6 +229,8 @@ def _texts(material: Material) -> list[Change]:
         found.append(Change(name, "transaction", "RAIL-WELD-11", _proof(name, tx_id=text)))
     for member in ("tx_id", "payment_reference"):
         for name, edit in _EDITS.items():
+            if (member, name) in _ALREADY_SO:
+                continue
             full = f"{member} {name}"
             axis = "transaction" if member == "tx_id" else "reference"
             found.append(Change(full, axis, "RAIL-WELD-11", _edited(full, member, edit)))
@@ -249,6 +251,10 @@ _EDITS: Mapping[str, Callable[[str], str]] = {
     "twice": lambda text: text + text,
     "behind 0x": lambda text: "0x" + text,
 }
+
+
+# A transaction id is written in upper case and a token in lower case already.
+_ALREADY_SO = frozenset({("tx_id", "in upper case"), ("payment_reference", "in lower case")})
 
 
 def _edited(name: str, member: str, edit: Callable[[str], str]) -> Callable[[Replay], Replay]:

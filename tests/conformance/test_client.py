@@ -35,7 +35,7 @@ def _client(transport: _Echo) -> tuple[Client, EventLog]:
 
 
 async def test_an_exchange_is_recorded_without_its_secrets() -> None:
-    """X-PAYMENT, credentials and named values appear in no member of the event, and the request still goes out whole."""
+    """X-PAYMENT, credentials and named values appear in no event, and the request still goes out whole."""
     transport = _Echo((200, {"X-Echo": "tok-123456"}, b'{"seen":"tok-123456"}'))
     client, log = _client(transport)
     client.names.name("tok-123456", "PAYMENT_REFERENCE")

@@ -88,7 +88,7 @@ def test_the_x402_package_reads_the_402_from_body_and_header(stack: dict[str, st
     from_header = parse_payment_required(json.loads(base64.b64decode(headers["payment-required"])))
     assert from_body == from_header
     assert from_body.x402_version == 2
-    assert from_body.accepts[0].amount == "50000"
+    assert from_body.model_dump()["accepts"][0]["amount"] == "50000"
 
 
 @pytest.mark.parametrize("spoil", ["amount", "payTo", "network"])
@@ -115,11 +115,10 @@ def test_the_algorand_sdk_pays_and_pyjwt_verifies_the_receipt(stack: dict[str, s
     claims = jwt.decode(answer["payable_receipt"], key.key, algorithms=["EdDSA"])
     assert claims["service_id"] == "compliance-receipt"
     assert claims["response_hash"] == answer["response_hash"]
-    head, payload, signature = answer["payable_receipt"].split(".")
+    head, _, signature = answer["payable_receipt"].split(".")
     other = base64.urlsafe_b64encode(json.dumps({**claims, "amount_microunits": "1"}).encode()).decode().rstrip("=")
     with pytest.raises(jwt.InvalidSignatureError):
         jwt.decode(f"{head}.{other}.{signature}", key.key, algorithms=["EdDSA"])
-    assert payload != other
 
 
 def test_the_sdk_without_the_weld_buys_nothing(stack: dict[str, str], wallet: Wallet) -> None:

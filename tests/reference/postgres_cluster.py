@@ -66,5 +66,5 @@ def _run(*command: str | Path) -> None:
     words = [str(word) for word in command]
     if os.geteuid() == 0:
         words = ["runuser", "-u", "postgres", "--", *words]
-    done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")  # noqa: S603 - our own command
+    done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"

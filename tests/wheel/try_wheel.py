@@ -5,6 +5,7 @@ Run as a program: `python tests/wheel/try_wheel.py`. Prints one line a step and 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -63,16 +64,12 @@ def _try(place: Path, programs: Path) -> int:
 
 
 def _first_exchange(path: Path) -> int:
-    import json  # noqa: PLC0415 - only here
-
     events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return next(one["n"] for one in events if one["event"] == "exchange" and one["check"] != "discovery")
+    return next(int(one["n"]) for one in events if one["event"] == "exchange" and one["check"] != "discovery")
 
 
 def _with_stack(empty: Path, weldproof: str) -> None:
     """Try `up`, `init`, `pay` and `run --config` together."""
-    import json  # noqa: PLC0415 - only here
-
     words = [weldproof, "up", "--json", "--port-base", "0", "--data-dir", "stack"]
     with subprocess.Popen(words, cwd=empty, stdout=subprocess.PIPE, env=_environment()) as stack:
         try:

@@ -65,7 +65,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         "--block-seconds",
         "0.02",
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own command
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
         token_file = tmp_path_factory.mktemp("node") / "token"

@@ -1,0 +1,115 @@
+"""`weldproof up`: a stack comes up, says where it is, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from conformance import target
+
+UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0"]
+
+
+def start(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*UP, "--data-dir", "stack", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def ready_line(stack: subprocess.Popen[bytes]) -> dict[str, str]:
+    assert stack.stdout is not None
+    line: dict[str, str] = json.loads(stack.stdout.readline())
+    return line
+
+
+def listens(url: str) -> bool:
+    address = urlsplit(url)
+    try:
+        socket.create_connection((address.hostname or "", address.port or 0), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """The profile claims only what exists, works, and goes when the stack stops; no process and no port stays."""
+    with start(tmp_path) as stack:
+        ready = ready_line(stack)
+        with urllib.request.urlopen(ready["rail"] + "/health", timeout=5) as answer:
+            assert json.loads(answer.read())["lanes"] == ["algorand_mainnet"]
+        profile = target.load(tmp_path / "weldproof.toml")
+        assert profile.claims.surfaces == ("rail",)
+        assert profile.claims.lanes == ("algorand",)
+        assert profile.surfaces["rail"].url == ready["rail"]
+        stack.send_signal(number)
+        assert stack.wait(30) == 0
+    assert not (tmp_path / "weldproof.toml").exists()
+    assert not listens(ready["rail"])
+    assert not listens(ready["algod"])
+    for pid in dict(ready["pids"]).values():  # type: ignore[call-overload]
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+
+
+def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
+    """A weldproof.toml that was there before is neither replaced nor removed."""
+    (tmp_path / "weldproof.toml").write_text("version = 1\n")
+    with start(tmp_path) as stack:
+        ready_line(stack)
+        stack.terminate()
+        assert stack.wait(30) == 0
+    assert (tmp_path / "weldproof.toml").read_text() == "version = 1\n"
+
+
+def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) -> None:
+    """Key files have mode 0600, and no child was given a secret on its command line."""
+    with start(tmp_path) as stack:
+        ready = ready_line(stack)
+        secrets = [tmp_path / "stack" / name for name in ("algod_token", "payto_algorand.mnemonic")]
+        secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
+        for path in secrets:
+            assert path.stat().st_mode & 0o777 == 0o600, path
+            for pid in (stack.pid, *dict(ready["pids"]).values()):  # type: ignore[call-overload]
+                assert path.read_text().strip() not in Path(f"/proc/{pid}/cmdline").read_text()
+        stack.terminate()
+        assert stack.wait(30) == 0
+
+
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    """The launcher says which port is taken and what to do, and ends with 4."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        words = [sys.executable, "-m", "localnet", "up", "--port-base", str(port), "--data-dir", "stack"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 4
+    assert f"port {port}" in done.stderr
+    assert "--port-base" in done.stderr
+
+
+def test_an_unknown_mutant_is_refused(tmp_path: Path) -> None:
+    """A mutant that does not exist never passes for one that was caught: the stack does not come up."""
+    with start(tmp_path, "--mutant", "no-such") as stack:
+        assert stack.wait(60) == 4
+        assert stack.stderr is not None
+        assert b"no-such" in stack.stderr.read()
+
+
+def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
+    """When a part ends by itself the launcher says which, ends the rest, and fails."""
+    with start(tmp_path) as stack:
+        ready = ready_line(stack)
+        os.kill(int(dict(ready["pids"])["the rail"]), signal.SIGKILL)  # type: ignore[call-overload]
+        assert stack.wait(30) == 4
+        assert stack.stderr is not None
+        assert b"the rail" in stack.stderr.read()
+    assert not listens(ready["algod"])

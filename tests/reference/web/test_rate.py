@@ -1,0 +1,99 @@
+"""The token bucket (profile 1.1, P-RL-05)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+from reference.web.rate import RateLimit, too_many
+
+
+class Hand:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def limit(per_minute: int = 120) -> tuple[Hand, RateLimit]:
+    hand = Hand()
+    return hand, RateLimit(per_minute, WpClock(system=hand))
+
+
+def taken(bucket: RateLimit, key: str, times: int) -> int:
+    allowances = [bucket.take(key) for _ in range(times)]
+    return sum(one is not None and one.allowed for one in allowances)
+
+
+def test_sixty_at_once_then_two_a_second() -> None:
+    """From rest the depth is 60; at 120 a minute two come back each second."""
+    hand, bucket = limit()
+    assert taken(bucket, "a", 100) == 60
+    hand.seconds += 0.4
+    assert taken(bucket, "a", 1) == 0
+    hand.seconds += 0.6
+    assert taken(bucket, "a", 5) == 2
+    hand.seconds += 3_600
+    assert taken(bucket, "a", 100) == 60
+
+
+def test_keys_are_counted_apart() -> None:
+    """One caller's calls take nothing from another's."""
+    _, bucket = limit()
+    assert (taken(bucket, "a", 80), taken(bucket, "b", 80)) == (60, 60)
+
+
+def test_a_large_rate_is_as_deep_as_its_second() -> None:
+    """Depth 60, or one second's worth if that is more."""
+    _, bucket = limit(1_000_000)
+    assert taken(bucket, "a", 20_000) == 16_666
+
+
+def test_what_is_told_under_a_limit() -> None:
+    """Limit, what is left, when the bucket is full again, and how long to wait: at least one second."""
+    hand, bucket = limit()
+    first = bucket.take("a")
+    assert first is not None
+    assert first.headers() == {
+        "X-RateLimit-Limit": "120",
+        "X-RateLimit-Remaining": "59",
+        "X-RateLimit-Reset": "1000",
+    }
+    taken(bucket, "a", 59)
+    refused = bucket.take("a")
+    assert refused is not None
+    refusal = too_many(refused)
+    assert (refused.allowed, refused.remaining, refused.reset) == (False, 0, 1_030)
+    assert (refusal.status, refusal.code, refusal.headers["Retry-After"]) == (429, "rate_limited", "1")
+    hand.seconds += refused.retry_after
+    assert taken(bucket, "a", 1) == 1
+
+
+def test_switched_off_it_says_nothing() -> None:
+    """No allowance, so no headers and no refusal."""
+    assert RateLimit(1, WpClock(), on=False).take("a") is None
+
+
+@given(st.lists(st.floats(0, 120), min_size=1, max_size=200), st.integers(1, 600))
+def test_never_more_than_depth_and_rate(waits: list[float], per_minute: int) -> None:
+    """Over any time, no more calls pass than the depth and what the time brought."""
+    hand, bucket = limit(per_minute)
+    started, passed = hand.seconds, 0
+    for wait in waits:
+        hand.seconds += wait
+        passed += taken(bucket, "a", 3)
+    assert passed <= max(60, per_minute / 60) + (hand.seconds - started) * per_minute / 60 + 1e-6
+
+
+def test_a_refusal_is_an_exception_with_a_body() -> None:
+    """What is raised is what is sent."""
+    refusal = Refused(429, "rate_limited", "wait", {"Retry-After": "1"})
+    assert refusal.body("req_1") == {"error": "rate_limited", "message": "wait", "request_id": "req_1"}
+    with pytest.raises(Refused):
+        raise refusal
