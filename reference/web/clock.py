@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,7 @@ class WpClock:
             wanted = float(self._offset_file.read_text("ascii").strip() or "0")
         except (OSError, ValueError):
             return self._offset
-        if wanted < self._offset:
+        if not math.isfinite(wanted) or wanted < self._offset:
             _log.warning("clock_offset_ignored", wanted=wanted, used=self._offset)
         else:
             self._offset = wanted

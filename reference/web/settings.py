@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import click
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from reference.protocol.service_word import ServiceWord
@@ -45,12 +45,20 @@ class CommonSettings(BaseSettings):
     rate_store: str = ""
     body_limit: int = Field(default=65536, ge=1)
 
+    @field_validator("service_word")
+    @classmethod
+    def _is_a_word(cls, word: str) -> str:
+        return ServiceWord(word).word
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(ip_network(text)) for text in texts)
+
     @model_validator(mode="after")
     def _live_is_strict(self) -> Self:
-        ServiceWord(self.service_word)
-        self.proxies()
         if self.mode == "live" and (self.clock_offset_file is not None or not self.rate_limits):
-            raise ValueError("live mode refuses a clock file and switched-off rate limits")
+            raise ValueError("WP_MODE: live mode refuses WP_CLOCK_OFFSET_FILE and WP_RATE_LIMITS=off")
         if self.rate_store:
             raise ValueError("WP_RATE_STORE: a shared store is not offered yet; leave it unset")
         return self
@@ -74,5 +82,7 @@ def read_settings(kind: type[SettingsType], **overrides: Any) -> SettingsType:
         place = "_".join(str(part) for part in first["loc"]).upper()
         prefix = str(kind.model_config.get("env_prefix", ""))
         name = place if not place or place.startswith(prefix) else prefix + place
-        click.echo(f"{name or 'settings'}: {first['msg']}", err=True)
+        sentence = first["msg"].removeprefix("Value error, ")
+        # A rule over several settings names them itself.
+        click.echo(f"{name}: {sentence}" if first["loc"] else sentence, err=True)
         sys.exit(EXIT_USAGE)
