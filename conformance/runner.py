@@ -189,7 +189,8 @@ class Run:
     def _finish(self, case: Case, outcome: str, error: str | None, started: float) -> None:
         rest = {"unreachable": Verdict.INCONCLUSIVE, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
         for row_id in case.check.rows:
-            if outcome == "fault" or row_id not in case.judged:
+            # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
+            if outcome != "done" or row_id not in case.judged:
                 self.log.add(
                     "judgement",
                     check=case.check.id,

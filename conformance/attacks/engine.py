@@ -38,6 +38,17 @@ def receipts(answer: Answer) -> frozenset[str]:
     return frozenset(token for _, token in jose.tokens_in(answer.object(), dict(answer.headers)))
 
 
+async def send(case: Case, replay: Replay) -> Answer:
+    """Send one replay."""
+    names = case.client.names
+    names.name(replay.value, "X_PAYMENT")
+    names.name(header_value(replay.proof), "X_PAYMENT")
+    url = replay.url + (f"?{replay.query}" if replay.query else "")
+    body = None if replay.body is None else json.dumps(replay.body, separators=(",", ":")).encode()
+    headers = [("content-type", "application/json"), *replay.headers]
+    return await case.client.call(replay.method, url, body=body, headers=headers)
+
+
 class Engine:
     """Replays the successes of one operation on one lane."""
 
@@ -80,20 +91,10 @@ class Engine:
         outcome.breaches = [await self._reduced(*found) for found in outcome.breaches[:8]]
         return outcome
 
-    async def send(self, replay: Replay) -> Answer:
-        """Send one replay."""
-        names = self._case.client.names
-        names.name(replay.value, "X_PAYMENT")
-        names.name(header_value(replay.proof), "X_PAYMENT")
-        url = replay.url + (f"?{replay.query}" if replay.query else "")
-        body = None if replay.body is None else json.dumps(replay.body, separators=(",", ":")).encode()
-        headers = [("content-type", "application/json"), *replay.headers]
-        return await self._case.client.call(replay.method, url, body=body, headers=headers)
-
     async def _one(self, replay: Replay, outcome: Outcome) -> None:
         outcome.sent += 1
         try:
-            answer = await self.send(replay)
+            answer = await send(self._case, replay)
         except Unreachable as fault:
             outcome.faults.append(f"{', '.join(replay.changes)}: {fault}")
             return
@@ -119,7 +120,7 @@ class Engine:
 
         async def breaks(candidate: Replay) -> bool:
             nonlocal last
-            found = await self.send(candidate)
+            found = await send(self._case, candidate)
             if self.is_breach(found):
                 last = found
                 return True

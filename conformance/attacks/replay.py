@@ -118,7 +118,7 @@ def _escaped(proof: Mapping[str, Any]) -> str:
 
 
 ENCODINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "base64url": lambda proof: base64.urlsafe_b64encode(_json(proof)).decode(),
+    "base64url": lambda proof: base64.urlsafe_b64encode(_json({**proof, "memo": "?~>?~>"})).decode(),
     "without padding": lambda proof: standard(proof).rstrip("="),
     "padding twice": lambda proof: standard(proof) + "=",
     "a space inside": lambda proof: standard(proof)[:20] + " " + standard(proof)[20:],

@@ -18,7 +18,8 @@ def is_caip2(text: str) -> bool:
 
 
 def _algorand(text: str) -> bool:
-    return bool(encoding.is_valid_address(text))
+    # The SDK also takes spellings whose two spare bits are set; the node does not.
+    return bool(encoding.is_valid_address(text)) and encoding.encode_address(encoding.decode_address(text)) == text
 
 
 def _base(text: str) -> bool:
@@ -27,9 +28,10 @@ def _base(text: str) -> bool:
 
 def _solana(text: str) -> bool:
     try:
-        return len(text) <= 44 and text.isascii() and len(base58.b58decode(text)) == 32
+        raw = base58.b58decode(text) if len(text) <= 44 and text.isascii() else b""
     except ValueError:
         return False
+    return len(raw) == 32 and base58.b58encode(raw).decode() == text
 
 
 _LANES: Mapping[str, Callable[[str], bool]] = {"algorand": _algorand, "base": _base, "solana": _solana}

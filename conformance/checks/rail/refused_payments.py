@@ -180,8 +180,9 @@ async def failed_transaction(case: Case) -> None:
     operation = case.session.operations[0]
     await control(case, operation)
     quote = await challenge(case, operation)
+    penniless = await payer.new_account()
     try:
-        proof = await welded(payer, quote, amount=2**62)
+        proof = await welded(payer, quote, sender=penniless)
     except Refused:
         proof = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": quote.reference("algorand")}
         await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
@@ -189,6 +190,7 @@ async def failed_transaction(case: Case) -> None:
         case.note("this node cannot be made to drop a transaction from its pool (no control verb `reject_late`)")
         return
     quote = await challenge(case, operation)
+    await payer.hold(payer.asset_id(quote.entry("algorand")))
     await payer.control("fault", name="reject_late", seed=1, count=1)
     proof = await welded(payer, quote, wait=False)
     await payer.left_pool(proof["tx_id"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from conformance import clock
-from conformance.attacks.engine import Engine, receipts
+from conformance.attacks.engine import Engine, receipts, send
+from conformance.attacks.replay import Material, Replay, changes
 from conformance.check import Case, Inconclusive, check
+from conformance.discovery import variations
 from conformance.payers.algorand import spellings
 from conformance.purchase import challenge, pay, present, purchase
 
@@ -15,6 +17,7 @@ _FIX = (
     "and answer the identical request with the stored answer or a refusal."
 )
 _ROWS = ("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", "RAIL-WELD-11", "RAIL-WELD-15")
+_REQUEST_AXES = frozenset({"target", "body", "method", "query"})
 _AT_ONCE = 50
 
 
@@ -99,3 +102,33 @@ async def late_replay_buys_nothing(case: Case) -> None:
         answer = await present(case, other, dict(bought.proof))
         where = {"operation": other.path}
         case.expect("RAIL-WELD-08", answer.status != 200, "not served", answer.status, exchange=answer, where=where)
+
+
+@check("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", surface="rail", lane="each", fix=_FIX)
+async def unspent_proof_buys_only_its_request(case: Case) -> None:
+    """A captured X-PAYMENT that its owner has not redeemed yet buys nothing but the request it was quoted for.
+
+    Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
+    after the other, and only then on its own request. Expects that only the last is served.
+    """
+    await asyncio.gather(*(_unspent(case, number) for number in range(len(case.session.operations))))
+
+
+async def _unspent(case: Case, number: int) -> None:
+    operation = case.session.operations[number]
+    quote = await challenge(case, operation)
+    proof = await pay(case, quote, case.lane)
+    captured = Replay(operation.url, "POST", "", quote.body, dict(proof))
+    others = [one for one in case.session.operations if one.path != operation.path]
+    material = Material(operation, others, [*operation.other_bodies, *variations(operation.body)], [], {}, [])
+    where = {"operation": operation.path}
+    for change in changes(material):
+        if change.axis not in _REQUEST_AXES:
+            continue
+        answer = await send(case, change.apply(captured))
+        here = {**where, "axis": change.name}
+        held = not (answer.status == 200 and receipts(answer))
+        case.expect(change.row, held, "not served", answer.status, exchange=answer, where=here)
+    answer = await send(case, captured)
+    if answer.status != 200:
+        raise Inconclusive(f"on its own request the proof was answered {answer.status}, not 200")

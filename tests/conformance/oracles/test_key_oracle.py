@@ -70,7 +70,7 @@ def test_the_worked_example_of_a_key_reads_the_same_from_every_document() -> Non
     assert [Ed25519Key(RAW, KID)] == keys_of_jwks({"keys": [JWK]})
     assert [Ed25519Key(RAW, KID)] == keys_of_did(did_document())
     assert [Ed25519Key(RAW, KID)] == keys_of_did(multibase)
-    assert RAW == Ed25519PrivateKey.from_private_bytes(SEED).public_key().public_bytes_raw()
+    assert Ed25519PrivateKey.from_private_bytes(SEED).public_key().public_bytes_raw() == RAW
 
 
 def test_only_the_methods_that_may_assert_are_taken_from_a_did_document() -> None:
@@ -78,12 +78,12 @@ def test_only_the_methods_that_may_assert_are_taken_from_a_did_document() -> Non
     did = did_document()
     retired = {"id": did["id"] + "#old", "publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": OTHER_X}}
     did["verificationMethod"].append(retired)
-    assert [KID] == [key.kid for key in keys_of_did(did)]
-    assert ["old"] == [key.kid for key in keys_of_did({**did, "assertionMethod": ["#old"]})]
-    assert ["old"] == [key.kid for key in keys_of_did({**did, "assertionMethod": [retired]})]
-    assert [] == keys_of_did({**did, "assertionMethod": ["#none"]})
+    assert [key.kid for key in keys_of_did(did)] == [KID]
+    assert [key.kid for key in keys_of_did({**did, "assertionMethod": ["#old"]})] == ["old"]
+    assert [key.kid for key in keys_of_did({**did, "assertionMethod": [retired]})] == ["old"]
+    assert keys_of_did({**did, "assertionMethod": ["#none"]}) == []
     del did["assertionMethod"]
-    assert [KID, "old"] == [key.kid for key in keys_of_did(did)]
+    assert [key.kid for key in keys_of_did(did)] == [KID, "old"]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,12 @@ def test_a_jwk_that_is_no_ed25519_key_is_refused(change: dict[str, Any]) -> None
 
 def test_key_sets_of_odd_shapes_hold_no_key() -> None:
     """No document, however odd, faults the reader; keys of other kinds and uses are left out."""
-    for odd in (None, [], "x", {}, {"keys": None}, {"keys": [None, 1, {}, {**JWK, "use": "enc"}]}):
+    sets: tuple[Any, ...] = (None, [], "x", {}, {"keys": None}, {"keys": [None, 1, {}, {**JWK, "use": "enc"}]})
+    for odd in sets:
         assert keys_of_jwks(odd) == []
-    for odd in (None, [], {"verificationMethod": [{}, 1, {"publicKeyMultibase": "z0"}, {"publicKeyMultibase": 7}]}):
+    methods = [{}, 1, {"publicKeyMultibase": "z0"}, {"publicKeyMultibase": 7}, {"id": 3, "publicKeyJwk": {}}]
+    documents: tuple[Any, ...] = (None, [], {"verificationMethod": methods}, {"assertionMethod": [1, None, {}]})
+    for odd in documents:
         assert keys_of_did(odd) == []
 
 
