@@ -85,7 +85,7 @@ async def _refused(refusal: Refused) -> Response:
 
 
 async def _unprocessable(fault: Unprocessable) -> Response:
-    return _json(422, fault.body())
+    return _json(422, fault.body(), fault.headers)
 
 
 def _not_routed(fault: HTTPException) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
@@ -107,6 +107,9 @@ class Door:
             served = await self._redeem(request, offered.service)
         except PaymentRefused as refusal:
             reply = self._payment_required(request, offered, refusal)
+        except (Refused, Unprocessable) as fault:
+            # A copy: callers who waited together share the fault, and each has an allowance of his own.
+            raise replace(fault, headers={**fault.headers, **limits}) from fault
         else:
             reply = _paid(served)
         return Reply(reply.status, reply.body, {**reply.headers, **limits})

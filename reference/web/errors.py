@@ -34,9 +34,15 @@ class Refused(Exception):
 
 @dataclass(eq=False)
 class Unprocessable(Exception):
-    """A body that parses into nothing the operation accepts: 422 with `detail`."""
+    """A body that parses into nothing the operation accepts: 422 with `detail`.
+
+    Attributes:
+        detail: Items with `loc`, `msg` and `type`.
+        headers: Further response headers.
+    """
 
     detail: Sequence[Mapping[str, Any]]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def not_json(cls, reason: str) -> Unprocessable:
