@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from conformance.checks.rail.paid_calls import receipts_in
 from conformance.discovery import Operation
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
+from conformance.payers import Payer
 from conformance.purchase import Purchase, purchase
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -133,30 +135,33 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     requests' hashes differ.
     """
     payer = await case.session.payer(case.lane)
-    for operation in case.session.operations:
-        where = {"operation": operation.path}
-        seen: list[str] = []
-        for body in (operation.body, *operation.other_bodies[:1]):
-            served, token = await bought(case, operation, body=body)
-            claims = claims_of(token)
-            hashes = _request_hashes(served)
-            place = _judge(case, "RAIL-RCPT-04", claims, hashes, case.profile.rail_bindings.request_hash, served, where)
-            if place is not None:
-                seen.append(str(_at(claims, place)))
-            answer = served.answer.object()
-            result = answer.get((case.profile.rail_bindings.result_at or "body:result").removeprefix("body:"))
-            told = hashing.response_hashes(served.answer.body, result)
-            _judge(case, "RAIL-RCPT-05", claims, told, case.profile.rail_bindings.response_hash, served, where)
-            reference = served.challenge.reference(case.lane)
-            tx_id = str(served.proof.get("tx_id", ""))
-            network = getattr(payer, "network_key", "")
-            paid = hashing.settled_refs(case.profile.service_word, tx_id, network, reference)
-            _judge(case, "RAIL-RCPT-06", claims, paid, case.profile.rail_bindings.settled_payment_ref, served, where)
-        if len(seen) == 2:
-            differ = seen[0] != seen[1]
-            case.expect("RAIL-RCPT-07", differ, "another hash for another request", seen[0], where=where)
-        else:
-            case.expect("RAIL-RCPT-07", False, "a request hash in both receipts", f"in {len(seen)}", where=where)
+    await asyncio.gather(*(_bindings(case, operation, payer) for operation in case.session.operations))
+
+
+async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
+    where = {"operation": operation.path}
+    seen: list[str] = []
+    for body in (operation.body, *operation.other_bodies[:1]):
+        served, token = await bought(case, operation, body=body)
+        claims = claims_of(token)
+        hashes = _request_hashes(served)
+        place = _judge(case, "RAIL-RCPT-04", claims, hashes, case.profile.rail_bindings.request_hash, served, where)
+        if place is not None:
+            seen.append(str(_at(claims, place)))
+        answer = served.answer.object()
+        result = answer.get((case.profile.rail_bindings.result_at or "body:result").removeprefix("body:"))
+        told = hashing.response_hashes(served.answer.body, result)
+        _judge(case, "RAIL-RCPT-05", claims, told, case.profile.rail_bindings.response_hash, served, where)
+        reference = served.challenge.reference(case.lane)
+        tx_id = str(served.proof.get("tx_id", ""))
+        network = getattr(payer, "network_key", "")
+        paid = hashing.settled_refs(case.profile.service_word, tx_id, network, reference)
+        _judge(case, "RAIL-RCPT-06", claims, paid, case.profile.rail_bindings.settled_payment_ref, served, where)
+    if len(seen) == 2:
+        differ = seen[0] != seen[1]
+        case.expect("RAIL-RCPT-07", differ, "another hash for another request", seen[0], where=where)
+    else:
+        case.expect("RAIL-RCPT-07", False, "a request hash in both receipts", f"in {len(seen)}", where=where)
 
 
 def _request_hashes(served: Purchase) -> dict[str, set[str]]:
@@ -194,7 +199,11 @@ def _judge(
 
 
 def _at(claims: Mapping[str, Any], place: str) -> Any:
+    """Return the claim at a dotted place, `[n]` for the n-th of a list."""
     value: Any = claims
-    for name in place.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+    for name in place.replace("[", ".[").split("."):
+        if name.startswith("["):
+            value = value[int(name[1:-1])] if isinstance(value, list) else None
+        else:
+            value = value.get(name) if isinstance(value, Mapping) else None
     return value

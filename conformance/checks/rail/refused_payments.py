@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -102,15 +103,23 @@ async def payment_of_something_else(case: Case) -> None:
     await control(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
     stranger = await payer.new_account(assets=[asset])
-    for receiver, what in ((stranger.address, "to another account"), (payer.address, "to the payer itself")):
+
+    async def elsewhere(receiver: str, what: str) -> None:
         quote = await challenge(case, operation)
         await refused(case, "RAIL-PAY-08", quote, await welded(payer, quote, receiver=receiver), what)
-    for part in (0, 1, 2):
+
+    async def too_little(part: int) -> None:
         quote = await challenge(case, operation)
         price = int(quote.entry("algorand")["maxAmountRequired"])
         amount = (0, price - 1, price // 2)[part]
         await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
-    await _wrong_asset(case, payer, operation)
+
+    await asyncio.gather(
+        elsewhere(stranger.address, "to another account"),
+        elsewhere(payer.address, "to the payer itself"),
+        *map(too_little, range(3)),
+        _wrong_asset(case, payer, operation),
+    )
 
 
 async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:

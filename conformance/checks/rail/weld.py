@@ -12,6 +12,7 @@ from conformance.checks.rail.challenges import entries, references
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import algorand_payer, control, refused, welded
 from conformance.client import Answer
+from conformance.discovery import Operation
 from conformance.payers.algorand import AlgorandPayer, invented_id
 from conformance.purchase import Challenge, challenge, header_value, pay, present
 
@@ -81,7 +82,8 @@ async def note_with_another_challenges_token(case: Case) -> None:
     pair is.
     """
     payer = await algorand_payer(case)
-    for operation in case.session.operations:
+
+    async def one(operation: Operation) -> None:
         mine, other = await challenge(case, operation), await challenge(case, operation)
         paid_other = await welded(payer, other)
         mixed = {"tx_id": paid_other["tx_id"], "payment_reference": mine.reference("algorand")}
@@ -93,6 +95,8 @@ async def note_with_another_challenges_token(case: Case) -> None:
         answer = await present(case, operation, paid_mine)
         if answer.status != 200:
             raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
+
+    await asyncio.gather(*map(one, case.session.operations))
 
 
 @check(
@@ -108,7 +112,8 @@ async def stray_transfer(case: Case) -> None:
     and presents both with live tokens, twice. Expects that none is served.
     """
     payer = await algorand_payer(case)
-    for operation in case.session.operations:
+
+    async def one(operation: Operation) -> None:
         await control(case, operation)
         terms = await challenge(case, operation)
         before = await welded(payer, terms, note=b"")
@@ -118,6 +123,8 @@ async def stray_transfer(case: Case) -> None:
             stray = {"tx_id": proof["tx_id"], "payment_reference": quote.reference("algorand")}
             for _ in range(2):
                 await refused(case, "RAIL-WELD-05", quote, stray, f"a stray transfer {what}")
+
+    await asyncio.gather(*map(one, case.session.operations))
 
 
 @check(
@@ -228,8 +235,8 @@ async def _through_a_fault(
     await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
     try:
         fake = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": proof["payment_reference"]}
-        for one, what in ((proof, "a real payment"), (fake, "an invented one")):
-            answer = await present(case, quote.operation, one)
+        answers = await asyncio.gather(*(present(case, quote.operation, one) for one in (proof, fake)))
+        for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
             case.expect(
                 "RAIL-WELD-13",
                 answer.status != 200,
