@@ -32,7 +32,8 @@ class Operation:
         url: Absolute URL, without a query.
         path: Its path below the rail's address.
         body: A request body that the operation accepts.
-        other_bodies: Further bodies it accepts, each another request.
+        other_bodies: Further bodies, each another request.
+        guessed: Whether those are guesses that the operation may refuse, because nobody bound any.
     """
 
     role: str | None
@@ -40,6 +41,7 @@ class Operation:
     path: str
     body: Any
     other_bodies: tuple[Any, ...]
+    guessed: bool = False
 
 
 _REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {
@@ -86,7 +88,8 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
         role = roles.get(path) or (None if roles else guess_role(path))
         bodies = _bodies(profile, role, examples.get(path))
-        found.append(Operation(role, base + path, path, bodies[0], bodies[1:]))
+        bound = profile.target.defaults == "reference" or role in (bindings.other_bodies or {})
+        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], guessed=not bound))
     return tuple(found)
 
 
