@@ -11,6 +11,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from algosdk import encoding
+
 from reference.chains.lane import ChainUnavailable, LaneFacts
 from reference.chains.node import Node
 from reference.protocol import weld
@@ -19,6 +21,7 @@ from reference.protocol.networks import Network
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
 
 _NOT_FOUND = 404
+_ADDRESS_CHARACTERS = 58
 
 
 class AlgorandLane:
@@ -37,6 +40,12 @@ class AlgorandLane:
     def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment:
         """Judge by the note binding."""
         return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token), tx_id)
+
+    def is_address(self, text: str) -> bool:
+        """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""
+        if len(text) != _ADDRESS_CHARACTERS or not encoding.is_valid_address(text):
+            return False
+        return bool(encoding.encode_address(encoding.decode_address(text)) == text)
 
     async def check_node(self) -> bool:
         """Compare the genesis hash with the network's CAIP-2 reference."""

@@ -55,6 +55,9 @@ class ObservingLane(Protocol):
             PaymentRefused: By the first rule that does not hold.
         """
 
+    def is_address(self, text: str) -> bool:
+        """Return whether a text is an address of this chain."""
+
     async def check_node(self) -> bool:
         """Return whether the node is of this lane's network (P-NW-06).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyr
         ValueError: The file holds no Ed25519 key.
     """
     if not signing_key_file.exists():
-        write_secret(signing_key_file, SigningKey.from_seed(secrets.token_bytes(32)).to_pem())
+        make_secret(signing_key_file, SigningKey.from_seed(secrets.token_bytes(32)).to_pem())
     active = SigningKey.from_pem(signing_key_file.read_bytes())
     kept = [
         PublicKey(bytes.fromhex(str(entry["public_key_hex"])))
@@ -61,7 +62,7 @@ def token_secret(path: Path) -> bytes:
         ValueError: The file holds something else.
     """
     if not path.exists():
-        write_secret(path, secrets.token_bytes(SECRET_BYTES).hex().encode())
+        make_secret(path, secrets.token_bytes(SECRET_BYTES).hex().encode())
     secret = bytes.fromhex(path.read_text("ascii").strip())
     if len(secret) != SECRET_BYTES:
         raise ValueError(f"{path} does not hold {SECRET_BYTES} bytes in hex")
@@ -70,6 +71,18 @@ def token_secret(path: Path) -> bytes:
 
 def write_secret(path: Path, data: bytes) -> None:
     """Write a file of mode 0600 in one step: a reader sees the old content or the new."""
+    _draft(path, data).replace(path)
+
+
+def make_secret(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600 unless it is there: of workers that start at once, one makes it for all."""
+    draft = _draft(path, data)
+    with suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
+
+
+def _draft(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -77,7 +90,7 @@ def write_secret(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path)
+    return draft
 
 
 def _retired_file(signing_key_file: Path) -> Path:

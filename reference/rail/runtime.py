@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -90,8 +90,10 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
             {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}, now=clock.now()
         )
         keyring = KeyFile(settings, clock)
-        keyring()
-        mint = Mint(token_secret(settings.token_secret_file), settings.word)
+        with _naming("WP_RAIL_SIGNING_KEY_FILE"):
+            keyring()
+        with _naming("WP_RAIL_TOKEN_SECRET_FILE"):
+            mint = Mint(token_secret(settings.token_secret_file), settings.word)
         did = did_web(settings.public_url)
         challenges = _challenges(settings, offers, mint)
         redeemer = Redeemer(
@@ -114,6 +116,15 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
         yield Envelope(cast("AsgiApp", app), settings.body_limit, CORS, PREFLIGHT)
 
 
+@contextmanager
+def _naming(setting: str) -> Iterator[None]:
+    """Say which setting is wrong when a file it names cannot be used."""
+    try:
+        yield
+    except (OSError, ValueError) as fault:
+        raise Misconfigured(f"{setting}: {fault}") from fault
+
+
 def _dsn(settings: RailSettings) -> str:
     if settings.rail_db:
         return settings.rail_db
@@ -128,6 +139,8 @@ async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict
         network = NETWORKS[key]
         nodes = node_settings(network)
         lane = open_lane(session, network, nodes) if nodes.node and settings.pay_to(network) else None
+        if lane is not None and not lane.is_address(settings.pay_to(network)):
+            raise Misconfigured(f"WP_RAIL_PAYTO_{key.partition('_')[0].upper()}: not an address of {key}")
         if lane is not None and (settings.mode == "test" or await _is_of_its_network(lane)):
             lanes[key] = lane
     if not lanes:

@@ -249,6 +249,22 @@ async def test_the_node_s_network_is_checked(
     assert await lane.check_node() is expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7777777777777777777777777777777777777777777777777774MSJUVU", True),
+        ("7777777777777777777777777777777777777777777777777774MSJUVV", False),
+        ("7777777777777777777777777777777777777777777777777774msjuvu", False),
+        ("777777777777777777777777777777777777777777777777777", False),
+        ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", False),
+        ("", False),
+    ],
+)
+async def test_an_address_has_a_checksum(opened: tuple[AlgorandLane, Node, Node], text: str, expected: bool) -> None:
+    """A payee that was mistyped is noticed before anybody pays it."""
+    assert opened[0].is_address(text) is expected
+
+
 def test_a_family_without_a_file_has_no_lane() -> None:
     """The lane table says what is served; the rest is not offered."""
     assert open_lane(None, NETWORKS["hedera_mainnet"], NodeSettings("http://x")) is None  # type: ignore[arg-type]

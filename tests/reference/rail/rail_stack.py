@@ -160,6 +160,11 @@ class Rail:
 
     def start(self) -> Rail:
         """Start the process and wait until it is healthy."""
+        self.launch()
+        return self.await_health()
+
+    def launch(self) -> None:
+        """Start the process."""
         module = ["reference.rail"] if self.mutant is None else ["reference.mutants", self.mutant, "reference.rail"]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -169,6 +174,9 @@ class Rail:
                 stdout=log,
                 stderr=log,
             )
+
+    def await_health(self) -> Rail:
+        """Wait until the process is healthy."""
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(httpx.TransportError):
