@@ -1,0 +1,335 @@
+"""Races inside a redemption, made to happen: a scripted lane, a real ledger, two workers (profile 5.8)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference.chains.algorand import AlgorandLane
+from reference.chains.lane import ChainUnavailable
+from reference.protocol.challenge import Mint, Terms
+from reference.protocol.keys import SigningKey
+from reference.protocol.networks import NETWORKS
+from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.proof import MinedProof
+from reference.protocol.redemption import State
+from reference.protocol.refusals import PaymentRefused
+from reference.rail.challenges import Call
+from reference.rail.keyring import Keyring
+from reference.rail.leases import LeaseWatch
+from reference.rail.redemption import Redeemer, Served
+from reference.rail.services import SERVICES, Service
+from reference.rail.settings import RailSettings
+from reference.store.engine import open_engine, sqlite_dsn
+from reference.store.generations import Generations
+from reference.store.redemptions import Redemption, Redemptions
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+
+NETWORK = NETWORKS["algorand_mainnet"]
+TERMS = Terms(NETWORK.key, NETWORK.caip2, NETWORK.asset_id, "10000", "PAYEE")
+SERVICE = SERVICES["/pay/v1/verify/receipt"]
+BODY = {"jws": "e30.e30.AA"}
+KEY = SigningKey.from_seed(bytes(32))
+
+
+def tx_id(number: int) -> str:
+    """Return the canonical id of the `number`-th transaction."""
+    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] + "A" * 51
+
+
+class ScriptedLane(AlgorandLane):
+    """The Algorand lane with a node of our own: it shows what the test put there, after what the test makes happen."""
+
+    def __init__(self) -> None:
+        super().__init__(NETWORK, None, None)  # type: ignore[arg-type]
+        self.shown: dict[str, ObservedTransaction] = {}
+        self.before: Callable[[], Awaitable[None]] | None = None
+        self.looks: list[str] = []
+
+    async def observe(self, tx_id: str) -> ObservedTransaction:
+        """Return what the test put there."""
+        self.looks.append(tx_id)
+        happening, self.before = self.before, None
+        if happening is not None:
+            await happening()
+        return self.shown.get(tx_id, ABSENT)
+
+    def pay(self, number: int, token: str) -> None:
+        """Show a good payment of a token."""
+        self.shown[tx_id(number)] = ObservedTransaction(
+            TxStatus.CONFIRMED,
+            final=True,
+            block_time=WpClock().now(),
+            sender="PAYER",
+            note=token.encode(),
+            transfers=(Transfer(0, TERMS.asset, "PAYER", TERMS.pay_to, int(TERMS.amount)),),
+        )
+
+
+@dataclass
+class Bench:
+    """Two workers on one ledger."""
+
+    lane: ScriptedLane
+    ledger: Redemptions
+    workers: list[Redeemer] = field(default_factory=list)
+
+    def token(self) -> str:
+        """Return a fresh token for the request of these tests."""
+        request = Call.of(SERVICE, BODY, "").request_hash
+        now = WpClock().now()
+        return MINT.token(TERMS, service_id=SERVICE.id, request_hash=request, unix=now, nonce=next(NONCES))
+
+    async def redeem(self, number: int, token: str, *, worker: int = 0, service: Service = SERVICE) -> Served:
+        """Present the `number`-th transaction with a token to a worker."""
+        redeemer = self.workers[worker]
+        presented = await redeemer.present(MinedProof(tx_id(number), token, None))
+        call = replace(Call.of(SERVICE, BODY, ""), service=service)
+        return await redeemer.redeem(presented, call, SERVICE.accepts(dict(BODY)))
+
+    async def refusal(self, number: int, token: str, **given: Any) -> str:
+        """Present, and return the code of the refusal."""
+        try:
+            await self.redeem(number, token, **given)
+        except (PaymentRefused, Refused) as refusal:
+            return refusal.code
+        pytest.fail("it was served")
+
+    async def row(self, number: int, token: str) -> Redemption | None:
+        """Return the row of a transaction and a token."""
+        rows = await self.ledger.involved(token, f"{NETWORK.caip2}|{tx_id(number)}")
+        return next((row for row in rows if (row.tx_id, row.token) == (tx_id(number), token)), None)
+
+
+MINT = Mint(bytes(32), RailSettings().word)
+NONCES = (number.to_bytes(8, "big") for number in range(10**6))
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    """Two workers with a short lease, and a chain that shows nothing yet."""
+    settings = RailSettings(
+        rail_lease_seconds=0.3, rail_join_wait=2, rail_confirm_wait=0, rail_payto_algorand=TERMS.pay_to
+    )
+    engine = open_engine(sqlite_dsn(tmp_path / "rail.sqlite3"))
+    ledger, generations, lane = Redemptions(engine), Generations(engine), ScriptedLane()
+    await ledger.prepare()
+    await generations.put_in_force({SERVICE.id: (TERMS,)}, now=0)
+    made = Bench(lane, ledger)
+    for _ in range(2):
+        made.workers.append(
+            Redeemer(
+                settings,
+                WpClock(),
+                lambda: Keyring(KEY, (KEY.public,)),
+                MINT,
+                {NETWORK.key: lane},
+                ledger,
+                generations,
+                did="did:web:localhost",
+                platform_keys=lambda: (KEY.public.jwk(),),
+            )
+        )
+    yield made
+    await engine.dispose()
+
+
+async def test_a_payment_is_served_once_whoever_is_asked(bench: Bench) -> None:
+    """The other worker finds the stored answer."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+    first = await bench.redeem(0, token)
+    again = await bench.redeem(0, token, worker=1)
+    assert (first.replayed, again) == (False, replace(first, replayed=True))
+    assert bench.lane.looks == [tx_id(0)]
+
+
+async def test_a_claim_evicted_while_at_work_is_served_all_the_same(bench: Bench) -> None:
+    """A stranger's flood at the worst moment costs the owner nothing (P-ST-08)."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+
+    async def evict() -> None:
+        row = await bench.row(0, token)
+        assert row is not None
+        assert await bench.ledger.drop_unpaid(row.id)
+
+    bench.lane.before = evict
+    assert not (await bench.redeem(0, token)).replayed
+    row = await bench.row(0, token)
+    assert row is not None
+    assert row.state is State.SPENT
+
+
+async def test_a_worker_that_lost_its_lease_waits_for_the_new_one(bench: Bench) -> None:
+    """Taken over while it looked at the chain, it neither marks, nor drops, nor calls it spent: it joins."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+    taken: list[asyncio.Task[Served]] = []
+
+    async def stall() -> None:
+        row = await bench.row(0, token)
+        assert row is not None
+        await bench.ledger.release(row.id, worker=str(row.lease))
+        taken.append(asyncio.create_task(bench.redeem(0, token, worker=1)))
+        await asyncio.sleep(0.2)
+
+    bench.lane.before = stall
+    first = await bench.redeem(0, token)
+    second = await taken[0]
+    assert first.body == second.body
+    assert [first.replayed, second.replayed] == [True, False]
+
+
+async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers ran the service; one answer is stored, and both send that one."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+    spend = Redemptions.spend
+    others: list[Served] = []
+
+    async def late(ledger: Redemptions, row_id: str, *args: Any, **kwargs: Any) -> bool:
+        monkeypatch.setattr(Redemptions, "spend", spend)
+        row = await ledger.get(row_id)
+        assert row is not None
+        await ledger.release(row_id, worker=str(row.lease))
+        others.append(await bench.redeem(0, token, worker=1))
+        return await spend(ledger, row_id, *args, **kwargs)
+
+    monkeypatch.setattr(Redemptions, "spend", late)
+    mine = await bench.redeem(0, token)
+    assert [mine] == [replace(other, replayed=True) for other in others]
+
+
+async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
+    """While a worker works, however long, its counter rises and nobody takes over."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+
+    async def slow() -> None:
+        await asyncio.sleep(1)
+
+    bench.lane.before = slow
+    first, second = await asyncio.gather(bench.redeem(0, token), bench.redeem(0, token, worker=1))
+    assert first.body == second.body
+    assert sorted([first.replayed, second.replayed]) == [False, True]
+    assert bench.lane.looks == [tx_id(0)]
+
+
+async def test_a_service_that_fails_leaves_the_payment_usable(bench: Bench) -> None:
+    """Step 15: the row stays paid, and the same proof is served when the fault is gone."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+
+    def broken(_request: Any, _bench: Any) -> dict[str, Any]:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await bench.redeem(0, token, service=replace(SERVICE, run=broken))
+    row = await bench.row(0, token)
+    assert row is not None
+    assert (row.state, row.lease) == (State.PAID, None)
+    assert not (await bench.redeem(0, token)).replayed
+    assert bench.lane.looks == [tx_id(0)]
+
+
+async def test_an_unknown_payment_leaves_its_claim_and_a_bad_one_does_not(bench: Bench) -> None:
+    """5.8: unknown stays, and is free for the next call; bad is deleted; away stays."""
+    token = bench.token()
+    assert await bench.refusal(0, token) == "tx_not_found"
+    row = await bench.row(0, token)
+    assert row is not None
+    assert (row.state, row.lease) == (State.UNPAID, None)
+    bench.lane.pay(1, bench.token())
+    assert await bench.refusal(1, token) == "weld_mismatch"
+    assert await bench.row(1, token) is None
+
+    async def away() -> None:
+        raise ChainUnavailable
+
+    bench.lane.before = away
+    assert await bench.refusal(0, token) == "chain_unavailable"
+    assert await bench.row(0, token) is not None
+    bench.lane.pay(0, token)
+    assert not (await bench.redeem(0, token)).replayed
+
+
+async def test_the_ninth_claim_evicts_the_oldest_that_is_unknown(bench: Bench) -> None:
+    """P-ST-08: pending ones stay though older; the ninth itself is never refused."""
+    token = bench.token()
+    for number in (0, 1):
+        bench.lane.shown[tx_id(number)] = replace(ABSENT, status=TxStatus.PENDING)
+    for number in range(8):
+        await bench.refusal(number, token)
+    await bench.refusal(8, token)
+    rows = [await bench.row(number, token) is not None for number in range(9)]
+    assert rows == [True, True, False, True, True, True, True, True, True]
+
+
+async def test_known_claims_are_not_evicted(bench: Bench) -> None:
+    """If the chain knows them all, none goes."""
+    token = bench.token()
+    for number in range(9):
+        bench.lane.shown[tx_id(number)] = replace(ABSENT, status=TxStatus.PENDING)
+        assert await bench.refusal(number, token) == "tx_not_confirmed"
+    assert all([await bench.row(number, token) is not None for number in range(9)])
+
+
+async def test_two_tokens_for_one_payment_buy_one_call(bench: Bench) -> None:
+    """Should two challenges ever fit one transaction, step 14b decides between them."""
+    tokens = [bench.token(), bench.token()]
+    bench.lane.pay(0, tokens[0])
+    assert not (await bench.redeem(0, tokens[0])).replayed
+    bench.lane.pay(0, tokens[1])
+    assert await bench.refusal(0, tokens[1]) == "payment_already_spent"
+
+
+async def test_step_14b_decides_when_both_were_seen(bench: Bench) -> None:
+    """Two payments of one token, both seen as good before either was marked: one is served, one is spent elsewhere."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+    bench.lane.pay(1, token)
+    faster: list[Served] = []
+
+    async def overtaken() -> None:
+        faster.append(await bench.redeem(1, token, worker=1))
+
+    bench.lane.before = overtaken
+    assert await bench.refusal(0, token) == "payment_already_spent"
+    assert await bench.row(0, token) is None
+    assert not faster[0].replayed
+
+
+class Ticks:
+    """Monotonic time that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+async def test_a_lease_runs_out_when_its_counter_stands_still(bench: Bench) -> None:
+    """By the time of the one who looks: not at the first look, not after a rise, not a moment too early."""
+    token = bench.token()
+    await bench.refusal(0, token)
+    row = await bench.row(0, token)
+    assert row is not None
+    ticks = Ticks()
+    watch = LeaseWatch(30, ticks)
+    assert watch.has_run_out(row)  # nobody holds it
+    held = replace(row, lease="somebody")
+    looks = []
+    for seconds, counter in ((0, 1), (29, 1), (31, 2), (60, 2), (61, 2)):
+        ticks.seconds = seconds
+        looks.append(watch.has_run_out(replace(held, lease_counter=counter)))
+    assert looks == [False, False, False, False, True]
