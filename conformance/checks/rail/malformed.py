@@ -1,104 +1,191 @@
-"""RAIL-402-14 to -16: X-PAYMENT that is none."""
+"""RAIL-402-14 to -16: X-PAYMENT that is none.
+
+Each corpus is made around a live token of the operation, so that a rail which finds the token and forgives the rest is
+seen too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.check import Case, check
-from conformance.checks.rail.challenges import entries
+from conformance.checks.rail.challenges import entries, leaks, references
 from conformance.client import Answer
 from conformance.discovery import Operation
 
-_TX = "A" * 52
-_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
+Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
+
+_TX = "CAPTURED" * 6 + "CAPA"
+_STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
+_LONG, _DEEP, _DIGITS = 5600, 1500, 4500
+_AT_ONCE = 16
 
 
-def _b64(data: bytes) -> str:
+def encoded(data: bytes) -> str:
+    """Return standard base64 with padding."""
     return base64.b64encode(data).decode()
 
 
-def _json(value: Any) -> str:
-    return _b64(json.dumps(value, separators=(",", ":")).encode())
+def encoded_json(value: Any) -> str:
+    """Return standard base64 of compact JSON."""
+    return encoded(json.dumps(value, separators=(",", ":")).encode())
 
 
-_GOOD = _json({"tx_id": _TX, "payment_reference": _TOKEN})
-
-NOT_BASE64: tuple[tuple[str, str], ...] = (
-    ("plain text", "please"),
-    ("the JSON itself", json.dumps({"tx_id": _TX, "payment_reference": _TOKEN})),
-    ("percent signs", "%7B%22tx_id%22%3A1%7D"),
-    ("one character", "e"),
-    ("five characters", "eyJ0e"),
-    ("padding in front", "==" + _GOOD),
-    ("padding inside", _GOOD[:8] + "=" + _GOOD[8:]),
-    ("too much padding", _GOOD.rstrip("=") + "===="),
-    ("a comma", _GOOD + "," + _GOOD),
-    ("hexadecimal with a prefix", "0x" + b"{}".hex()),
-    ("a scheme word", "Bearer " + _GOOD),
-    ("only padding", "===="),
-)
-NOT_JSON: tuple[tuple[str, str], ...] = (
-    ("bytes that are no text", _b64(bytes(range(128, 192)))),
-    ("an empty text", _b64(b" ")),
-    ("half an object", _b64(b'{"tx_id":"A')),
-    ("single quotes", _b64(b"{'tx_id':'A'}")),
-    ("NaN", _b64(b'{"tx_id":NaN}')),
-    ("two objects", _b64(b"{}{}")),
-    ("UTF-16", _b64('{"tx_id":"A"}'.encode("utf-16"))),
-    ("a compressed body", _b64(b"\x1f\x8b\x08\x00\x00\x00\x00\x00")),
-    ("a byte order mark", _b64(b'\xef\xbb\xbf{"tx_id":"A"}')),
-    ("a trailing comma", _b64(b'{"tx_id":"A",}')),
-)
-WRONG_FIELDS: tuple[tuple[str, str], ...] = (
-    ("null", _json(None)),
-    ("a number", _json(7)),
-    ("a text", _json(_TOKEN)),
-    ("an array", _json([{"tx_id": _TX, "payment_reference": _TOKEN}])),
-    ("an empty object", _json({})),
-    ("no tx_id", _json({"payment_reference": _TOKEN})),
-    ("no payment_reference", _json({"tx_id": _TX})),
-    ("empty tx_id", _json({"tx_id": "", "payment_reference": _TOKEN})),
-    ("empty payment_reference", _json({"tx_id": _TX, "payment_reference": ""})),
-    ("a number as tx_id", _json({"tx_id": 5, "payment_reference": _TOKEN})),
-    ("null as payment_reference", _json({"tx_id": _TX, "payment_reference": None})),
-    ("an object as payment_reference", _json({"tx_id": _TX, "payment_reference": {"a": 1}})),
-    ("an array as tx_id", _json({"tx_id": [_TX], "payment_reference": _TOKEN})),
-    ("true as tx_id", _json({"tx_id": True, "payment_reference": _TOKEN})),
-    ("other member names", _json({"txId": _TX, "paymentReference": _TOKEN})),
-    ("NUL in tx_id", _json({"tx_id": "\0" * 52, "payment_reference": _TOKEN})),
-    ("not ASCII", _json({"tx_id": "é" * 52, "payment_reference": "π"})),
-    ("a very long tx_id", _json({"tx_id": "A" * 4000, "payment_reference": _TOKEN})),
-    ("SQL in tx_id", _json({"tx_id": "' OR 1=1 --", "payment_reference": _TOKEN})),
-    ("a path in tx_id", _json({"tx_id": "../../v2/status", "payment_reference": _TOKEN})),
-    ("a token of another form", _json({"tx_id": _TX, "payment_reference": "abc"})),
-    ("a token with a huge time", _json({"tx_id": _TX, "payment_reference": "9" * 40 + ":0:0"})),
-    ("authorization is a text", _json({"authorization": "x", "signature": "0x", "challenge_token": _TOKEN})),
-    ("authorization is empty", _json({"authorization": {}, "signature": "0x00", "challenge_token": _TOKEN})),
-    ("deep nesting", _b64(b'{"tx_id":' + b"[" * 300 + b"]" * 300 + b"}")),
-    ("duplicate members", _b64(b'{"tx_id":"A","tx_id":"B","payment_reference":"C"}')),
-    ("a huge integer", _b64(b'{"tx_id":' + b"9" * 2000 + b',"payment_reference":"x"}')),
-)
+def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
+    """Return values that are no standard padded base64, by what they are; two texts are two header fields."""
+    text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
+    good = encoded(text)
+    texts = {
+        "plain text": "please",
+        "the JSON itself": text.decode(),
+        "the token itself": token,
+        "percent-encoding": "%7B%22tx_id%22%3A%22A%22%7D",
+        "one character": "e",
+        "cut after five characters": good[:5],
+        "cut in the middle": good[: len(good) // 8 * 4 + 1],
+        "no padding": encoded(text + b" " * (len(text) % 3 == 0)).rstrip("="),
+        "the URL-safe alphabet": base64.urlsafe_b64encode(b'{"tx_id":"\xc3\xbf\xc3\xbf~~~~???"}').decode(),
+        "padding in front": "==" + good,
+        "padding inside": f"{good[:8]}={good[8:]}",
+        "too much padding": good.rstrip("=") + "====",
+        "only padding": "====",
+        "twice with a comma": f"{good},{good}",
+        "a space inside": f"{good[:8]} {good[8:]}",
+        "a scheme word": f"Bearer {good}",
+        "quotes around": f'"{good}"',
+        "a character outside ASCII": f"é{good}",
+        "very long": "!" + "A" * _LONG,
+    }
+    return {**{what: (value,) for what, value in texts.items()}, "two headers": (good, good)}
 
 
-async def _judge(case: Case, row: str, corpus: Sequence[tuple[str, str]]) -> None:
-    sends = [(operation, kind, value) for operation in case.session.operations for kind, value in corpus]
-    for start in range(0, len(sends), 16):
-        await asyncio.gather(*(_one(case, row, *one) for one in sends[start : start + 16]))
+def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
+    """Return base64 of bytes that are no JSON text, by what they are."""
+    text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
+    bodies = {
+        "nothing": b"",
+        "a space": b" ",
+        "bytes that are no text": bytes(range(128, 192)),
+        "a byte that is no UTF-8": text.replace(b"CAPA", b"CAP\xff"),
+        "half an object": text[: len(text) // 2],
+        "an object without its end": text[:-1],
+        "single quotes": text.replace(b'"', b"'"),
+        "NaN": b'{"tx_id":NaN,' + text[1:],
+        "a bare word": b"undefined",
+        "two objects": text + text,
+        "a trailing comma": text[:-1] + b",}",
+        "a comment": text + b" // paid",
+        "a raw newline in a text": text.replace(b"CAPA", b"CA\nPA"),
+        "UTF-16": text.decode().encode("utf-16"),
+        "base64 once more": base64.b64encode(text),
+        "a compressed body": b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
+        "a form": b"tx_id=" + _TX.encode() + b"&payment_reference=" + token.encode(),
+        "brackets without end": b"[" * (_LONG * 3 // 4),
+    }
+    return {what: (encoded(body),) for what, body in bodies.items()}
 
 
-async def _one(case: Case, row: str, operation: Operation, kind: str, value: str) -> None:
-    answer = await case.client.call("POST", operation.url, json_body=operation.body, headers={"X-PAYMENT": value})
+def wrong_fields(token: str) -> Mapping[str, tuple[str, ...]]:
+    """Return base64 of JSON that is no proof of any lane, by what it is."""
+    right = {"tx_id": _TX, "payment_reference": token}
+    base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": token}
+    return {what: (encoded_json(value),) for what, value in _wrong_values(right, base).items()} | {
+        "duplicate members": (encoded(b'{"tx_id":"A",' + json.dumps(right).encode()[1:]),),
+        "deep nesting": (encoded(b'{"tx_id":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),),
+        "a huge integer": (encoded(b'{"tx_id":' + b"9" * _DIGITS + b',"payment_reference":"x"}'),),
+        "a number out of range": (encoded(b'{"tx_id":1e999,"payment_reference":"x"}'),),
+        "half a surrogate pair": (encoded(b'{"tx_id":"\\ud800","payment_reference":"\\udfff"}'),),
+    }
+
+
+def _wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Mapping[str, Any]:
+    tx_id, token = right["tx_id"], right["payment_reference"]
+    odd: Mapping[str, Any] = {
+        "null": None,
+        "true": True,
+        "a number": 5,
+        "an array": [tx_id],
+        "an object": {"value": tx_id},
+        "an empty text": "",
+        "white space": " ",
+    }
+    members = {
+        f"{name}: {what}": {**right, name: value}
+        for name in ("tx_id", "payment_reference")
+        for what, value in odd.items()
+    }
+    shapes = {f"the whole proof: {what}": value for what, value in odd.items()}
+    return {
+        **members,
+        **shapes,
+        "an array around the proof": [right],
+        "an empty object": {},
+        "no tx_id": {"payment_reference": token},
+        "no payment_reference": {"tx_id": tx_id},
+        "member names in camel case": {"txId": tx_id, "paymentReference": token},
+        "member names in upper case": {"TX_ID": tx_id, "PAYMENT_REFERENCE": token},
+        "NUL in tx_id": {**right, "tx_id": "\0" * 52},
+        "letters outside ASCII": {"tx_id": "é" * 52, "payment_reference": "π"},
+        "a very long tx_id": {**right, "tx_id": "A" * (_LONG // 2)},
+        "SQL in tx_id": {**right, "tx_id": "' OR 1=1 --"},
+        "a path in tx_id": {**right, "tx_id": "../../v2/status"},
+        "an address in tx_id": {**right, "tx_id": "http://127.0.0.1:1/"},
+        "a token of another form": {**right, "payment_reference": "abc"},
+        "a token that was never issued": {**right, "payment_reference": _STALE_TOKEN},
+        "a token with a huge time": {**right, "payment_reference": "9" * 40 + ":0:0"},
+        "an empty authorization": base,
+        "an authorization that is a text": {**base, "authorization": "x"},
+        "an authorization of wrong types": {
+            **base,
+            "authorization": {"from": 1, "to": [], "value": {}, "validAfter": None, "validBefore": "x", "nonce": True},
+        },
+        "an ordinary x402 payload, version 1": {
+            "x402Version": 1,
+            "scheme": "exact",
+            "network": "algorand",
+            "payload": {"paymentGroup": [tx_id], "paymentIndex": 0},
+        },
+        "an ordinary x402 payload, version 2": {
+            "x402Version": 2,
+            "accepted": {"scheme": "exact", "extra": {"payment_reference": token}},
+            "payload": {"transaction": tx_id},
+        },
+    }
+
+
+async def _judge(case: Case, row: str, corpus: Corpus) -> None:
+    for operation in case.session.operations:
+        token = await _live_token(case, operation)
+        sends = list(corpus(token).items())
+        for start in range(0, len(sends), _AT_ONCE):
+            await asyncio.gather(*(_one(case, row, operation, *one) for one in sends[start : start + _AT_ONCE]))
+
+
+async def _live_token(case: Case, operation: Operation) -> str:
+    """Return a token of a fresh challenge; one of the usual look when there is none, which other rows judge."""
+    answer = await case.client.call("POST", operation.url, json_body=operation.body)
+    token = min(references(answer), default=_STALE_TOKEN)
+    case.client.names.name(token, "PAYMENT_REFERENCE")
+    return token
+
+
+async def _one(case: Case, row: str, operation: Operation, what: str, values: tuple[str, ...]) -> None:
+    for value in values:
+        case.client.names.name(value, "X_PAYMENT")
+    headers = [("X-PAYMENT", value) for value in values]
+    answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+    leaked = leaks(answer, case.profile.rail_bindings.result_at)
     case.expect(
         row,
-        is_challenged(answer),
+        is_challenged(answer) and not leaked,
         "402 with accepts",
-        f"{answer.status} with {len(entries(answer))} accepts entries",
+        f"{answer.status} with {len(entries(answer))} accepts entries" + (f" and {leaked}" if leaked else ""),
         exchange=answer,
-        where={"operation": operation.path, "X-PAYMENT": kind},
+        where={"operation": operation.path, "X-PAYMENT": what},
     )
 
 
@@ -115,20 +202,23 @@ def is_challenged(answer: Answer) -> bool:
 async def payment_that_is_not_base64(case: Case) -> None:
     """X-PAYMENT that is not base64 answers 402 with accepts.
 
-    Sends texts that no base64 reader takes, on every operation. Expects 402 with accepts each time.
+    Sends cut, unpadded, URL-safe, doubled and quoted texts around a live token on every operation. Expects 402 with
+    accepts each time.
     """
-    await _judge(case, "RAIL-402-14", NOT_BASE64)
+    await _judge(case, "RAIL-402-14", not_base64)
 
 
 @check(
-    "RAIL-402-15", surface="rail", fix="Decode, then parse; a failure of either is 402 with accepts, never 400 or 5xx."
+    "RAIL-402-15",
+    surface="rail",
+    fix="Decode, then parse; a failure of either is 402 with accepts, never 400 or 5xx.",
 )
 async def payment_that_is_not_json(case: Case) -> None:
     """X-PAYMENT that is base64 of non-JSON answers 402 with accepts.
 
-    Sends base64 of bytes that are no JSON, on every operation. Expects 402 with accepts each time.
+    Sends base64 of bytes that are no JSON text, on every operation. Expects 402 with accepts each time.
     """
-    await _judge(case, "RAIL-402-15", NOT_JSON)
+    await _judge(case, "RAIL-402-15", not_json)
 
 
 @check(
@@ -139,6 +229,7 @@ async def payment_that_is_not_json(case: Case) -> None:
 async def payment_with_wrong_fields(case: Case) -> None:
     """X-PAYMENT JSON with missing, wrongly typed or empty fields answers 402 with accepts.
 
-    Sends JSON of every wrong shape, on every operation. Expects 402 with accepts each time.
+    Sends JSON of every wrong shape around a live token, and what ordinary x402 clients send, on every operation.
+    Expects 402 with accepts each time.
     """
-    await _judge(case, "RAIL-402-16", WRONG_FIELDS)
+    await _judge(case, "RAIL-402-16", wrong_fields)
