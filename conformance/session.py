@@ -51,7 +51,17 @@ class Session:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """The paid operations, ordered by path.
+        """The paid operations that are tried, ordered by path: those the profile binds, else all that are listed.
+
+        Raises:
+            Inconclusive: None was found.
+        """
+        bound = set((self.profile.rail_bindings.services or {}).values())
+        return tuple(one for one in self.listed if not bound or one.path in bound) or self.listed
+
+    @property
+    def listed(self) -> tuple[Operation, ...]:
+        """Every paid operation that a published document lists, ordered by path.
 
         Raises:
             Inconclusive: None was found.

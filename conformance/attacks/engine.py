@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -81,10 +82,10 @@ class Engine:
         material = Material(operation, others, bodies, live, dict(second.proof), spelled)
         return cls(case, first, second, material)
 
-    async def run(self) -> Outcome:
-        """Send every planned replay and return what came of them, each breach reduced."""
+    async def run(self, rng: random.Random) -> Outcome:
+        """Send every planned replay and return what came of them, each breach reduced; `rng` draws the pairs."""
         outcome = Outcome()
-        replays = plan(self.captured, self.material, self._case.rng)
+        replays = plan(self.captured, self.material, rng)
         for start in range(0, len(replays), _AT_ONCE):
             part = replays[start : start + _AT_ONCE]
             await asyncio.gather(*(self._one(one, outcome) for one in part))

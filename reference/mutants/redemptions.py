@@ -129,11 +129,13 @@ def _any_claimant() -> None:
 
 
 def _same_token_again() -> None:
-    """One challenge is handed out again and again."""
+    """Refusals hand out one challenge again and again."""
     kept: dict[tuple[str, str], bytes] = {}
 
     def stale(issue: Callable[..., Any]) -> Callable[..., Any]:
         def issued(self: Challenges, call: Call, *, error: str, unix: int) -> Any:
+            if error == "payment_required":
+                return issue(self, call, error=error, unix=unix)
             key = (self.service.id, call.request_hash)
             if key not in kept:
                 kept[key] = issue(self, call, error="@kept@", unix=unix).body
@@ -153,5 +155,5 @@ MUTANTS = (
     Mutant("spent-runs-again", "a spent payment buys no second execution (P-ST-04)", _runs_again),
     Mutant("looks-then-acts", "one statement decides who redeems (step 14b)", _looks_then_acts),
     Mutant("spent-serves-others", "a spent payment buys nothing for another request (step 9)", _any_claimant),
-    Mutant("token-reused", "every challenge has a fresh token (P-ER-01)", _same_token_again),
+    Mutant("token-reused", "every refusal carries fresh tokens (P-ER-01)", _same_token_again),
 )

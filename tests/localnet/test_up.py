@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,9 +26,9 @@ def start(folder: Path, *options: str) -> subprocess.Popen[bytes]:
     )
 
 
-def ready_line(stack: subprocess.Popen[bytes]) -> dict[str, str]:
+def ready_line(stack: subprocess.Popen[bytes]) -> dict[str, Any]:
     assert stack.stdout is not None
-    line: dict[str, str] = json.loads(stack.stdout.readline())
+    line: dict[str, Any] = json.loads(stack.stdout.readline())
     return line
 
 
@@ -56,7 +57,7 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
     assert not (tmp_path / "weldproof.toml").exists()
     assert not listens(ready["rail"])
     assert not listens(ready["algod"])
-    for pid in dict(ready["pids"]).values():  # type: ignore[call-overload]
+    for pid in dict(ready["pids"]).values():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
 
@@ -79,7 +80,7 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
         secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
         for path in secrets:
             assert path.stat().st_mode & 0o777 == 0o600, path
-            for pid in (stack.pid, *dict(ready["pids"]).values()):  # type: ignore[call-overload]
+            for pid in (stack.pid, *dict(ready["pids"]).values()):
                 assert path.read_text().strip() not in Path(f"/proc/{pid}/cmdline").read_text()
         stack.terminate()
         assert stack.wait(30) == 0
@@ -108,7 +109,7 @@ def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
     """When a part ends by itself the launcher says which, ends the rest, and fails."""
     with start(tmp_path) as stack:
         ready = ready_line(stack)
-        os.kill(int(dict(ready["pids"])["the rail"]), signal.SIGKILL)  # type: ignore[call-overload]
+        os.kill(int(dict(ready["pids"])["the rail"]), signal.SIGKILL)
         assert stack.wait(30) == 4
         assert stack.stderr is not None
         assert b"the rail" in stack.stderr.read()

@@ -35,7 +35,9 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
     "an unreadable credential": {"Authorization": "Bearer"},
 }
 # Where x402 lets a server describe by examples what it would answer.
-_EXAMPLES = frozenset({"extensions", "outputSchema"})
+EXAMPLES = frozenset({"extensions", "outputSchema"})
+_TERMS = frozenset({"accepts", "resource"})
+_FEWEST = 2
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -153,15 +155,38 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
 
 
 def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
-    """Return the places of a 402 that hold something one has to pay for: a result by its name, or a signed token.
+    """Return the places of a 402 that hold something one has to pay for.
 
-    Extensions do not count: that is where a server gives examples, and offers that it signs.
+    That is a result by its name, an object with the members of the result that the server itself gives as an example,
+    or a signed token. Extensions do not count: that is where a server gives examples, and offers that it signs.
     """
-    body = {name: member for name, member in answer.object().items() if name not in _EXAMPLES}
+    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
     wanted = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
     named = [name for name in body if name in wanted and body[name] is not None]
-    return named + [place for place, _ in jose.tokens_in(body, headers)]
+    rest = {name: member for name, member in body.items() if name not in _TERMS}
+    examples = [one.keys() for _, one in _objects(_example_of(answer), "") if len(one) >= _FEWEST]
+    alike = [place for place, one in _objects(rest, "body") if any(names <= one.keys() for names in examples)]
+    return named + alike + [place for place, _ in jose.tokens_in(body, headers)]
+
+
+def _example_of(answer: Answer) -> Any:
+    """Return the example of a paid answer that a 402 carries by the bazaar extension, or None."""
+    value: Any = answer.object()
+    for name in ("extensions", "bazaar", "info", "output", "example"):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _objects(value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every object in a value with its place."""
+    if isinstance(value, Mapping):
+        yield place, value
+        for name, member in value.items():
+            yield from _objects(member, f"{place}.{name}")
+    elif isinstance(value, list):
+        for number, member in enumerate(value):
+            yield from _objects(member, f"{place}[{number}]")
 
 
 def cache(answer: Answer) -> str:
@@ -241,7 +266,7 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     calls |= {(path, "POST") for url in urls if (path := discovery.path_of(rail, url)) not in declared}
     if not calls:
         raise Inconclusive("no address of a paid operation was found in the catalogs, the index or OpenAPI")
-    bodies = {operation.path: operation.body for operation in case.session.operations}
+    bodies = {operation.path: operation.body for operation in case.session.listed}
     for path, method in sorted(calls):
         body = None if method == "GET" else bodies.get(path, {})
         answer = await case.client.call(method, rail + path, json_body=body)

@@ -10,6 +10,7 @@ from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.paid_calls import told
 from conformance.client import Answer
 from conformance.discovery import Operation
+from conformance.oracles.x402 import atomic_amount
 from conformance.payers.algorand import AlgorandPayer, Refused, invented_id
 from conformance.purchase import Challenge, challenge, name_live_values, pay, present
 
@@ -53,13 +54,25 @@ async def refused(
     return answer
 
 
+def price_of(entry: Mapping[str, Any]) -> int:
+    """Return an entry's price in atomic units.
+
+    Raises:
+        Inconclusive: It is none, which RAIL-402-08 and -09 judge.
+    """
+    price = atomic_amount(entry.get("maxAmountRequired"))
+    if price is None:
+        raise Inconclusive("maxAmountRequired is no atomic amount, so nothing can be paid")
+    return price
+
+
 async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
     """Send the payment that a challenge asks for, with `changes` to it, and return its proof."""
     entry, token = quote.entry("algorand"), quote.reference("algorand")
     transfer: dict[str, Any] = {
         "asset": payer.asset_id(entry),
         "receiver": str(entry["payTo"]),
-        "amount": int(entry["maxAmountRequired"]),
+        "amount": price_of(entry),
         "note": token.encode(),
     }
     return {"tx_id": await payer.transfer(**{**transfer, **changes}), "payment_reference": token}
@@ -110,7 +123,7 @@ async def payment_of_something_else(case: Case) -> None:
 
     async def too_little(part: int) -> None:
         quote = await challenge(case, operation)
-        price = int(quote.entry("algorand")["maxAmountRequired"])
+        price = price_of(quote.entry("algorand"))
         amount = (0, price - 1, price // 2)[part]
         await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
 
@@ -125,9 +138,7 @@ async def payment_of_something_else(case: Case) -> None:
 async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
     quote = await challenge(case, operation)
     entry = quote.entry("algorand")
-    native = await payer.send_native(
-        str(entry["payTo"]), int(entry["maxAmountRequired"]), quote.reference("algorand").encode()
-    )
+    native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference("algorand").encode())
     proof = {"tx_id": native, "payment_reference": quote.reference("algorand")}
     await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
     if not payer.has_control:

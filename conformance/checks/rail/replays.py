@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from functools import partial
 
 from conformance import clock
 from conformance.attacks.engine import Engine, receipts, send
 from conformance.attacks.replay import Material, Replay, changes
 from conformance.check import Case, Inconclusive, check
-from conformance.discovery import variations
+from conformance.discovery import Operation, variations
 from conformance.payers.algorand import spellings
 from conformance.purchase import challenge, pay, present, purchase
 
@@ -28,13 +30,14 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
     Buys each operation twice and replays the first success along every axis and over pairs of axes, at least 200
     times. Expects refusals or the stored answer: never a 200 with a receipt that no payment bought.
     """
-    await asyncio.gather(*(_replay(case, number) for number in range(len(case.session.operations))))
+    # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
+    seeds = [case.rng.getrandbits(64) for _ in case.session.operations]
+    await asyncio.gather(*map(partial(_replay, case), case.session.operations, seeds))
 
 
-async def _replay(case: Case, number: int) -> None:
-    operation = case.session.operations[number]
+async def _replay(case: Case, operation: Operation, seed: int) -> None:
     engine = await Engine.capture(case, operation, spellings if case.lane == "algorand" else None)
-    outcome = await engine.run()
+    outcome = await engine.run(random.Random(seed))  # noqa: S311 - repeatable on purpose
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
 
 
@@ -116,11 +119,10 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
     Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
     after the other, and only then on its own request. Expects that only the last is served.
     """
-    await asyncio.gather(*(_unspent(case, number) for number in range(len(case.session.operations))))
+    await asyncio.gather(*map(partial(_unspent, case), case.session.operations))
 
 
-async def _unspent(case: Case, number: int) -> None:
-    operation = case.session.operations[number]
+async def _unspent(case: Case, operation: Operation) -> None:
     quote = await challenge(case, operation)
     proof = await pay(case, quote, case.lane)
     captured = Replay(operation.url, "POST", "", quote.body, dict(proof))

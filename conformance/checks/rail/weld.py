@@ -341,12 +341,14 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
 
 def _judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[int, ...], what: str) -> None:
     fresh = references(answer)
-    recoverable = answer.status != 402 or (bool(entries(answer)) and bool(fresh) and not fresh & seen)
+    old = fresh & seen
+    recoverable = answer.status != 402 or (bool(entries(answer)) and bool(fresh) and not old)
     case.expect(
         "RAIL-WELD-16",
         answer.status in {402, *allowed} and recoverable,
         f"402 with fresh accepts{'' if allowed == (402,) else f', or one of {allowed}'}",
-        f"{told(answer)} with {len(fresh)} tokens, {len(fresh & seen)} of them old",
+        f"{told(answer)} with {len(fresh)} tokens, {len(old)} of them old",
         exchange=answer,
         where={"payment": what},
     )
+    seen |= fresh
