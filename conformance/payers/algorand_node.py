@@ -40,7 +40,15 @@ class Account:
 
 
 class Refused(Inconclusive):
-    """The node refused a transaction; the text is its reason. Where nobody expects it, nothing can be decided."""
+    """The node refused a transaction; the text is its reason. Where nobody expects it, nothing can be decided.
+
+    Attributes:
+        tx_id: Id of the transaction that was refused.
+    """
+
+    def __init__(self, reason: str, tx_id: str) -> None:
+        super().__init__(reason)
+        self.tx_id = tx_id
 
 
 class AlgorandNode:
@@ -171,7 +179,7 @@ class AlgorandNode:
             await self._call(lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode()))
         except AlgodHTTPError as fault:
             if fault.code == http.HTTPStatus.BAD_REQUEST:
-                raise Refused(f"the Algorand node refused the transaction: {fault}"[:_SHORT]) from fault
+                raise Refused(f"the Algorand node refused the transaction: {fault}"[:_SHORT], tx_id) from fault
             raise Inconclusive(
                 f"the Algorand node answered a submission with {fault.code}: {fault}"[:_SHORT]
             ) from fault
