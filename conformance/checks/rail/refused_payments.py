@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import base58
+
 from conformance.check import Case, Inconclusive, check
-from conformance.checks.rail.paid_calls import told
+from conformance.checks.rail.paid_calls import goods, told
 from conformance.client import Answer
 from conformance.discovery import Operation
 from conformance.oracles.x402 import atomic_amount
 from conformance.payers.algorand import AlgorandPayer, Refused, invented_id
-from conformance.purchase import Challenge, challenge, name_live_values, pay, present
+from conformance.purchase import Challenge, challenge, lane_of, name_live_values, pay, present
 
 
 async def algorand_payer(case: Case) -> AlgorandPayer:
@@ -23,15 +25,17 @@ async def algorand_payer(case: Case) -> AlgorandPayer:
     return payer
 
 
-async def control(case: Case, operation: Operation) -> None:
-    """Show that an honest payment is served, so that a rail which refuses everything gets no pass.
+async def control(case: Case, operation: Operation) -> Mapping[str, Any]:
+    """Show that an honest payment is served, so that a rail which refuses everything gets no pass; return its proof.
 
     Raises:
         Inconclusive: It is not served.
     """
-    answer = await present(case, operation, await pay(case, await challenge(case, operation), case.lane))
+    proof = await pay(case, await challenge(case, operation), case.lane)
+    answer = await present(case, operation, proof)
     if answer.status != 200:
         raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
+    return proof
 
 
 async def refused(
@@ -41,17 +45,19 @@ async def refused(
     name_live_values(case, proof)
     target = operation or quote.operation
     answer = await present(case, target, dict(proof), body=quote.body if operation is None else None)
-    case.expect(
-        row,
-        answer.status != 200,
-        "not served",
-        told(answer),
-        exchange=answer,
-        where={"operation": target.path, "payment": what},
-    )
-    if answer.status >= 500 and answer.status != 503:
-        case.note(f"{what}: answered {answer.status}; a refused payment should never be a server error")
+    given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
+    _judge_refusal(case, row, answer, given, {"operation": target.path, "payment": what})
     return answer
+
+
+def _judge_refusal(case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str]) -> None:
+    """Judge that an answer hands nothing over, whatever its status; a server error decides nothing."""
+    if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
+        what = ", ".join(where.values())
+        case.inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
+        return
+    found = told(answer) + (f" with {', '.join(given)}" if given else "")
+    case.expect(row, answer.status >= 300 and not given, "not served", found, exchange=answer, where=where)
 
 
 def price_of(entry: Mapping[str, Any]) -> int:
@@ -87,14 +93,23 @@ async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict
 async def unknown_transaction(case: Case) -> None:
     """A transaction id that the chain does not know is not redeemed.
 
-    Presents well-formed ids that nobody sent, with live tokens. Expects that none is served.
+    Presents well-formed ids that nobody sent, with live tokens: invented ones, and a paid one with one letter changed.
+    Expects that none is served.
     """
-    for operation in case.session.operations:
-        await control(case, operation)
-        for _ in range(3):
-            quote = await challenge(case, operation)
-            proof = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": quote.reference("algorand")}
-            await refused(case, "RAIL-PAY-06", quote, proof, "an invented id")
+
+    async def unknown(quote: Challenge, tx_id: str) -> None:
+        proof = {"tx_id": tx_id, "payment_reference": quote.reference("algorand")}
+        await refused(case, "RAIL-PAY-06", quote, proof, "an id that nobody sent")
+
+    async def one(operation: Operation, raw: Sequence[bytes]) -> None:
+        paid = await control(case, operation)
+        near = str(paid["tx_id"])
+        ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
+        quotes = [await challenge(case, operation) for _ in ids]
+        await asyncio.gather(*map(unknown, quotes, ids))
+
+    drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.operations]
+    await asyncio.gather(*map(one, case.session.operations, drawn))
 
 
 @check(
@@ -174,9 +189,12 @@ async def unconfirmed_transaction(case: Case) -> None:
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry("algorand")))
     await payer.control("fault", name="withhold", seed=1, count=1)
-    proof = await welded(payer, quote, wait=False)
-    await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
-    await payer.control("release")
+    try:
+        proof = await welded(payer, quote, wait=False)
+        await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
+    finally:
+        await payer.control("fault", name="withhold", seed=1, count=0)
+        await payer.control("release")
     await payer.confirmed(proof["tx_id"])
     answer = await present(case, operation, proof)
     if answer.status != 200:
@@ -203,17 +221,22 @@ async def failed_transaction(case: Case) -> None:
     penniless = await payer.new_account()
     try:
         proof = await welded(payer, quote, sender=penniless)
-    except Refused:
-        proof = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": quote.reference("algorand")}
+    except Refused as refusal:
+        proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference("algorand")}
         await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
+    else:
+        raise Inconclusive("the node took a payment from an account that holds nothing")
     if "reject_late" not in await payer.fault_names():
         case.note("this node cannot be made to drop a transaction from its pool (no control verb `reject_late`)")
         return
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry("algorand")))
     await payer.control("fault", name="reject_late", seed=1, count=1)
-    proof = await welded(payer, quote, wait=False)
-    await payer.left_pool(proof["tx_id"])
+    try:
+        proof = await welded(payer, quote, wait=False)
+        await payer.left_pool(proof["tx_id"])
+    finally:
+        await payer.control("fault", name="reject_late", seed=1, count=0)
     await refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
 
 
@@ -224,17 +247,26 @@ async def failed_transaction(case: Case) -> None:
     fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
 )
 async def proof_of_another_lane(case: Case) -> None:
-    """A Base-shaped proof for an Algorand challenge is not redeemed.
+    """A Base-shaped proof for an Algorand challenge is not redeemed, nor an Algorand-shaped one for a Base challenge.
 
-    Pays an Algorand challenge and presents the payment in the shape of a Base proof, and with a Base transaction hash
-    as tx_id. Expects that neither is served.
+    Pays an Algorand challenge and presents the payment in the shape of a Base proof, in both shapes at once, with ids
+    of other chains as tx_id, and with the tokens of the other lanes that the challenge offers. Expects that none is
+    served.
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
     await control(case, operation)
     quote = await challenge(case, operation)
     proof = await welded(payer, quote)
-    entry = quote.entry("algorand")
+    for what, other in foreign_shapes(case, payer, quote, proof).items():
+        await refused(case, "RAIL-PAY-15", quote, other, what)
+
+
+def foreign_shapes(
+    case: Case, payer: AlgorandPayer, quote: Challenge, proof: Mapping[str, Any]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return proofs of other lanes made from an Algorand payment, by what they are."""
+    token, entry = proof["payment_reference"], quote.entry("algorand")
     authorization = {
         "from": payer.address,
         "to": str(entry["payTo"]),
@@ -243,11 +275,18 @@ async def proof_of_another_lane(case: Case) -> None:
         "validBefore": "99999999999",
         "nonce": "0x" + case.rng.randbytes(32).hex(),
     }
-    base = {
-        "authorization": authorization,
-        "signature": "0x" + "11" * 65,
-        "challenge_token": proof["payment_reference"],
+    base = {"authorization": authorization, "signature": "0x" + "11" * 65, "challenge_token": token}
+    evm_id = "0x" + case.rng.randbytes(32).hex()
+    solana_id = base58.b58encode(case.rng.randbytes(64)).decode()
+    shapes: dict[str, Mapping[str, Any]] = {
+        "a Base proof with an Algorand token": base,
+        "a Base transaction id with an Algorand token": {**proof, "tx_id": evm_id},
+        "a Solana transaction id with an Algorand token": {**proof, "tx_id": solana_id},
+        "the Algorand payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
     }
-    await refused(case, "RAIL-PAY-15", quote, base, "a Base proof with an Algorand token")
-    hashed = {"tx_id": "0x" + case.rng.randbytes(32).hex(), "payment_reference": proof["payment_reference"]}
-    await refused(case, "RAIL-PAY-15", quote, hashed, "a Base transaction hash with an Algorand token")
+    for other in quote.accepts:
+        lane = lane_of(other)
+        if lane not in {None, "algorand"}:
+            reference = quote.reference(str(lane))
+            shapes[f"the Algorand payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
+    return shapes
