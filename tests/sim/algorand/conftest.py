@@ -1,0 +1,76 @@
+"""A simulated Algorand as a child process, and SDK clients for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from algosdk import account, transaction
+from algosdk.v2client.algod import AlgodClient
+from algosdk.v2client.indexer import IndexerClient
+
+USDC = 31566704
+
+
+@dataclass
+class Node:
+    """A running simulator with unmodified SDK clients."""
+
+    algod_url: str
+    indexer_url: str
+    algod: AlgodClient
+    indexer: IndexerClient
+
+    def control(self, verb: str, **members: Any) -> tuple[int, dict[str, Any]]:
+        """Carry out a control verb and return status and body."""
+        body = json.dumps({"verb": verb, **members}).encode()
+        return self.post(self.algod_url + "/control", body)
+
+    def post(self, url: str, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Return status and JSON of a POST."""
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as answer:
+            return answer.code, json.loads(answer.read())
+
+    def funded(self, *assets: int) -> tuple[str, str]:
+        """Return key and address of a fresh account with Algos and USDC."""
+        key, address = account.generate_account()
+        assert self.control("fund", address=address, amount="10000000")[0] == 200
+        for asset in assets:
+            assert self.control("mint", address=address, amount="1000000", asset=str(asset))[0] == 200
+        return key, address
+
+    def send(self, key: str, unsigned: Any) -> str:
+        """Sign, submit and wait; return the transaction's id."""
+        tx_id: str = self.algod.send_transaction(unsigned.sign(key))
+        transaction.wait_for_confirmation(self.algod, tx_id, 10)
+        return tx_id
+
+    def holding(self, address: str, asset: int) -> int | None:
+        """Return what an account holds of an asset, None when it is not opted in."""
+        info: Any = self.algod.account_info(address)
+        return next((one["amount"] for one in info["assets"] if one["asset-id"] == asset), None)
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    """A simulator of its own for each module, with blocks every 20 ms."""
+    words = [sys.executable, "-m", "sim.algorand", "--algod-port", "0", "--indexer-port", "0"]
+    with subprocess.Popen([*words, "--block-seconds", "0.02"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        algod = AlgodClient(ready["token"], ready["algod"], {"X-Algo-API-Token": ready["token"]})
+        indexer = IndexerClient(ready["token"], ready["indexer"], {"X-Indexer-API-Token": ready["token"]})
+        yield Node(ready["algod"], ready["indexer"], algod, indexer)
+        process.terminate()
+        assert process.wait(10) == 0
