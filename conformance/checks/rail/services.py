@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.challenges import entries
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
 from conformance.checks.rail.keys import DID, JWKS
-from conformance.checks.rail.receipts import bought
+from conformance.checks.rail.paid_calls import ABSENT, receipts_in, result_of
+from conformance.client import Answer
+from conformance.discovery import Operation
 from conformance.oracles import jose
 from conformance.oracles.x402 import atomic_amount
-from conformance.purchase import challenge
+from conformance.purchase import purchase
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
+_NAMES = ("screen_result", "verdict")
+# One address a verdict, as the reference screens; the discovered bodies show two of the three.
+_FLAGGED = {"recipient_address": "screen-flag", "network": "algorand_mainnet"}
+_DEPTH = 4
+_SIGN_IN = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oauth", "auth")
 
 
 @check(
@@ -24,15 +34,18 @@ VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 async def receipt_verification_is_sold(case: Case) -> None:
     """A paid receipt-verification service is offered, at 0.01 USDC unless the operator declares another price.
 
-    Asks the service's operation for its price. Expects 402, and the declared price on every lane.
+    Asks the service's operation for its price. Expects 402 with accepts, and the declared price on every lane.
     """
     operation = case.session.service("receipt-verify")
-    quote = await challenge(case, operation)
-    case.expect("RAIL-SVC-01", quote.answer.status == 402, "402", quote.answer.status, exchange=quote.answer)
+    answer = await case.client.call("POST", operation.url, json_body=operation.body)
+    offered = answer.status == 402 and bool(entries(answer))
+    case.expect("RAIL-SVC-01", offered, "402 with accepts", answer.status, exchange=answer)
+    if not offered:
+        return
     declared = atomic_amount(case.profile.rail_bindings.price_receipt_verify)
-    prices = [atomic_amount(entry.get("maxAmountRequired")) for entry in quote.accepts]
-    same = bool(prices) and set(prices) == {declared}
-    case.expect("RAIL-SVC-05", same, f"{declared} atomic units on every lane", prices, exchange=quote.answer)
+    prices = [entry.get("maxAmountRequired") for entry in entries(answer)]
+    same = all(atomic_amount(price) == declared for price in prices) and declared is not None
+    case.expect("RAIL-SVC-05", same, f"{declared} atomic units on every lane", prices, exchange=answer)
 
 
 @check(
@@ -44,11 +57,16 @@ async def receipt_verification_is_sold(case: Case) -> None:
 async def message_verification_is_sold(case: Case) -> None:
     """A paid RFC 9421 verification service is offered, and its result comes with a receipt.
 
-    Buys one verification. Expects a result beside the receipt.
+    Buys one verification. Expects a result, and a signed token beside it.
     """
-    served, _ = await bought(case, case.session.service("rfc9421-verify"))
-    result = result_of(case, served.answer.object())
-    case.expect("RAIL-SVC-02", isinstance(result, dict) and bool(result), "a result", result, exchange=served.answer)
+    served = await purchase(case, case.session.service("rfc9421-verify"), case.lane)
+    result = result_of(case, served.answer)
+    if result is ABSENT and case.profile.rail_bindings.result_at is None:
+        raise Inconclusive("unbound: where the result stands in a paid answer is not known; bind [rail] result_at")
+    found = [place for place, _ in receipts_in(served.answer, case.profile.rail_bindings.receipt_at)]
+    holds = result is not ABSENT and bool(result) and bool(found)
+    told = f"{'no result' if result is ABSENT else 'a result'}, tokens at {found or 'no place'}"
+    case.expect("RAIL-SVC-02", holds, "a result and a receipt", told, exchange=served.answer)
 
 
 @check(
@@ -61,38 +79,53 @@ async def message_verification_is_sold(case: Case) -> None:
 async def screening_is_sold(case: Case) -> None:
     """A paid compliance service is offered whose receipt carries a verdict: ALLOW, REFER or DENY and nothing else.
 
-    Buys a screening of every request body that is known. Expects a verdict of the set in each answer's result, and in
-    its compliance receipt where the answer holds one.
+    Buys a screening of every request body that is known. Expects a signed token with a verdict in each answer, and no
+    verdict outside the set, there or in the result.
     """
     operation = case.session.service("compliance-receipt")
-    for body in (operation.body, *(() if operation.guessed else operation.other_bodies)):
-        served, payable = await bought(case, operation, body=body)
-        answer = served.answer.object()
-        result = result_of(case, answer)
-        told = verdicts_in(result, answer, payable)
-        case.expect("RAIL-SVC-03", bool(told), "a verdict", told, exchange=served.answer)
-        inside = bool(told) and set(told) <= VERDICTS
+    await asyncio.gather(*(_screened(case, operation, body) for body in screening_bodies(case, operation)))
+
+
+def screening_bodies(case: Case, operation: Operation) -> list[Any]:
+    """Return the bodies to screen: those that are known to be accepted, and on the reference one a verdict."""
+    bodies = [operation.body, *(() if operation.guessed else operation.other_bodies)]
+    if case.profile.target.defaults == "reference" and not case.profile.rail_bindings.bodies:
+        bodies.append(_FLAGGED)
+    return bodies
+
+
+async def _screened(case: Case, operation: Operation, body: Any) -> None:
+    served = await purchase(case, operation, case.lane, body=body)
+    carried, told = verdicts_of(served.answer, result_of(case, served.answer))
+    case.expect("RAIL-SVC-03", bool(carried), "a signed token with a verdict", told, exchange=served.answer)
+    if told:
+        inside = all(isinstance(verdict, str) and verdict in VERDICTS for verdict in told)
         case.expect("RAIL-SVC-04", inside, "ALLOW, REFER or DENY", told, exchange=served.answer)
 
 
-def result_of(case: Case, answer: dict[str, Any]) -> Any:
-    """Return the service's result in a paid answer: at the bound place, else at `result`."""
-    place = (case.profile.rail_bindings.result_at or "body:result").removeprefix("body:")
-    return answer.get(place)
+def verdicts_of(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
+    """Return the verdicts that an answer's signed tokens carry, and all that it tells, the result's among them.
 
-
-def verdicts_in(result: Any, answer: dict[str, Any], payable: str) -> list[Any]:
-    """Return what the result and the compliance receipts of an answer call the verdict."""
-    found = [result["verdict"]] if isinstance(result, dict) and "verdict" in result else []
-    for _, token in jose.tokens_in(answer, {}):
-        if token == payable:
-            continue
+    A claim is a verdict by its name, or, where no claim has such a name, by its value.
+    """
+    carried: list[Any] = []
+    for _, token in jose.tokens_in(answer.object(), dict(answer.headers)):
         try:
             claims = jose.parse(token).claims()
         except jose.JwsFault:
             continue
-        found += [claims[name] for name in ("screen_result", "verdict") if name in claims]
-    return found
+        named = [claims[name] for name in _NAMES if name in claims]
+        carried += named or [value for value in _texts(claims, _DEPTH) if value in VERDICTS]
+    told = [result[name] for name in _NAMES if name in result] if isinstance(result, Mapping) else []
+    return carried, carried + told
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, Mapping | list):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(member, depth - 1)
 
 
 @check(
@@ -103,22 +136,54 @@ def verdicts_in(result: Any, answer: dict[str, Any], payable: str) -> list[Any]:
 async def nobody_signs_in(case: Case) -> None:
     """No endpoint of the rail requires registration, login or a tenant record.
 
-    Calls every published document and paid operation without any credential. Expects neither 401 nor 403, nor a
-    redirect, and no security requirement in the OpenAPI document.
+    Calls every published document, every paid operation and every other path of the OpenAPI document without any
+    credential. Expects neither 401 nor 403, no redirect to a sign-in, and no security requirement in that document.
     """
-    for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
-        answer = await case.client.call("GET", case.session.rail + path)
-        _judge_open(case, path, answer)
-    for operation in case.session.operations:
-        answer = await case.client.call("POST", operation.url, json_body=operation.body)
-        _judge_open(case, operation.path, answer)
-    document = (await case.client.call("GET", case.session.rail + OPENAPI)).object()
-    if not document:
+    rail = case.session.rail
+    openapi = (await case.client.call("GET", rail + OPENAPI)).object()
+    bodies = {operation.path: operation.body for operation in case.session.operations}
+    calls = {("GET", path) for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS)}
+    calls |= {("POST", path) for path in bodies}
+    calls |= {(method, path) for path, method in open_calls(openapi)}
+    for method, path in sorted(calls):
+        body = None if method == "GET" else bodies.get(path, {})
+        answer = await case.client.call(method, rail + path, json_body=body)
+        where = {"operation": path, "method": method}
+        case.expect(
+            "RAIL-SVC-06", not asks_to_sign_in(answer), "no sign-in", answer.status, exchange=answer, where=where
+        )
+    if not openapi:
         raise Inconclusive("there is no OpenAPI document to read security requirements from")
-    declared = document.get("security") or []
-    case.expect("RAIL-SVC-06", not any(declared), "no security requirement", declared)
+    wanted = security_requirements(openapi)
+    case.expect("RAIL-SVC-06", not wanted, "no security requirement", wanted)
 
 
-def _judge_open(case: Case, path: str, answer: Any) -> None:
-    asked = answer.status in {401, 403} or 300 <= answer.status < 400 or "WWW-Authenticate" in answer.headers
-    case.expect("RAIL-SVC-06", not asked, "no sign-in", answer.status, exchange=answer, where={"operation": path})
+def asks_to_sign_in(answer: Answer) -> bool:
+    """Return whether an answer wants an account: by its status, or by a redirect to a page for that."""
+    if 300 <= answer.status < 400:
+        return any(word in answer.headers.get("Location", "").lower() for word in _SIGN_IN)
+    return answer.status in {401, 403, 407, 511}
+
+
+def open_calls(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (path, method) of every GET and POST of an OpenAPI document whose path has no parameter."""
+    paths = openapi.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        for method in ("get", "post"):
+            if isinstance(item, dict) and method in item and "{" not in path:
+                yield path, method.upper()
+
+
+def security_requirements(openapi: Mapping[str, Any]) -> list[str]:
+    """Return the operations of an OpenAPI document that demand a credential, by their own word or the document's."""
+    paths = openapi.get("paths")
+    found = []
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        for method, operation in item.items() if isinstance(item, dict) else ():
+            if not isinstance(operation, dict) or "responses" not in operation:
+                continue
+            listed = operation.get("security", openapi.get("security"))
+            # One empty requirement among them makes all the others optional.
+            if isinstance(listed, list) and listed and all(listed):
+                found.append(f"{method.upper()} {path}")
+    return found
