@@ -120,10 +120,12 @@ def guess_role(path: str) -> str | None:
 
 
 def path_of(base: str, url: str) -> str:
-    """Return the path of `url` below the rail's address, or the empty string when it lies elsewhere."""
-    if url.startswith("/"):
-        return urlsplit(url).path
-    return urlsplit(url).path.removeprefix(urlsplit(base).path.rstrip("/")) if url else ""
+    """Return the path of `url` below the rail's address, or the empty string when it has none."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # a bracket that opens no IPv6 address, say
+        return ""
+    return path if url.startswith("/") else path.removeprefix(urlsplit(base).path.rstrip("/"))
 
 
 def openapi_examples(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

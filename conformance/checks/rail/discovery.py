@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance import discovery
-from conformance.check import Case, check
+from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.keys import DID, JWKS, document
 from conformance.oracles.openapi import faults_of_openapi
 
@@ -13,11 +14,33 @@ CATALOG = "/.well-known/x402"
 RESOURCES = "/discovery/resources?limit=100"
 INDEX = "/pay/v1/index"
 OPENAPI = "/openapi.json"
+CARD = "/.well-known/agent-card.json"
+_DEPTH = 6
 
 
 def paths(case: Case, urls: tuple[str, ...]) -> set[str]:
     """Return the paths of addresses below the rail's."""
     return {discovery.path_of(case.session.rail, url) for url in urls}
+
+
+def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, ...]) -> set[str] | None:
+    """Return the paths that a catalog lists, or None when it has no list that the suite can read.
+
+    The interface leaves a catalog's shape open: where none of the known `members` is a list, every address under the
+    paid prefix counts, wherever it stands.
+    """
+    if any(isinstance(_object(value).get(name), list) for name in members):
+        return paths(case, urls)
+    found = {path for path in paths(case, tuple(_texts(value, _DEPTH))) if path.startswith(discovery.PAID_PREFIX)}
+    return (found - {INDEX}) or None
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, Mapping | list):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(member, depth - 1)
 
 
 @check(
@@ -37,26 +60,47 @@ async def catalogs_agree(case: Case) -> None:
     Fetches the catalogs, the index and the OpenAPI document. Expects 200, a non-empty list of operations, the same
     set everywhere, and every path under /pay/v1/.
     """
-    first, catalog = await document(case, CATALOG)
-    second, listing = await document(case, RESOURCES)
-    third, _ = await document(case, INDEX)
-    fourth, openapi = await document(case, OPENAPI)
-    in_catalog = paths(case, discovery.catalog_urls(_object(catalog)))
-    in_listing = paths(case, discovery.listing_urls(_object(listing)))
-    in_openapi = {path for path, _ in discovery.openapi_examples(_object(openapi))}
-    listed = first.status == 200 and bool(in_catalog)
-    case.expect("RAIL-DISC-04", listed, "200 with operations", f"{first.status}, {len(in_catalog)}", exchange=first)
-    listed = second.status == 200 and bool(in_listing)
-    case.expect("RAIL-DISC-05", listed, "200 with operations", f"{second.status}, {len(in_listing)}", exchange=second)
-    differ = sorted(in_catalog ^ in_listing)
-    case.expect("RAIL-DISC-06", not differ, "the same operations in both catalogs", differ, exchange=second)
-    case.expect("RAIL-DISC-07", third.status == 200, "200", third.status, exchange=third)
-    outside = sorted(
-        path for path in in_catalog | in_listing | in_openapi if not path.startswith(discovery.PAID_PREFIX)
-    )
-    case.expect("RAIL-DISC-12", not outside, "every paid path under /pay/v1/", outside, exchange=first)
-    differ = sorted((in_catalog | in_listing) ^ in_openapi)
-    case.expect("RAIL-DISC-13", not differ, "the same operations as OpenAPI", differ, exchange=fourth)
+    catalog_answer, catalog = await document(case, CATALOG)
+    bare_answer, _ = await document(case, RESOURCES.partition("?")[0])
+    listing_answer, listing = await document(case, RESOURCES)
+    index_answer, index = await document(case, INDEX)
+    in_catalog = listed_in(case, catalog, ("resources",), discovery.catalog_urls(_object(catalog)))
+    in_listing = listed_in(case, listing, ("items", "resources"), discovery.listing_urls(_object(listing)))
+    in_index = listed_in(case, index, ("services",), discovery.index_urls(_object(index)))
+    for row, answer, found in (
+        ("RAIL-DISC-04", catalog_answer, in_catalog),
+        ("RAIL-DISC-05", listing_answer, in_listing),
+    ):
+        if answer.status == 200 and found is None and answer.object():
+            case.inconclusive(row, "unbound: no list of operations can be read in the catalog", exchange=answer)
+        else:
+            told = f"{answer.status}, {len(found or ())} operations"
+            case.expect(row, answer.status == 200 and bool(found), "200 with operations", told, exchange=answer)
+    case.expect("RAIL-DISC-05", bare_answer.status == 200, "200", bare_answer.status, exchange=bare_answer)
+    if in_catalog is None or in_listing is None:
+        case.inconclusive("RAIL-DISC-06", "unbound: one of the catalogs has no list of operations that can be read")
+    else:
+        differ = sorted(in_catalog ^ in_listing)
+        same = "the same operations in both catalogs"
+        case.expect("RAIL-DISC-06", not differ, same, differ, exchange=listing_answer)
+    case.expect("RAIL-DISC-07", index_answer.status == 200, "200", index_answer.status, exchange=index_answer)
+    await _judge_sets(case, (in_catalog or set()) | (in_listing or set()), in_index)
+
+
+async def _judge_sets(case: Case, cataloged: set[str], in_index: set[str] | None) -> None:
+    answer, openapi = await document(case, OPENAPI)
+    declared = {path for path, _ in discovery.openapi_examples(_object(openapi))}
+    if not cataloged | declared:
+        raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
+    everywhere = cataloged | declared | (in_index or set())
+    outside = sorted(path for path in everywhere if not path.startswith(discovery.PAID_PREFIX))
+    case.expect("RAIL-DISC-12", not outside, "every paid path under /pay/v1/", outside, exchange=answer)
+    differ = sorted(cataloged ^ declared)
+    case.expect("RAIL-DISC-13", not differ, "the same operations as OpenAPI", differ, exchange=answer)
+    if in_index is not None:
+        differ = sorted(in_index ^ declared)
+        where = {"document": INDEX}
+        case.expect("RAIL-DISC-13", not differ, "the same operations as OpenAPI", differ, exchange=answer, where=where)
 
 
 @check(
@@ -75,11 +119,8 @@ async def openapi_says_what_costs(case: Case) -> None:
     answer, openapi = await document(case, OPENAPI)
     faults = faults_of_openapi(openapi) if answer.status == 200 else [f"answered {answer.status}"]
     case.expect("RAIL-DISC-08", not faults, "a valid OpenAPI document", "; ".join(faults), exchange=answer)
-    _, catalog = await document(case, CATALOG)
     declared = _object(_object(openapi).get("paths"))
-    wanted = {operation.path for operation in case.session.operations}
-    wanted |= paths(case, discovery.catalog_urls(_object(catalog)))
-    for path in sorted(path for path in wanted if path.startswith(discovery.PAID_PREFIX)):
+    for path in (operation.path for operation in case.session.listed):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
         paid = [one for one in operations if discovery.is_paid(one)]
         where = {"operation": path}
@@ -99,7 +140,8 @@ async def documents_are_free(case: Case) -> None:
 
     Fetches every document without X-PAYMENT. Expects 200 each time.
     """
-    for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
+    card = (CARD,) if "rail.agent_card" in case.profile.claims.options else ()
+    for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS, *card):
         answer = await case.client.call("GET", case.session.rail + path)
         case.expect(
             "RAIL-DISC-11", answer.status == 200, "200", answer.status, exchange=answer, where={"document": path}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from conformance.check import Case, check
@@ -10,6 +11,7 @@ from conformance.oracles.keys import Ed25519Key, did_web_of, keys_of_did, keys_o
 
 DID = "/.well-known/did.json"
 JWKS = "/.well-known/jwks.json"
+_LOOPBACK = re.compile(r"^did:web:(127\.0\.0\.1|%3A%3A1)(?=%3A|:|$)")
 
 
 async def document(case: Case, path: str) -> tuple[Answer, Any]:
@@ -50,19 +52,23 @@ async def keys_are_published(case: Case) -> None:
     case.expect("RAIL-KEY-01", formed, "200 with a DID document", first.status, exchange=first)
     identifier = did.get("id") if isinstance(did, dict) else None
     expected = did_web_of(case.session.rail)
-    same = isinstance(identifier, str) and _decoded(identifier) == _decoded(expected)
-    case.expect("RAIL-KEY-02", same, expected, identifier, exchange=first)
+    case.expect("RAIL-KEY-02", names_host(identifier, expected), expected, identifier, exchange=first)
     second, jwks = await document(case, JWKS)
     in_set = keys_of_jwks(jwks)
     held = second.status == 200 and bool(in_set)
     case.expect("RAIL-KEY-03", held, "200 with an OKP Ed25519 key", second.status, exchange=second)
     shared = {key.raw for key in in_set} & {key.raw for key in keys_of_did(did)}
-    active = in_set[0].raw in shared if in_set else False
-    case.expect("RAIL-KEY-04", active, "the first key of the set in the DID document", len(shared), exchange=second)
+    case.expect("RAIL-KEY-04", bool(shared), "one key in both documents", f"{len(shared)} shared", exchange=second)
     leaks = [*private_members(did), *private_members(jwks)]
     case.expect("RAIL-KEY-05", not leaks, "no private members", leaks, exchange=second)
 
 
-def _decoded(identifier: str) -> str:
-    """Return a DID with its percent-encoding in one spelling."""
-    return identifier.replace("%3a", "%3A")
+def names_host(identifier: Any, expected: str) -> bool:
+    """Return whether a did:web identifier names the host that is expected.
+
+    The method forbids IP addresses, so a rail that is reached by a loopback address may name itself localhost.
+    """
+    if not isinstance(identifier, str):
+        return False
+    given, wanted = identifier.replace("%3a", "%3A"), expected.replace("%3a", "%3A")
+    return given == wanted or given == _LOOPBACK.sub("did:web:localhost", wanted)
