@@ -83,11 +83,15 @@ class EventLog:
 def read(path: Path) -> tuple[Event, ...]:
     """Read an event log back.
 
+    A last line that was torn by a sudden end of the run (it lacks its line feed) is left out.
+
     Raises:
         ValueError: A line is not a JSON object with `event`; its text says which.
     """
     events = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    for number, line in enumerate(whole.splitlines(), start=1):
         try:
             event = orjson.loads(line)
         except orjson.JSONDecodeError as fault:

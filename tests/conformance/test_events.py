@@ -48,3 +48,13 @@ def test_a_line_that_is_no_event_is_named(tmp_path: Path, content: bytes) -> Non
     (tmp_path / "log").write_bytes(b'{"event":"note"}\n' + content + b"\n")
     with pytest.raises(ValueError, match="line 2"):
         read(tmp_path / "log")
+
+
+def test_a_log_that_a_sudden_end_tore_is_read_up_to_there(tmp_path: Path) -> None:
+    """The last line without its line feed is left out; a bad line inside is named."""
+    path = tmp_path / "events.ndjson"
+    path.write_bytes(b'{"event":"note","text":"a"}\n{"event":"no')
+    assert [event["text"] for event in read(path)] == ["a"]
+    path.write_bytes(b'{"event":"note"}\n{"event":\n{"event":"note"}\n')
+    with pytest.raises(ValueError, match="line 2"):
+        read(path)
