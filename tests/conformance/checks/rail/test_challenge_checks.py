@@ -1,0 +1,167 @@
+"""What the checks of an unpaid call make of honest and of faulty answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.checks.rail.challenges import is_shareable, leaks, paid_methods
+from conformance.client import Answer
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, breached, judged
+
+UNPAID = "unpaid_call_is_challenged"
+
+
+def answer(headers: dict[str, str] | None = None, body: bytes = b"{}") -> Answer:
+    """Return an answer as the client gives it."""
+    return Answer(1, 402, CIMultiDictProxy(CIMultiDict(headers or {})), body)
+
+
+def entry(change: Callable[[dict[str, Any]], Any]) -> Rail:
+    """Return a rail whose accepts entries are changed."""
+
+    def changed(_: Call, reply: Reply) -> Reply:
+        if reply.status == 402:
+            for one in reply.document["accepts"]:
+                change(one)
+        return reply
+
+    return Rail(changed)
+
+
+def document(**members: Any) -> Rail:
+    """Return a rail whose 402 has other members."""
+    return Rail(
+        lambda _, reply: Reply(402, {**reply.document, **members}, reply.headers) if reply.status == 402 else reply
+    )
+
+
+async def test_an_honest_challenge_breaks_no_row() -> None:
+    """Every row of the check is judged, and each is kept."""
+    verdicts = await judged(UNPAID, Rail())
+    assert set(verdicts.values()) == {Verdict.PASS}
+    assert len(verdicts) == 15
+
+
+@pytest.mark.parametrize(
+    ("rows", "rail"),
+    [
+        ({"RAIL-402-03", "RAIL-402-21"}, document(x402Version=1)),
+        ({"RAIL-402-03", "RAIL-402-21"}, document(x402Version="2")),
+        ({"RAIL-402-06", "RAIL-402-07", "RAIL-402-21"}, entry(lambda one: one.update(payTo=""))),
+        ({"RAIL-402-07"}, entry(lambda one: one.update(payTo="0x" + "1" * 40))),
+        ({"RAIL-402-08"}, entry(lambda one: one.update(maxAmountRequired="0"))),
+        ({"RAIL-402-09"}, entry(lambda one: one.update(maxAmountRequired="0.01"))),
+        ({"RAIL-402-09"}, entry(lambda one: one.update(maxAmountRequired="1e4"))),
+        ({"RAIL-402-09"}, entry(lambda one: one.update(maxAmountRequired=10000))),
+        ({"RAIL-402-11"}, entry(lambda one: one["extra"].update(payment_reference="always the same"))),
+        ({"RAIL-402-10", "RAIL-402-11", "RAIL-402-21"}, entry(lambda one: one["extra"].clear())),
+        ({"RAIL-402-17"}, document(result={"verdict": "ALLOW"})),
+        (
+            {"RAIL-402-17"},
+            document(
+                preview={"verdict": "ALLOW", "risk": "low"},
+                extensions={"bazaar": {"info": {"output": {"example": {"verdict": "DENY", "risk": "high"}}}}},
+            ),
+        ),
+        ({"RAIL-402-21"}, document(resource=None)),
+    ],
+)
+async def test_a_fault_breaks_its_row(rows: set[str], rail: Rail) -> None:
+    """One fault in the 402 is told by the rows that name it, and by no other."""
+    verdicts = await judged(UNPAID, rail)
+    # An exponent is no positive decimal either; which of the two rows tells it is no promise.
+    assert rows <= breached(verdicts) <= rows | {"RAIL-402-08"}
+
+
+@pytest.mark.parametrize("changed", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])
+async def test_a_challenge_without_accepts_is_no_challenge(changed: dict[str, Any]) -> None:
+    """Nothing to pay is a breach of its own row."""
+    assert "RAIL-402-04" in breached(await judged(UNPAID, document(**changed)))
+
+
+async def test_two_entries_for_one_network_are_one_too_many() -> None:
+    """The same lane twice is told."""
+
+    def doubled(_: Call, reply: Reply) -> Reply:
+        if reply.status == 402:
+            reply.document["accepts"] *= 2
+        return reply
+
+    assert breached(await judged(UNPAID, Rail(doubled))) == {"RAIL-402-05"}
+
+
+@pytest.mark.parametrize(
+    ("shareable", "headers"),
+    [
+        (False, {}),
+        (False, {"Cache-Control": "no-store"}),
+        (False, {"Cache-Control": "private, max-age=60"}),
+        (False, {"Cache-Control": "max-age=0, must-revalidate"}),
+        (False, {"Cache-Control": "no-cache"}),
+        (False, {"Cache-Control": "no-store", "Expires": "Fri, 01 Jan 2100 00:00:00 GMT"}),
+        (False, {"Expires": "0", "Date": "Fri, 01 Jan 2027 00:00:00 GMT"}),
+        (True, {"Cache-Control": "public"}),
+        (True, {"Cache-Control": "PUBLIC, max-age=0"}),
+        (True, {"Cache-Control": "max-age=60"}),
+        (True, {"Cache-Control": 's-maxage="5", max-age=0'}),
+        (True, {"Expires": "Fri, 01 Jan 2100 00:00:00 GMT", "Date": "Fri, 01 Jan 2027 00:00:00 GMT"}),
+    ],
+)
+def test_what_a_shared_cache_may_keep(shareable: bool, headers: dict[str, str]) -> None:
+    """Leave is given by public, a lifetime or a later expiry, and taken back by private or no-store."""
+    assert shareable is is_shareable(answer(headers))
+
+
+def test_a_token_in_a_challenge_is_goods_unless_an_extension_signs_an_offer() -> None:
+    """A signed token anywhere in a 402 leaks, save in extensions and in the header that repeats the body."""
+    token = Rail().sign({"kind": "x"})
+    body = f'{{"hint": "{token}"}}'.encode()
+    assert leaks(answer(body=body)) == ["body:hint"]
+    assert leaks(answer(body=f'{{"extensions": {{"offer": "{token}"}}}}'.encode())) == []
+    assert leaks(answer({"X-Receipt": token})) == ["header:X-Receipt"]
+
+
+@pytest.mark.parametrize("header", ["Authorization", "X-API-Key", "X-Tenant-Id", "Cookie"])
+@pytest.mark.parametrize("status", [200, 401, 403])
+async def test_a_credential_that_changes_the_answer_is_told(header: str, status: int) -> None:
+    """A rail that looks at one kind of credential only is seen."""
+    rail = Rail(lambda call, reply: Reply(status, {}) if header in call.headers else reply)
+    assert breached(await judged("account_credentials_change_nothing", rail)) == {"RAIL-402-13"}
+
+
+async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() -> None:
+    """An operation that is given away to GET is told, though its POST costs something."""
+
+    def free_to_get(call: Call, reply: Reply) -> Reply:
+        if call.path == "/openapi.json":
+            for item in reply.document["paths"].values():
+                item["get"] = item["post"]
+        return Reply(200, {}) if call.method == "GET" and call.path.startswith("/pay/v1/v") else reply
+
+    assert breached(await judged("every_listed_operation_costs_something", Rail(free_to_get))) == {"RAIL-402-19"}
+    assert breached(await judged("every_listed_operation_costs_something", Rail())) == set()
+
+
+async def test_an_address_outside_the_paid_prefix_is_called_too() -> None:
+    """A catalog that lists a free address is told, wherever it lies."""
+
+    def listed(call: Call, reply: Reply) -> Reply:
+        if call.path == "/.well-known/x402":
+            reply.document["resources"].append("http://rail.test/free")
+        return Reply(200, {}) if call.path == "/free" else reply
+
+    assert breached(await judged("every_listed_operation_costs_something", Rail(listed))) == {"RAIL-402-19"}
+
+
+def test_paid_methods_are_those_that_say_so() -> None:
+    """A method counts by its extension or its 402, and anything that is no operation is passed over."""
+    openapi = {
+        "paths": {"/a": {"get": {"responses": {"402": {}}}, "post": {"responses": {}}, "parameters": []}, "/b": 5}
+    }
+    assert list(paid_methods(openapi)) == [("/a", "GET")]
+    assert list(paid_methods({"paths": []})) == []

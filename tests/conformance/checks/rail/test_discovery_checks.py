@@ -1,0 +1,117 @@
+"""What the checks of published documents make of catalogs that agree, differ, or have a shape of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.discovery import path_of
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, breached, judged
+
+AGREE = "catalogs_agree"
+OUTSIDE = {"url": "/v2/outside"}
+PRICED = "openapi_says_what_costs"
+
+
+def published(path: str, change: Callable[[Any], Any]) -> Rail:
+    """Return a rail whose document at `path` is another."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        return Reply(reply.status, change(reply.document)) if call.path == path else reply
+
+    return Rail(changed)
+
+
+async def test_documents_that_agree_break_no_row() -> None:
+    """Every row of the three checks passes."""
+    for check in (AGREE, PRICED, "documents_are_free"):
+        assert set((await judged(check, Rail())).values()) == {Verdict.PASS}
+
+
+@pytest.mark.parametrize(
+    ("rows", "path", "change"),
+    [
+        ({"RAIL-DISC-06"}, "/.well-known/x402", lambda one: {"resources": one["resources"][1:]}),
+        ({"RAIL-DISC-06"}, "/discovery/resources", lambda one: {"items": one["items"][1:]}),
+        ({"RAIL-DISC-04", "RAIL-DISC-06"}, "/.well-known/x402", lambda _: {"resources": []}),
+        ({"RAIL-DISC-05", "RAIL-DISC-06"}, "/discovery/resources", lambda _: {"items": []}),
+        ({"RAIL-DISC-13"}, "/pay/v1/index", lambda one: {"services": one["services"][1:]}),
+        (
+            {"RAIL-DISC-12", "RAIL-DISC-13"},
+            "/pay/v1/index",
+            lambda one: {"services": [{"url": "/v2/x"}, *one["services"]]},
+        ),
+        ({"RAIL-DISC-13"}, "/openapi.json", lambda one: {**one, "paths": dict(list(one["paths"].items())[1:])}),
+    ],
+)
+async def test_documents_that_differ_break_their_rows(rows: set[str], path: str, change: Callable[[Any], Any]) -> None:
+    """Each difference is told by the row that compares the two."""
+    # The index is compared with OpenAPI, so a shorter OpenAPI document differs from it as well: the same row.
+    assert breached(await judged(AGREE, published(path, change))) == rows
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"products": [{"endpoint": {"href": BASE + path}} for path in PATHS]},
+        {"routes": {path: {"price": "0.01"} for path in PATHS} | {"all": list(PATHS)}},
+    ],
+)
+async def test_a_catalog_of_another_shape_is_read_by_its_addresses(shape: dict[str, Any]) -> None:
+    """The interface leaves the shape open, so any address under the paid prefix counts."""
+    assert breached(await judged(AGREE, published("/.well-known/x402", lambda _: shape))) == set()
+
+
+async def test_a_catalog_that_cannot_be_read_decides_nothing() -> None:
+    """Names without addresses are no breach that the suite could show."""
+    verdicts = await judged(AGREE, published("/.well-known/x402", lambda _: {"products": ["verify", "http://[bad"]}))
+    assert verdicts["RAIL-DISC-04"] is Verdict.INCONCLUSIVE
+    assert verdicts["RAIL-DISC-06"] is Verdict.INCONCLUSIVE
+    assert breached(verdicts) == set()
+
+
+@pytest.mark.parametrize("path", ["/.well-known/x402", "/discovery/resources", "/pay/v1/index"])
+async def test_a_document_that_is_not_there_breaks_its_row(path: str) -> None:
+    """404 is told for each of the three."""
+    rail = Rail(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == path else reply)
+    row = {"/.well-known/x402": "RAIL-DISC-04", "/discovery/resources": "RAIL-DISC-05"}.get(path, "RAIL-DISC-07")
+    assert row in breached(await judged(AGREE, rail))
+    assert breached(await judged("documents_are_free", rail)) == {"RAIL-DISC-11"}
+
+
+@pytest.mark.parametrize(("row", "mark"), [("RAIL-DISC-09", "x-payment-info"), ("RAIL-DISC-10", "402")])
+async def test_a_paid_operation_without_its_mark_is_told(row: str, mark: str) -> None:
+    """One operation without price, or without a declared 402, breaks the row."""
+
+    def bare(document: Any) -> Any:
+        path = next(iter(PATHS))
+        operation = document["paths"][path]["post"]
+        responses = {name: one for name, one in operation["responses"].items() if name != mark}
+        changed = {name: one for name, one in {**operation, "responses": responses}.items() if name != mark}
+        return {**document, "paths": {**document["paths"], path: {"post": changed}}}
+
+    assert breached(await judged(PRICED, published("/openapi.json", bare))) == {row}
+
+
+async def test_an_invalid_openapi_document_is_told() -> None:
+    """A document that the standard's own validator refuses breaks its row."""
+    rail = published("/openapi.json", lambda one: {name: one[name] for name in one if name != "info"})
+    assert breached(await judged(PRICED, rail)) == {"RAIL-DISC-08"}
+
+
+@pytest.mark.parametrize(
+    ("path", "url"),
+    [
+        ("/pay/v1/a", "http://rail.test/pay/v1/a?x=1"),
+        ("/pay/v1/a", "/pay/v1/a"),
+        ("/pay/v1/a", "http://rail.test/base/pay/v1/a"),
+        ("", "http://[bad/pay"),
+        ("", ""),
+    ],
+)
+def test_the_path_of_an_address(path: str, url: str) -> None:
+    """Absolute and relative addresses have one, and what is no address has none."""
+    assert path_of("http://rail.test/base", url) == path

@@ -1,0 +1,101 @@
+"""The corpora of unreadable payments: each entry is what it says, and a rail that trips over one is seen."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from conformance.checks.rail.malformed import not_base64, not_json, wrong_fields
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, breached, judged
+
+TOKEN = "1795240615:047652b0a2d99b35:" + "ab" * 32
+CHECKS = {
+    "payment_that_is_not_base64": ("RAIL-402-14", not_base64),
+    "payment_that_is_not_json": ("RAIL-402-15", not_json),
+    "payment_with_wrong_fields": ("RAIL-402-16", wrong_fields),
+}
+_MOST = 8192
+
+
+def strict_json(data: bytes) -> object:
+    """Read JSON as RFC 8259 has it."""
+
+    def refuse(name: str) -> object:
+        raise ValueError(name)
+
+    return json.loads(data.decode("utf-8"), parse_constant=refuse)
+
+
+@pytest.mark.parametrize("what", not_base64(TOKEN))
+def test_not_base64_is_none(what: str) -> None:
+    """Either it is no standard padded base64, or there are two header fields."""
+    values = not_base64(TOKEN)[what]
+    if len(values) == 1:
+        with pytest.raises(ValueError, match=r"."):
+            base64.b64decode(values[0].encode(), validate=True)
+
+
+@pytest.mark.parametrize("what", not_json(TOKEN))
+def test_not_json_is_base64_of_something_else(what: str) -> None:
+    """The base64 is right, and what it holds is no JSON text."""
+    raw = base64.b64decode(not_json(TOKEN)[what][0], validate=True)
+    with pytest.raises((ValueError, RecursionError)):
+        strict_json(raw)
+
+
+@pytest.mark.parametrize("what", sorted(set(wrong_fields(TOKEN)) - {"deep nesting", "a huge integer"}))
+def test_wrong_fields_are_json_and_no_proof(what: str) -> None:
+    """The JSON can be read, and holds no transaction id of any chain together with the live token."""
+    proof = strict_json(base64.b64decode(wrong_fields(TOKEN)[what][0], validate=True))
+    members = proof if isinstance(proof, dict) else {}
+    whole = isinstance(members.get("tx_id"), str) and members.get("payment_reference") == TOKEN
+    assert not whole or what == "duplicate members" or len(members["tx_id"]) != 52 or "\0" in members["tx_id"]
+
+
+@pytest.mark.parametrize("corpus", [not_base64, not_json, wrong_fields])
+def test_values_fit_into_one_header_line(corpus: object) -> None:
+    """No server may blame the size of its header buffer, and no value breaks a line."""
+    for values in corpus(TOKEN).values():  # type: ignore[operator]
+        assert all(len(value) <= _MOST and "\n" not in value and "\r" not in value for value in values)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+async def test_an_honest_rail_passes(check: str) -> None:
+    """Every malformed value is answered 402 with accepts, on every operation."""
+    row, corpus = CHECKS[check]
+    rail = Rail()
+    assert await judged(check, rail) == {row: Verdict.PASS}
+    assert len(rail.calls) == 3 * (1 + len(corpus(TOKEN)))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("number", (0, 7, 19))
+@pytest.mark.parametrize("status", [200, 400, 500])
+async def test_one_wrong_answer_among_all_is_seen(check: str, number: int, status: int) -> None:
+    """Any single value that is answered otherwise breaks the row."""
+    row, corpus = CHECKS[check]
+    wanted = list(corpus(TOKEN))[number % len(corpus(TOKEN))]
+    seen = 0
+
+    def trip(call: Call, reply: Reply) -> Reply:
+        nonlocal seen
+        if call.path.endswith("9421") and "X-PAYMENT" in call.headers:
+            seen += 1
+            if seen == list(corpus(TOKEN)).index(wanted) + 1:
+                return Reply(status, {"error": "bad header"})
+        return reply
+
+    assert breached(await judged(check, Rail(trip))) == {row}
+
+
+async def test_a_rail_that_takes_the_token_alone_is_seen() -> None:
+    """A live token without a transaction buys nothing."""
+
+    def credulous(call: Call, reply: Reply) -> Reply:
+        held = isinstance(call.proof, dict) and call.proof.get("payment_reference")
+        return Reply(200, {"result": {}}) if held and "tx_id" not in call.proof else reply
+
+    assert breached(await judged("payment_with_wrong_fields", Rail(credulous))) == {"RAIL-402-16"}

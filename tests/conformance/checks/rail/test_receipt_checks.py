@@ -1,0 +1,252 @@
+"""What the checks of receipts, keys and services make of honest and of faulty rails."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.checks.rail.keys import names_host
+from conformance.checks.rail.receipts import changed_once, claim_at, is_published
+from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
+from conformance.oracles import jose
+from conformance.oracles.keys import Ed25519Key
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.test_challenge_checks import answer
+
+SIGNED = "receipt_verifies_offline"
+BOUND = "receipt_binds_request_response_and_payment"
+SCREENED = "screening_is_sold"
+UNBOUND = PROFILE.replace('"reference"', '"none"') + (
+    '[rail.services]\nreceipt-verify = "/pay/v1/verify/receipt"\n'
+    'compliance-receipt = "/pay/v1/compliance/receipt"\nrfc9421-verify = "/pay/v1/verify/rfc9421"\n'
+)
+
+
+def selling(change: Callable[[Rail, Call, dict[str, Any]], None]) -> Rail:
+    """Return a rail whose paid answers are changed."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if reply.status == 200 and call.path.startswith("/pay/v1/") and "result" in reply.document:
+            change(rail, call, reply.document)
+        return reply
+
+    rail = Rail(changed)
+    return rail
+
+
+def test_every_place_of_the_signature_and_samples_of_the_rest_are_changed() -> None:
+    """Each change is one character, the signature is covered whole, and both other segments are sampled."""
+    token = Rail().sign({"kind": "x" * 200})
+    changed = changed_once(token, random.Random(3))
+    first, second = token.index("."), token.rindex(".")
+    places = [place for place, _ in changed]
+    assert set(range(second + 1, len(token))) <= set(places)
+    assert any(place < first for place in places)
+    assert any(first < place < second for place in places)
+    assert len(set(places)) == len(places)
+    for place, text in changed:
+        assert [n for n, (a, b) in enumerate(zip(token, text, strict=True)) if a != b] == [place]
+    assert changed == changed_once(token, random.Random(3))
+
+
+async def test_an_honest_receipt_breaks_no_row() -> None:
+    """Signature, keys and bindings all pass."""
+    verdicts = await judged(SIGNED, Rail()) | await judged(BOUND, Rail())
+    assert verdicts == {f"RAIL-RCPT-{number:02}": Verdict.PASS for number in range(1, 11)}
+
+
+async def test_a_key_missing_from_one_document_is_told_by_its_row() -> None:
+    """A receipt that only one of the two documents verifies breaks the other's row only."""
+    rail = Rail(lambda call, reply: Reply(200, {"keys": []}) if call.path.endswith("jwks.json") else reply)
+    assert breached(await judged(SIGNED, rail)) == {"RAIL-RCPT-02"}
+    rail = Rail(lambda call, reply: Reply(200, {"id": "did:web:x"}) if call.path.endswith("did.json") else reply)
+    assert breached(await judged(SIGNED, rail)) == {"RAIL-RCPT-03"}
+
+
+async def test_a_changed_receipt_is_told() -> None:
+    """A signature over something else breaks both key rows and the offline one."""
+
+    def forged(_: Rail, __: Call, document: dict[str, Any]) -> None:
+        head, payload, signature = document["payable_receipt"].split(".")
+        document["payable_receipt"] = f"{head}.{payload}.{signature[:-2]}AA"
+
+    assert breached(await judged(SIGNED, selling(forged))) == {"RAIL-RCPT-02", "RAIL-RCPT-03", "RAIL-RCPT-08"}
+
+
+@pytest.mark.parametrize(
+    ("member", "rows"),
+    [
+        ("request_hash", {"RAIL-RCPT-04", "RAIL-RCPT-07"}),
+        ("response_hash", {"RAIL-RCPT-05"}),
+        ("settled_payment_ref", {"RAIL-RCPT-06"}),
+    ],
+)
+async def test_a_binding_that_binds_nothing_is_told(member: str, rows: set[str]) -> None:
+    """A hash of nothing in the place of one binding breaks its row; one for all requests breaks the comparison too."""
+
+    def constant(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+        claims = {
+            "kind": "weldproof/payable-svc-receipt/1",
+            "request_hash": rail.request_hash(call),
+            **dict.fromkeys(("response_hash", "settled_payment_ref"), "sha256:" + "0" * 64),
+            member: "sha256:" + "0" * 64,
+        }
+        held = {"request_hash", "response_hash", "settled_payment_ref"} - {member}
+        honest = jose.parse(document["payable_receipt"]).claims()
+        document["payable_receipt"] = rail.sign({**claims, **{name: honest[name] for name in held}})
+
+    assert breached(await judged(BOUND, selling(constant))) == rows
+
+
+async def test_bindings_nobody_named_are_found_or_undecided_never_broken() -> None:
+    """On a target that bound nothing usual recipes are found, and unusual ones leave the rows open."""
+    verdicts = await judged(BOUND, Rail(), UNBOUND)
+    assert breached(verdicts) == set()
+    assert verdicts["RAIL-RCPT-05"] is Verdict.PASS
+
+    def unusual(rail: Rail, _: Call, document: dict[str, Any]) -> None:
+        document["payable_receipt"] = rail.sign({"kind": "payable", "req": "?", "res": "?", "paid": "?"})
+
+    verdicts = await judged(BOUND, selling(unusual), UNBOUND)
+    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+    assert len(verdicts) == 4
+
+
+def test_a_kid_names_a_key_by_itself_or_as_a_fragment() -> None:
+    """DID URLs and bare names both count; what is no text counts for nothing."""
+    keys = [Ed25519Key(b"\1" * 32, "k1"), Ed25519Key(b"\2" * 32, None)]
+    assert is_published("k1", keys)
+    assert is_published("did:web:x#k1", keys)
+    assert not any(is_published(kid, keys) for kid in ("k2", "", None, 1, ["k1"], {"k": 1}))
+
+
+def test_a_claim_is_found_by_its_place() -> None:
+    """Dots go into objects and brackets into lists; a place that is not there holds nothing."""
+    claims = {"a": {"b": [{"c": "x"}]}}
+    assert claim_at(claims, "a.b[0].c") == "x"
+    assert claim_at(claims, "a.c") is None
+    assert claim_at(claims, "a.b.c") is None
+
+
+def test_a_did_names_the_host_it_is_published_on() -> None:
+    """Percent signs may be written either way, and a loopback address may be called localhost."""
+    assert names_host("did:web:localhost%3a8402", "did:web:localhost%3A8402")
+    assert names_host("did:web:localhost%3A8402", "did:web:127.0.0.1%3A8402")
+    assert names_host("did:web:rail.test:pay", "did:web:rail.test:pay")
+    assert not names_host("did:web:localhost", "did:web:127.0.0.1%3A8402")
+    assert not names_host("did:web:localhost%3A1", "did:web:10.0.0.1%3A1")
+    assert not names_host("did:web:localhost.evil.test", "did:web:127.0.0.1.evil.test")
+    assert not names_host(None, "did:web:rail.test")
+
+
+@pytest.mark.parametrize(
+    ("rows", "change"),
+    [
+        ({"RAIL-KEY-02"}, {"id": "did:web:other.test"}),
+        ({"RAIL-KEY-04"}, {"verificationMethod": [{"id": "did:web:rail.test#k2"}]}),
+        ({"RAIL-KEY-01", "RAIL-KEY-04"}, {"verificationMethod": []}),
+        ({"RAIL-KEY-05"}, {"publicKey": {"kty": "OKP", "crv": "Ed25519", "x": "AA", "d": "AA"}}),
+    ],
+)
+async def test_a_fault_in_the_did_document_breaks_its_row(rows: set[str], change: dict[str, Any]) -> None:
+    """Each fault is told by the row that names it."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        return Reply(200, {**reply.document, **change}) if call.path.endswith("did.json") else reply
+
+    assert breached(await judged("keys_are_published", Rail(changed))) == rows
+    assert breached(await judged("keys_are_published", Rail())) == set()
+
+
+async def test_a_screening_with_verdicts_of_the_set_passes() -> None:
+    """The scripted rail allows everybody, in the result and in a signed token."""
+    assert await judged(SCREENED, Rail()) == dict.fromkeys(("RAIL-SVC-03", "RAIL-SVC-04"), Verdict.PASS)
+
+
+@pytest.mark.parametrize("verdict", ["allow", "BLOCK", None, 1, ["ALLOW"], {"is": "ALLOW"}])
+@pytest.mark.parametrize("place", ["result", "token"])
+async def test_a_verdict_outside_the_set_is_told_wherever_it_stands(verdict: Any, place: str) -> None:
+    """The set holds for the result and for the receipt, and odd types are no fault of the suite."""
+
+    def wrong(rail: Rail, _: Call, document: dict[str, Any]) -> None:
+        if place == "result":
+            document["result"]["verdict"] = verdict
+        else:
+            document["compliance_receipt"] = rail.sign({"screen_result": verdict})
+
+    assert breached(await judged(SCREENED, selling(wrong))) == {"RAIL-SVC-04"}
+
+
+async def test_a_verdict_that_no_receipt_carries_is_told() -> None:
+    """The result alone is not signed by anybody."""
+    rail = selling(lambda _, __, document: document.pop("compliance_receipt"))
+    assert breached(await judged(SCREENED, rail)) == {"RAIL-SVC-03"}
+
+
+def test_a_verdict_is_found_by_name_or_else_by_value() -> None:
+    """A claim of another name counts when its value is one of the three."""
+    token = Rail().sign({"outcome": {"word": "REFER"}})
+    carried, told = verdicts_of(answer(body=f'{{"r": "{token}"}}'.encode()), {"verdict": "REFER"})
+    assert (carried, told) == (["REFER"], ["REFER", "REFER"])
+
+
+async def test_a_message_verification_without_a_receipt_is_told() -> None:
+    """The result has to come with a receipt."""
+    name = "message_verification_is_sold"
+    rail = selling(lambda _, __, document: document.pop("payable_receipt"))
+    assert breached(await judged(name, rail)) == {"RAIL-SVC-02"}
+    assert breached(await judged(name, Rail())) == set()
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "price"),
+    [(set(), 402, "10000"), ({"RAIL-SVC-05"}, 402, "20000"), ({"RAIL-SVC-01"}, 404, "10000")],
+)
+async def test_receipt_verification_is_offered_at_its_price(rows: set[str], status: int, price: str) -> None:
+    """A service that is not there, or costs something else than declared, is told."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if call.path == "/pay/v1/verify/receipt":
+            reply.status = status
+            reply.document["accepts"][0]["maxAmountRequired"] = price
+        return reply
+
+    assert breached(await judged("receipt_verification_is_sold", Rail(changed))) == rows
+
+
+@pytest.mark.parametrize("status", [401, 403, 407])
+async def test_a_document_behind_a_sign_in_is_told(status: int) -> None:
+    """Any published document or declared path that wants an account breaks the row."""
+
+    def gated(call: Call, reply: Reply) -> Reply:
+        if call.path == "/openapi.json":
+            reply.document["paths"]["/status"] = {"get": {"responses": {}}}
+        return Reply(status, {}) if call.path == "/status" else reply
+
+    assert breached(await judged("nobody_signs_in", Rail(gated))) == {"RAIL-SVC-06"}
+    assert breached(await judged("nobody_signs_in", Rail())) == set()
+
+
+def test_only_a_redirect_to_a_sign_in_asks_for_one() -> None:
+    """Other redirects, and a challenge to pay, ask for no account."""
+    moved = answer({"Location": "https://rail.test/login?next=/"})
+    object.__setattr__(moved, "status", 302)
+    assert asks_to_sign_in(moved)
+    object.__setattr__(moved, "headers", answer({"Location": "https://rail.test/v2/"}).headers)
+    assert not asks_to_sign_in(moved)
+    assert not asks_to_sign_in(answer({"WWW-Authenticate": "Payment"}))
+
+
+def test_security_counts_where_no_empty_requirement_lifts_it() -> None:
+    """An operation's own word goes before the document's, and one empty requirement makes the rest optional."""
+    held: dict[str, Any] = {"responses": {}}
+    free, asked = {**held, "security": []}, {**held, "security": [{"key": []}]}
+    either = {**held, "security": [{"key": []}, {}]}
+    paths = {"/a": {"get": held, "post": free, "parameters": []}, "/b": {"get": asked, "post": either}}
+    assert security_requirements({"paths": paths}) == ["GET /b"]
+    assert security_requirements({"paths": paths, "security": [{"key": []}]}) == ["GET /a", "GET /b"]
+    assert security_requirements({"paths": []}) == []

@@ -1,0 +1,125 @@
+"""What the checks of refused and of paid calls make of honest and of faulty rails."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance.checks.rail.paid_calls import SPELLINGS, spelled
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, breached, judged
+
+UNKNOWN = "unknown_transaction"
+PAID = "welded_algorand_payment_is_served"
+
+
+def refusals(reply: Reply, **members: Any) -> Rail:
+    """Return a rail that answers a proof it does not take in another way; what it owes it serves."""
+
+    def changed(call: Call, honest: Reply) -> Reply:
+        if call.proof is None or honest.status == 200:
+            return honest
+        return Reply(reply.status, {**(reply.document or honest.document), **members}, reply.headers)
+
+    return Rail(changed)
+
+
+async def test_a_refusal_passes_when_the_control_is_served() -> None:
+    """An honest rail serves the honest payment and refuses the invented ones."""
+    rail = Rail()
+    assert await judged(UNKNOWN, rail) == {"RAIL-PAY-06": Verdict.PASS}
+    assert len([call for call in rail.calls if call.proof]) == 3 * (1 + 3)
+
+
+@pytest.mark.parametrize("status", [400, 402, 404, 409, 422, 503])
+async def test_any_refusal_will_do(status: int) -> None:
+    """The row asks that nothing is redeemed; which refusal it is, others judge."""
+    rail = refusals(Reply(status, {"error": "tx_not_found"}))
+    assert await judged(UNKNOWN, rail) == {"RAIL-PAY-06": Verdict.PASS}
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 206])
+async def test_any_success_is_a_breach(status: int) -> None:
+    """A rail that serves with another success than 200 serves all the same."""
+    assert breached(await judged(UNKNOWN, refusals(Reply(status, {"ok": True})))) == {"RAIL-PAY-06"}
+
+
+@pytest.mark.parametrize("members", [{"result": {"verdict": "ALLOW"}}, {"payable_receipt": None}])
+async def test_a_refusal_that_hands_the_goods_over_is_a_breach(members: dict[str, Any]) -> None:
+    """A result or a payable receipt in a 402 was bought by that proof."""
+    if "payable_receipt" in members:
+        members = {"payable_receipt": Rail().sign({"kind": "weldproof/payable-svc-receipt/1"})}
+    assert breached(await judged(UNKNOWN, refusals(Reply(402, None), **members))) == {"RAIL-PAY-06"}
+
+
+@pytest.mark.parametrize("status", [500, 502])
+async def test_a_server_error_decides_nothing(status: int) -> None:
+    """Who breaks has not refused."""
+    assert await judged(UNKNOWN, refusals(Reply(status, {"error": "x"}))) == {"RAIL-PAY-06": Verdict.INCONCLUSIVE}
+
+
+async def test_a_rail_that_refuses_everything_gets_no_pass() -> None:
+    """Without a control that is served, no refusal means anything."""
+    rail = Rail(lambda call, reply: rail.challenge(call) if call.proof else reply)
+    assert await judged(UNKNOWN, rail) == {"RAIL-PAY-06": Verdict.INCONCLUSIVE}
+
+
+async def test_an_honest_sale_breaks_no_row() -> None:
+    """Every row of the paid call passes."""
+    verdicts = await judged(PAID, Rail())
+    assert verdicts == dict.fromkeys(("RAIL-PAY-01", "RAIL-PAY-02", "RAIL-PAY-05", "RAIL-PAY-16"), Verdict.PASS)
+
+
+@pytest.mark.parametrize("defaults", ["reference", "none"])
+async def test_a_sale_without_a_receipt_is_a_breach(defaults: str) -> None:
+    """No token at the bound place, nor anywhere where no place is bound."""
+
+    def bare(_: Call, reply: Reply) -> Reply:
+        if reply.status == 200:
+            for name in ("payable_receipt", "compliance_receipt"):
+                reply.document.pop(name, None)
+        return reply
+
+    profile = PROFILE.replace('"reference"', f'"{defaults}"')
+    assert breached(await judged(PAID, Rail(bare), profile)) == {"RAIL-PAY-05"}
+
+
+async def test_a_token_of_a_stranger_is_no_receipt() -> None:
+    """Where no place is bound, only what the rail's own key signed counts."""
+
+    def strange(_: Call, reply: Reply) -> Reply:
+        if "payable_receipt" in reply.document:
+            token = reply.document["payable_receipt"]
+            reply.document |= {"payable_receipt": token[:-4] + "AAAA", "compliance_receipt": ""}
+        return reply
+
+    profile = PROFILE.replace('"reference"', '"none"')
+    assert breached(await judged(PAID, Rail(strange), profile)) == {"RAIL-PAY-05"}
+
+
+async def test_leave_for_shared_caches_is_told() -> None:
+    """A paid answer that a shared cache may keep warns."""
+    rail = Rail(lambda _, reply: Reply(reply.status, reply.document, {"Cache-Control": "max-age=60"}))
+    assert breached(await judged(PAID, rail)) == {"RAIL-PAY-16"}
+
+
+@pytest.mark.parametrize("what", SPELLINGS)
+def test_a_spelling_is_the_same_proof(what: str) -> None:
+    """Whatever the spelling, a JSON reader reads the same members."""
+    proof = {"tx_id": "A" * 52, "payment_reference": "1:2:3"}
+    assert json.loads(spelled(proof, what)) == proof
+    assert len({spelled(proof, one) for one in SPELLINGS}) == len(SPELLINGS)
+
+
+async def test_a_rail_that_matches_text_instead_of_reading_json_is_seen() -> None:
+    """A proof whose members come in the other order is the same proof."""
+
+    def textual(call: Call, reply: Reply) -> Reply:
+        if isinstance(call.proof, dict) and next(iter(call.proof)) != "tx_id":
+            return Reply(402, {"accepts": []})
+        return reply
+
+    assert breached(await judged("proof_is_read_as_json", Rail(textual))) == {"RAIL-PAY-01"}
+    assert breached(await judged("proof_is_read_as_json", Rail())) == set()
