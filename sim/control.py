@@ -32,7 +32,7 @@ def amount(members: Mapping[str, Any]) -> int:
         Refused: It is none.
     """
     value = text(members, "amount")
-    if not (value.isascii() and value.isdecimal() and len(value) <= 20):
+    if not (value.isascii() and value.isdecimal() and len(value) <= 20 and int(value) < 2**64):
         raise Refused("member amount must be a decimal string of atomic units")
     return int(value)
 

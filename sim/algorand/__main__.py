@@ -72,7 +72,9 @@ async def _serve(
     ]
     _announce(chain, algod, indexer, token_given=token != DEFAULT_TOKEN)
     try:
-        await asyncio.wait([*serving, mining], return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait([*serving, mining], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
         stop.set()
         mining.cancel()

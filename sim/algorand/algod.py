@@ -9,7 +9,7 @@ from quart import Quart, Response, request
 
 from sim.algorand.chain import Block, Chain
 from sim.algorand.control import carry_out, describe
-from sim.algorand.encoding import Malformed, canonical_id, decode_address, encode_address, unpack_all
+from sim.algorand.encoding import Malformed, canonical_id, decode_address, encode_address, encode_digest, unpack_all
 from sim.algorand.rest import account_json, asset_params, block_json, pending_json
 from sim.algorand.rules import Rejected, Signed
 from sim.algorand.service import Refused, new_service, reply
@@ -21,7 +21,7 @@ _REMEMBERED_ROUNDS = 1000
 
 def build_algod(chain: Chain, token: str) -> Quart:
     """Return algod's app."""
-    app = new_service(chain, header="X-Algo-API-Token", token=token)
+    app = new_service(header="X-Algo-API-Token", token=token)
     route = app.route
 
     @route("/health")
@@ -99,10 +99,12 @@ def build_algod(chain: Chain, token: str) -> Quart:
 
     @route("/v2/blocks/<int:block>/hash")
     async def block_hash(block: int) -> Response:
-        return reply({"blockHash": _block(chain, block).hash})
+        return reply({"blockHash": encode_digest(_block(chain, block).hash)})
 
     @route("/control", methods=["GET", "POST"])
     async def control() -> Response:
+        if request.remote_addr not in {"127.0.0.1", "::1"}:
+            raise Refused(403, "control verbs are for callers on this machine only")
         if request.method == "GET":
             return reply(describe(chain))
         try:

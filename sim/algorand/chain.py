@@ -59,7 +59,7 @@ class _Saved:
     """A snapshot."""
 
     state: State
-    blocks: int
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,12 @@ class Chain:
         Raises:
             Rejected: The node refuses it now.
         """
+        self._check_not_withheld(group)
+        trial = State(self._pending)
+        self.evaluator.apply(trial, group, self.round + 1)
         late = self.faults.take_submission("reject_late")
         held = not late and self.faults.take_submission("withhold")
         entry = _Group(tuple(group), late)
-        trial = State(self._pending)
-        self.evaluator.apply(trial, group, self.round + 1)
         if held:
             self._withheld.append(entry)
         else:
@@ -143,6 +144,13 @@ class Chain:
                 trial.merge()
             self._pool.append(entry)
         return group[0].id
+
+    def _check_not_withheld(self, group: Sequence[Signed]) -> None:
+        """A withheld group has no effect yet, and still its transactions are in the pool already."""
+        held = {signed.id for entry in self._withheld for signed in entry.signed}
+        for signed in group:
+            if signed.id in held:
+                raise Rejected(f"transaction already in ledger: {signed.id}")
 
     def release(self) -> int:
         """Let withheld groups into the pool; return how many."""
@@ -216,7 +224,7 @@ class Chain:
 
     def save(self) -> int:
         """Keep the whole chain as it is now and return the snapshot's id."""
-        self._saved.append(_Saved(self.state.copy(), len(self.blocks)))
+        self._saved.append(_Saved(self.state.copy(), tuple(self.blocks)))
         return len(self._saved) - 1
 
     def restore(self, number: int) -> None:
@@ -229,7 +237,7 @@ class Chain:
             raise ValueError(f"there is no snapshot {number}")
         saved = self._saved[number]
         self.state = saved.state.copy()
-        del self.blocks[saved.blocks :]
+        self.blocks = list(saved.blocks)
         self.index = {one.applied.signed.id: one for block in self.blocks for one in block.transactions}
         self._pool, self._withheld, self._errors = [], [], {}
         self._pending = State(self.state)

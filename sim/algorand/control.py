@@ -28,7 +28,7 @@ class Verbs:
         """`address`, `amount`, `asset`?: USDC; the account is opted in before, and amount 0 does only that."""
         receiver, amount = _address(members), control.amount(members)
         named = str(members.get("asset", self._chain.genesis.assets[0]))
-        if not (named.isascii() and named.isdecimal()):
+        if not (named.isascii() and named.isdecimal() and len(named) <= 20):
             raise control.Refused("member asset must be an asset id")
         asset = int(named)
         self._chain.seal()

@@ -42,6 +42,11 @@ def decode_address(text: str) -> bytes:
     return raw[:32]
 
 
+def encode_digest(raw: bytes) -> str:
+    """Return the 52-character text of a hash."""
+    return _base32(raw)
+
+
 def canonical_id(text: str) -> str | None:
     """Return the canonical spelling of a transaction id, or None when it is none.
 
@@ -58,10 +63,14 @@ def _base32(raw: bytes) -> str:
     return base64.b32encode(raw).decode().rstrip("=")
 
 
-def is_zero(value: object) -> bool:
-    """Return whether canonical encoding leaves the value out."""
+def is_zero(value: object, name: str = "") -> bool:
+    """Return whether canonical encoding leaves the value out.
+
+    Addresses, keys, hashes and signatures have a fixed length and are zero when all their bytes are; a note has any
+    length and is zero only when it is empty.
+    """
     if isinstance(value, bytes):
-        return not value or value == ZERO
+        return not value or (name != "note" and not any(value))
     return value is None or value is False or value in (0, "", [], {})
 
 
@@ -73,7 +82,7 @@ def pack(value: Mapping[str, Any]) -> bytes:
 
 def _canonical(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _canonical(member) for name, member in sorted(value.items()) if not is_zero(member)}
+        return {name: _canonical(member) for name, member in sorted(value.items()) if not is_zero(member, name)}
     if isinstance(value, list | tuple):
         return [_canonical(member) for member in value]
     return value
@@ -93,11 +102,12 @@ def unpack_all(data: bytes) -> list[dict[str, Any]]:
             if not isinstance(value, dict):
                 raise Malformed("msgpack decode error: not a map")
             found.append(value)
+        again = b"".join(pack(value) for value in found)
     except Malformed:
         raise
-    except Exception as fault:  # the library's readers raise many kinds for bad bytes
+    except Exception as fault:  # the library's readers and writers raise many kinds: bad bytes, odd keys, depth
         raise Malformed(f"msgpack decode error: {type(fault).__name__}") from fault
-    if b"".join(pack(value) for value in found) != data:
+    if again != data:
         raise Malformed("msgpack decode error: not in canonical form")
     return found
 

@@ -19,7 +19,7 @@ _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 
 def build_indexer(chain: Chain, token: str) -> Quart:
     """Return the indexer's app."""
-    app = new_service(chain, header="X-Indexer-API-Token", token=token or "")
+    app = new_service(header="X-Indexer-API-Token", token=token or "")
     route = app.route
 
     @route("/health")
@@ -92,7 +92,7 @@ def _search(chain: Chain, query: Mapping[str, str]) -> dict[str, Any]:
     known = [one for block in chain.blocks[: chain.indexed_round + 1] for one in block.transactions]
     found = [one for one in (reversed(known) if newest_first else known) if all(test(one) for test in tests)]
     start = number(query, "next", 0)
-    limit = min(number(query, "limit", _DEFAULT_PAGE), _MAX_PAGE)
+    limit = min(number(query, "limit", 0) or _DEFAULT_PAGE, _MAX_PAGE)
     page = found[start : start + limit]
     answer: dict[str, Any] = {
         "current-round": chain.indexed_round,

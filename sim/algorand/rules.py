@@ -55,6 +55,9 @@ class Signed:
         transaction = raw.get("txn")
         if not isinstance(transaction, dict):
             raise Rejected("transaction is missing")
+        kind = transaction.get("type", "")
+        if not isinstance(kind, str) or kind not in _FIELDS:
+            raise Rejected(f"unknown tx type {kind!s:.20}: this node evaluates {_EVALUATED}")
         unknown = set(raw) - {"sig", "msig", "lsig", "sgnr", "txn"}
         if unknown or set(transaction) - _KNOWN:
             raise Rejected(f"msgpack decode error: unknown field {min(unknown or set(transaction) - _KNOWN)}")
@@ -101,6 +104,7 @@ _FIELDS = {
     "acfg": {"caid", "apar"},
     "afrz": {"faid", "fadd", "afrz"},
 }
+_EVALUATED = ", ".join(_FIELDS)
 _KNOWN = _HEADER.union(*_FIELDS.values())
 _ADDRESSES = {"snd", "gh", "grp", "lx", "rekey", "rcv", "close", "arcv", "asnd", "aclose", "fadd"}
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -109,6 +113,13 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys({"type", "gen"}, (str,)),
     "apar": (dict,),
     "afrz": (bool,),
+}
+_ASSET_TEXTS = {"an": 32, "un": 8, "au": 96}
+_ASSET_TYPES: Mapping[str, type] = {
+    **dict.fromkeys(_ASSET_TEXTS, str),
+    **dict.fromkeys({"t", "dc"}, int),
+    **dict.fromkeys({"m", "r", "f", "c", "am"}, bytes),
+    "df": bool,
 }
 
 
@@ -119,8 +130,6 @@ def check_form(one: Signed, protocol: Protocol) -> None:
         Rejected: With the node's reason.
     """
     kind = one.kind
-    if kind not in _FIELDS:
-        raise Rejected(f"unknown tx type {kind}: this node evaluates pay, axfer, acfg and afrz")
     foreign = set(one.transaction) - _HEADER - _FIELDS[kind]
     if foreign:
         raise Rejected(f"transaction of type {kind} has non-zero fields for another type: {min(foreign)}")
@@ -152,16 +161,20 @@ def _check_kind(one: Signed) -> None:
 
 
 def _check_asset(params: Mapping[str, Any]) -> None:
-    limits = {"an": 32, "un": 8, "au": 96}
-    for name, limit in limits.items():
-        text = params.get(name, "")
-        if not isinstance(text, str) or len(text.encode()) > limit:
+    for name, value in params.items():
+        if name not in _ASSET_TYPES:
+            raise Rejected(f"msgpack decode error: unknown field {name}")
+        if type(value) is not _ASSET_TYPES[name]:
+            raise Rejected(f"msgpack decode error: field {name} has a wrong type")
+        if isinstance(value, bytes) and len(value) != 32:
+            raise Rejected(f"msgpack decode error: field {name} has a wrong length")
+        if isinstance(value, int) and not 0 <= value <= _U64:
+            raise Rejected(f"msgpack decode error: field {name} is out of range")
+    for name, limit in _ASSET_TEXTS.items():
+        if len(params.get(name, "").encode()) > limit:
             raise Rejected(f"transaction asset {name} too big: > {limit}")
-    if not isinstance(params.get("dc", 0), int) or params.get("dc", 0) > MAX_DECIMALS:
+    if params.get("dc", 0) > MAX_DECIMALS:
         raise Rejected(f"transaction asset decimals is too high (max is {MAX_DECIMALS})")
-    for name in ("m", "r", "f", "c"):
-        if not isinstance(params.get(name, ZERO), bytes) or len(params.get(name, ZERO)) != 32:
-            raise Rejected("msgpack decode error: asset address")
 
 
 def check_signature(one: Signed) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgpack
 import orjson
 from quart import Quart, Response, request
+from werkzeug.exceptions import HTTPException
 
 from sim.algorand.chain import Chain
 from sim.algorand.rest import short_json
@@ -32,7 +33,7 @@ def reply(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(short_json(value)), status, {"Content-Type": "application/json"})
 
 
-def new_service(chain: Chain, *, header: str, token: str) -> Quart:
+def new_service(*, header: str, token: str) -> Quart:
     """Return an app that knows the token and the node's way to refuse."""
     app = Quart(__name__, static_folder=None)
 
@@ -44,9 +45,12 @@ def new_service(chain: Chain, *, header: str, token: str) -> Quart:
     async def refused(fault: Refused) -> Response:
         return reply({"message": fault.message}, fault.status)
 
+    async def not_served(fault: Exception) -> Response:
+        return reply({"message": getattr(fault, "name", "")}, getattr(fault, "code", 500))
+
     app.before_request(check_token)
     app.register_error_handler(Refused, refused)
-    del chain
+    app.register_error_handler(HTTPException, not_served)
     return app
 
 
