@@ -34,6 +34,18 @@ def rows_of(replay: Replay, material: Material) -> tuple[str, ...]:
     return tuple(dict.fromkeys(by_name[name] for name in replay.changes)) or ("RAIL-WELD-11",)
 
 
+def unexplained(found: Sequence[tuple[str, ...]]) -> list[int]:
+    """Return which breaches no smaller breach explains, by their places in `found`.
+
+    Every single change is replayed, so a pair with a member that breaks something alone tells nothing more.
+
+    Args:
+        found: The names of the changes of each breach.
+    """
+    sets = [frozenset(names) for names in found]
+    return [place for place, names in enumerate(sets) if not any(other < names for other in sets)]
+
+
 async def reduce(
     captured: Replay, breach: Replay, material: Material, is_breach: Callable[[Replay], Awaitable[bool]]
 ) -> Replay:

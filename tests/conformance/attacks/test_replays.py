@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.attacks.plan import plan, reduce, rows_of
+from conformance.attacks.plan import plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import ENCODINGS, Material, Replay, changes
 from conformance.discovery import Operation
 
@@ -91,3 +91,18 @@ async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...]
     reduced = await reduce(CAPTURED, found, MATERIAL, is_breach)
     assert reduced.changes == expected
     assert asked[0] == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([], []),
+        ([("a",), ("b",)], [0, 1]),
+        ([("a", "b"), ("a",), ("c", "d")], [1, 2]),
+        ([("a",), (), ("b", "c")], [1]),
+        ([(f"change {n}",) for n in range(40)], list(range(40))),
+    ],
+)
+def test_only_a_breach_that_no_smaller_one_explains_is_told(found: list[tuple[str, ...]], expected: list[int]) -> None:
+    """A pair with a guilty member is left out; every other breach stays, however many there are."""
+    assert unexplained(found) == expected
