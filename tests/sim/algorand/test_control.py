@@ -90,7 +90,7 @@ def test_the_indexer_can_lag(node: Node) -> None:
     with pytest.raises(IndexerHTTPError):
         node.indexer.transaction(tx_id)
     node.control("lag", blocks=0)
-    assert node.indexer.transaction(tx_id)["transaction"]["id"] == tx_id  # type: ignore[call-overload]
+    assert node.indexer.transaction(tx_id)["transaction"]["id"] == tx_id
 
 
 def test_a_withheld_transaction_waits_for_its_release(node: Node) -> None:
