@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -14,6 +13,7 @@ from conformance.oracles import jose
 from conformance.oracles.addresses import is_address
 from conformance.oracles.x402 import atomic_amount, faults_of_challenge
 from conformance.purchase import challenge, lane_of, pay, present
+from conformance.together import together
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
 _TENANT = "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"
@@ -239,9 +239,7 @@ async def account_credentials_change_nothing(case: Case) -> None:
             where={"operation": operation.path, "credential": what},
         )
 
-    await asyncio.gather(
-        *(one(operation, what) for operation in case.session.operations for what in ACCOUNT_CREDENTIALS)
-    )
+    await together(one(operation, what) for operation in case.session.operations for what in ACCOUNT_CREDENTIALS)
 
 
 @check(

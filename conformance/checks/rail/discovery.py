@@ -31,16 +31,17 @@ def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, .
     """
     if any(isinstance(_object(value).get(name), list) for name in members):
         return paths(case, urls)
-    found = {path for path in paths(case, tuple(_texts(value, _DEPTH))) if path.startswith(discovery.PAID_PREFIX)}
+    found = {path for path in paths(case, tuple(texts(value, _DEPTH))) if path.startswith(discovery.PAID_PREFIX)}
     return (found - {INDEX}) or None
 
 
-def _texts(value: Any, depth: int) -> Iterator[str]:
+def texts(value: Any, depth: int) -> Iterator[str]:
+    """Yield every text in a JSON value, at most `depth` objects and arrays deep."""
     if isinstance(value, str):
         yield value
     elif depth and isinstance(value, Mapping | list):
         for member in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(member, depth - 1)
+            yield from texts(member, depth - 1)
 
 
 @check(

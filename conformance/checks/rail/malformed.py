@@ -6,7 +6,6 @@ seen too.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import Callable, Mapping
@@ -16,13 +15,13 @@ from conformance.check import Case, check
 from conformance.checks.rail.challenges import entries, leaks, references
 from conformance.client import Answer
 from conformance.discovery import Operation
+from conformance.together import together
 
 Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
 
 _TX = "CAPTURED" * 6 + "CAPA"
 _STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
 _LONG, _DEEP, _DIGITS = 5600, 1500, 4500
-_AT_ONCE = 16
 
 
 def encoded(data: bytes) -> str:
@@ -163,10 +162,7 @@ async def _judge(case: Case, row: str, corpus: Corpus) -> None:
         # One of the usual look when there is no live one, which other rows judge.
         token = min(references(unpaid), default=_STALE_TOKEN)
         case.client.names.name(token, "PAYMENT_REFERENCE")
-        sends = list(corpus(token).items())
-        for start in range(0, len(sends), _AT_ONCE):
-            part = sends[start : start + _AT_ONCE]
-            await asyncio.gather(*(_one(case, row, operation, unpaid, *one) for one in part))
+        await together(_one(case, row, operation, unpaid, *one) for one in corpus(token).items())
 
 
 async def _one(case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from conformance.discovery import Operation
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.purchase import challenge, pay, present
+from conformance.together import together
 
 ABSENT = object()
 SPELLINGS = ("other order", "white space", "escapes", "header in lower case")
@@ -81,7 +81,7 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
     200, a signed compact JWS in the answer, and no leave for shared caches.
     """
     keys = [key for published in await published_keys(case) for key in published]
-    await asyncio.gather(*(_served(case, operation, keys) for operation in case.session.operations))
+    await together(_served(case, operation, keys) for operation in case.session.operations)
 
 
 async def _served(case: Case, operation: Operation, keys: list[Ed25519Key]) -> None:
@@ -135,7 +135,7 @@ async def proof_is_read_as_json(case: Case) -> None:
         where = {"operation": operation.path, "spelling": what}
         case.expect("RAIL-PAY-01", answer.status == 200, "200", told(answer), exchange=answer, where=where)
 
-    await asyncio.gather(*map(one, SPELLINGS))
+    await together(map(one, SPELLINGS))
 
 
 def spelled(proof: Mapping[str, Any], what: str) -> str:

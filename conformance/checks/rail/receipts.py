@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.payers import Payer
 from conformance.purchase import Purchase, purchase
+from conformance.together import together
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SAMPLED = 24
@@ -76,7 +76,7 @@ async def receipt_verifies_offline(case: Case) -> None:
             where = {"operation": operation.path}
             case.expect("RAIL-RCPT-09", not survivors, "no changed receipt verifies", survivors, where=where)
 
-    await asyncio.gather(*map(one, case.session.operations, changes))
+    await together(map(one, case.session.operations, changes))
 
 
 def _judge_signature(
@@ -150,7 +150,7 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     requests' hashes differ.
     """
     payer = await case.session.payer(case.lane)
-    await asyncio.gather(*(_bindings(case, operation, payer) for operation in case.session.operations))
+    await together(_bindings(case, operation, payer) for operation in case.session.operations)
 
 
 async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from conformance.discovery import Operation
 from conformance.oracles.x402 import atomic_amount
 from conformance.payers.algorand import AlgorandPayer, Refused, invented_id
 from conformance.purchase import Challenge, challenge, lane_of, name_live_values, pay, present
+from conformance.together import together
 
 
 async def algorand_payer(case: Case) -> AlgorandPayer:
@@ -106,10 +106,10 @@ async def unknown_transaction(case: Case) -> None:
         near = str(paid["tx_id"])
         ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
         quotes = [await challenge(case, operation) for _ in ids]
-        await asyncio.gather(*map(unknown, quotes, ids))
+        await together(map(unknown, quotes, ids))
 
     drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.operations]
-    await asyncio.gather(*map(one, case.session.operations, drawn))
+    await together(map(one, case.session.operations, drawn))
 
 
 @check(
@@ -142,11 +142,13 @@ async def payment_of_something_else(case: Case) -> None:
         amount = (0, price - 1, price // 2)[part]
         await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
 
-    await asyncio.gather(
-        elsewhere(stranger.address, "to another account"),
-        elsewhere(payer.address, "to the payer itself"),
-        *map(too_little, range(3)),
-        _wrong_asset(case, payer, operation),
+    await together(
+        (
+            elsewhere(stranger.address, "to another account"),
+            elsewhere(payer.address, "to the payer itself"),
+            *map(too_little, range(3)),
+            _wrong_asset(case, payer, operation),
+        )
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from functools import partial
 
@@ -13,6 +12,7 @@ from conformance.check import Case, Inconclusive, check
 from conformance.discovery import Operation, variations
 from conformance.payers.algorand import spellings
 from conformance.purchase import challenge, pay, present, purchase
+from conformance.together import together
 
 _FIX = (
     "Bind the token to the whole request (method, path, query, body), burn token and payment in one atomic statement, "
@@ -32,7 +32,7 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
     """
     # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
     seeds = [case.rng.getrandbits(64) for _ in case.session.operations]
-    await asyncio.gather(*map(partial(_replay, case), case.session.operations, seeds))
+    await together(map(partial(_replay, case), case.session.operations, seeds))
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
@@ -51,7 +51,7 @@ async def one_of_many_is_executed(case: Case) -> None:
     for operation in case.session.operations:
         quote = await challenge(case, operation)
         proof = await pay(case, quote, case.lane)
-        answers = await asyncio.gather(*(present(case, operation, proof) for _ in range(_AT_ONCE)))
+        answers = await together((present(case, operation, proof) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
         served = [answer for answer in answers if answer.status == 200]
         if not served:
             raise Inconclusive("none of 50 identical calls was served")
@@ -74,7 +74,9 @@ async def _split(case: Case) -> None:
     first, other = operations[0], operations[1]
     proof = await pay(case, await challenge(case, first), case.lane)
     half = _AT_ONCE // 2
-    answers = await asyncio.gather(*(present(case, one, proof) for one in (first, other) for _ in range(half)))
+    answers = await together(
+        (present(case, one, proof) for one in (first, other) for _ in range(half)), at_once=_AT_ONCE
+    )
     different = {receipts(answer) for answer in answers if answer.status == 200}
     case.expect(
         "RAIL-WELD-12",
@@ -119,7 +121,7 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
     Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
     after the other, and only then on its own request. Expects that only the last is served.
     """
-    await asyncio.gather(*map(partial(_unspent, case), case.session.operations))
+    await together(map(partial(_unspent, case), case.session.operations))
 
 
 async def _unspent(case: Case, operation: Operation) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.challenges import entries
-from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
+from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES, texts
 from conformance.checks.rail.keys import DID, JWKS
 from conformance.checks.rail.paid_calls import ABSENT, receipts_in, result_of
 from conformance.client import Answer
@@ -16,6 +15,7 @@ from conformance.discovery import Operation
 from conformance.oracles import jose
 from conformance.oracles.x402 import atomic_amount
 from conformance.purchase import purchase
+from conformance.together import together
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")
@@ -83,7 +83,7 @@ async def screening_is_sold(case: Case) -> None:
     verdict outside the set, there or in the result.
     """
     operation = case.session.service("compliance-receipt")
-    await asyncio.gather(*(_screened(case, operation, body) for body in screening_bodies(case, operation)))
+    await together(_screened(case, operation, body) for body in screening_bodies(case, operation))
 
 
 def screening_bodies(case: Case, operation: Operation) -> list[Any]:
@@ -115,17 +115,9 @@ def verdicts_of(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
         except jose.JwsFault:
             continue
         named = [claims[name] for name in _NAMES if name in claims]
-        carried += named or [value for value in _texts(claims, _DEPTH) if value in VERDICTS]
+        carried += named or [value for value in texts(claims, _DEPTH) if value in VERDICTS]
     told = [result[name] for name in _NAMES if name in result] if isinstance(result, Mapping) else []
     return carried, carried + told
-
-
-def _texts(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif depth and isinstance(value, Mapping | list):
-        for member in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(member, depth - 1)
 
 
 @check(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from typing import Any
 
@@ -15,6 +14,7 @@ from conformance.client import Answer
 from conformance.discovery import Operation
 from conformance.payers.algorand import AlgorandPayer, invented_id
 from conformance.purchase import Challenge, challenge, header_value, pay, present
+from conformance.together import together
 
 _SUBMISSION_FAULTS = frozenset({"withhold", "reject_late"})
 
@@ -64,7 +64,7 @@ async def note_without_the_token(case: Case) -> None:
         note = wrong_notes(quote.reference("algorand"))[name]
         await refused(case, "RAIL-WELD-01", quote, await welded(payer, quote, note=note), f"note: {name}")
 
-    await asyncio.gather(*(one(quote, name) for quote, name in zip(quotes, names, strict=True)))
+    await together((one(quote, name) for quote, name in zip(quotes, names, strict=True)))
 
 
 @check(
@@ -96,7 +96,7 @@ async def note_with_another_challenges_token(case: Case) -> None:
         if answer.status != 200:
             raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
 
-    await asyncio.gather(*map(one, case.session.operations))
+    await together(map(one, case.session.operations))
 
 
 @check(
@@ -124,7 +124,7 @@ async def stray_transfer(case: Case) -> None:
             for _ in range(2):
                 await refused(case, "RAIL-WELD-05", quote, stray, f"a stray transfer {what}")
 
-    await asyncio.gather(*map(one, case.session.operations))
+    await together(map(one, case.session.operations))
 
 
 @check(
@@ -175,7 +175,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
         proof = await welded(payer, quote, note=token.encode())
         await refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
 
-    await asyncio.gather(*(one(*each) for each in forged))
+    await together(one(*each) for each in forged)
 
 
 def forgeries(case: Case, quote: Challenge) -> list[tuple[str, str]]:
@@ -224,7 +224,7 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     operation = case.session.operations[0]
     await control(case, operation)
     quotes = [await challenge(case, operation) for _ in names]
-    proofs = await asyncio.gather(*(welded(payer, quote) for quote in quotes))
+    proofs = await together(welded(payer, quote) for quote in quotes)
     for name, quote, proof in zip(names, quotes, proofs, strict=True):
         await _through_a_fault(case, payer, quote, proof, name)
 
@@ -235,7 +235,7 @@ async def _through_a_fault(
     await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
     try:
         fake = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": proof["payment_reference"]}
-        answers = await asyncio.gather(*(present(case, quote.operation, one) for one in (proof, fake)))
+        answers = await together(present(case, quote.operation, one) for one in (proof, fake))
         for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
             case.expect(
                 "RAIL-WELD-13",

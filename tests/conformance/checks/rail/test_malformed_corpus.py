@@ -72,7 +72,7 @@ async def test_an_honest_rail_passes(check: str) -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("number", (0, 7, 19))
+@pytest.mark.parametrize("number", [0, 7, 19])
 @pytest.mark.parametrize("status", [200, 400, 500])
 async def test_one_wrong_answer_among_all_is_seen(check: str, number: int, status: int) -> None:
     """Any single value that is answered otherwise breaks the row."""

@@ -1,0 +1,63 @@
+"""Parts that run side by side: all of them to the end, whatever becomes of one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from conformance.check import Inconclusive
+from conformance.client import Unreachable
+from conformance.together import together
+
+
+async def test_results_come_in_the_order_of_the_parts() -> None:
+    """What finishes first does not come first."""
+
+    async def part(number: int) -> int:
+        for _ in range(5 - number):
+            await asyncio.sleep(0)
+        return number
+
+    assert await together(map(part, range(5))) == [0, 1, 2, 3, 4]
+
+
+async def test_no_more_run_at_a_time_than_allowed() -> None:
+    """The rest waits for room."""
+    running, most = 0, 0
+
+    async def part() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    await together((part() for _ in range(20)), at_once=3)
+    assert most == 3
+
+
+@pytest.mark.parametrize("first", [Inconclusive("no node"), Unreachable("no answer")])
+async def test_every_part_ends_before_a_broken_one_is_told(first: Exception) -> None:
+    """A part that breaks off at once leaves the others their time."""
+    ended = []
+
+    async def part(fault: Exception | None) -> None:
+        if fault is not None:
+            raise fault
+        await asyncio.sleep(0.01)
+        ended.append(1)
+
+    with pytest.raises(type(first)):
+        await together(map(part, (first, None, None)))
+    assert ended == [1, 1]
+
+
+async def test_a_fault_of_the_suite_goes_before_a_reason() -> None:
+    """An unforeseen error is told even when another part only found no way on."""
+
+    async def part(fault: Exception) -> None:
+        raise fault
+
+    with pytest.raises(KeyError):
+        await together(map(part, (Inconclusive("no node"), KeyError("suite"))))
