@@ -229,6 +229,14 @@ class AlgorandPayer:
         )
         return await self.submit([sent], payer, wait=wait)
 
+    async def draft(self, *, asset: int, receiver: str, amount: int, note: bytes) -> Any:
+        """Return a transfer of the paying account that is not sent yet; `submit` sends it, its id is known before."""
+        _sendable(receiver, amount)
+        await self._reserve(self.main, asset, amount)
+        return transaction.AssetTransferTxn(
+            self.address, await self._node.params(), receiver, amount, asset, note=note or None
+        )
+
     async def send_native(self, receiver: str, amount: int, note: bytes = b"") -> str:
         """Send Algos and return the transaction's id."""
         _sendable(receiver, amount)

@@ -37,9 +37,9 @@ class AlgorandLane:
         del token
         return {}
 
-    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment:
+    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
         """Judge by the note binding."""
-        return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token), tx_id)
+        return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token, ttl), tx_id)
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""

@@ -48,7 +48,7 @@ class ObservingLane(Protocol):
             ChainUnavailable: It could not be asked.
         """
 
-    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> Payment:
+    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> Payment:
         """Return the payment when the transaction welds.
 
         Raises:

@@ -74,6 +74,7 @@ def _failed_counts() -> None:
         return seen
 
     replace(algorand.AlgorandLane, "observe", hopeful)
+    replace(weld, "is_not_later", lambda _: _always)
 
 
 def _absent_counts() -> None:
@@ -124,6 +125,7 @@ MUTANTS = (
     Mutant("amount-ignored", "the amount reaches the price", _rule("is_enough", _always)),
     Mutant("amount-one-short", "the amount reaches the whole price", _rule("is_enough", _almost_enough)),
     Mutant("pending-counts", "the transaction is in a block", _pending_counts),
+    Mutant("late-payment-counts", "the payment was made within the lifetime (P-ST-01)", _rule("is_not_later", _always)),
     Mutant("failed-counts", "the transaction did not fail", _failed_counts),
     Mutant("unknown-counts", "the chain knows the transaction", _absent_counts),
     Mutant("outage-serves", "a chain that cannot be asked serves nobody (P-ER-03)", _outage_serves),

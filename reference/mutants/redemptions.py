@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reference.mutants.seams import Mutant, replace
-from reference.protocol import challenge
+from reference.protocol import challenge, weld
 from reference.protocol.challenge import Mint
 from reference.protocol.redemption import State
 from reference.rail import challenges
@@ -17,6 +17,7 @@ from reference.store.redemptions import Redemption
 
 def _no_lifetime() -> None:
     replace(challenge, "is_live", lambda _: lambda token, *, now, ttl: True)  # noqa: ARG005 - the seam's shape
+    replace(weld, "is_not_later", lambda _: lambda claim: True)  # noqa: ARG005 - the seam's shape
 
 
 def _any_first_half() -> None:
@@ -74,7 +75,9 @@ def _looks_then_acts() -> None:
             if presented.payment_key in used:
                 return used[presented.payment_key]
             seen = await self._seen(presented)
-            payment = presented.lane.judge(seen, presented.terms, presented.token, presented.tx_id)
+            payment = presented.lane.judge(
+                seen, presented.terms, presented.token, presented.tx_id, self._settings.challenge_ttl
+            )
             row = _row(self, presented, call, payment.payer)
             answer = self.answer(row, call.service, request)
             used[presented.payment_key] = Served(answer.body, answer.payment_response, replayed=True)

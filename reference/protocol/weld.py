@@ -23,6 +23,7 @@ class Claim:
     seen: ObservedTransaction
     terms: Terms
     token: Token
+    ttl: int
 
     @property
     def transfer(self) -> Transfer | None:
@@ -55,6 +56,15 @@ def is_final(claim: Claim) -> bool:
 def is_not_older(claim: Claim) -> bool:
     """Its block is no older than the challenge, a minute of skew allowed."""
     return claim.seen.block_time >= claim.token.unix - AGE_SKEW_SECONDS
+
+
+def is_not_later(claim: Claim) -> bool:
+    """Its block is no later than the challenge's end, a minute of skew allowed.
+
+    A claim keeps its right beyond the lifetime (P-ST-01), for a payment that was made in time and not for one that is
+    made afterwards on a transaction id named in advance.
+    """
+    return claim.seen.block_time <= claim.token.unix + claim.ttl + AGE_SKEW_SECONDS
 
 
 def is_plain_transfer(claim: Claim) -> bool:
@@ -90,6 +100,7 @@ NOTE_BINDING: tuple[tuple[str, str], ...] = (
     ("has_not_failed", "tx_failed"),
     ("is_final", "tx_not_confirmed"),
     ("is_not_older", "payment_too_old"),
+    ("is_not_later", "challenge_expired"),
     ("is_plain_transfer", "unsupported_transaction"),
     ("is_right_asset", "wrong_asset"),
     ("is_to_payee", "wrong_recipient"),

@@ -301,7 +301,9 @@ class Redeemer:
     async def _paid_on_chain(self, presented: Presented, row: Redemption) -> Payment:
         try:
             seen = await self._seen(presented)
-            return presented.lane.judge(seen, presented.terms, presented.token, presented.tx_id)
+            return presented.lane.judge(
+                seen, presented.terms, presented.token, presented.tx_id, self._settings.challenge_ttl
+            )
         except ChainUnavailable as fault:
             raise chain_unavailable() from fault
         except PaymentRefused as refusal:

@@ -9,7 +9,7 @@ from conformance import clock
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.challenges import entries, references
 from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import algorand_payer, control, refused, welded
+from conformance.checks.rail.refused_payments import algorand_payer, control, price_of, refused, welded
 from conformance.client import Answer
 from conformance.discovery import Operation
 from conformance.payers.algorand import AlgorandPayer, invented_id
@@ -137,19 +137,37 @@ async def stray_transfer(case: Case) -> None:
 async def expired_challenge(case: Case) -> None:
     """A payment welded to an expired challenge is not redeemed.
 
-    Pays one challenge in time and presents it only after its lifetime; pays another after its lifetime. Expects that
-    neither is served, and that a fresh one is.
+    Pays one challenge in time and presents it only after its lifetime; pays another after its lifetime; and names a
+    third one's transaction in time, but sends it only after its lifetime. Expects that none is served, and that a
+    fresh one is.
     """
     operation = case.session.operations[0]
     in_time, late = await challenge(case, operation), await challenge(case, operation)
-    ttl = case.profile.rail_bindings.challenge_ttl or in_time.entry(case.lane).get("maxTimeoutSeconds")
-    if not isinstance(ttl, int):
-        raise Inconclusive("unbound: [rail] challenge_ttl is not known")
+    ttl = case.profile.rail_bindings.challenge_ttl
+    if ttl is None:
+        raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")
     proof = await pay(case, in_time, case.lane)
+    named = await _named_in_time(case) if case.lane == "algorand" else None
     await clock.pass_time(case, ttl + 61)
+    if named is not None:
+        await (await algorand_payer(case)).submit([named[1]], (await algorand_payer(case)).main)
+        early = {"tx_id": named[1].get_txid(), "payment_reference": named[0].reference("algorand")}
+        await refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
     await refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
     await refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
     await control(case, operation)
+
+
+async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
+    """Present the id of a welded payment that is not sent yet, and return its challenge and the payment."""
+    payer, quote = await algorand_payer(case), await challenge(case, case.session.operations[0])
+    entry, token = quote.entry("algorand"), quote.reference("algorand")
+    draft = await payer.draft(
+        asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
+    )
+    proof = {"tx_id": str(draft.get_txid()), "payment_reference": token}
+    await refused(case, "RAIL-WELD-06", quote, proof, "named and not sent")
+    return quote, draft
 
 
 @check(

@@ -28,7 +28,7 @@ SEEN = ObservedTransaction(
 
 def judged(seen: ObservedTransaction) -> weld.Payment:
     assert TOKEN is not None
-    return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, TERMS, TOKEN), "TX")
+    return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, TERMS, TOKEN, 1800), "TX")
 
 
 def refusal_of(seen: ObservedTransaction) -> PaymentRefused:
@@ -55,6 +55,16 @@ def test_over_payment_holds(value: int) -> None:
 def test_a_block_a_minute_older_holds() -> None:
     """Block time and issue time may differ by the skew."""
     assert weld.Payment("PAYER") == judged(replace(SEEN, block_time=SEEN.block_time - 60))
+
+
+def test_a_block_a_minute_after_the_end_holds() -> None:
+    """A payment made in time may be in a block of the next minute."""
+    assert weld.Payment("PAYER") == judged(replace(SEEN, block_time=SEEN.block_time + 1860))
+
+
+def test_a_payment_after_the_end_is_refused() -> None:
+    """A transaction id named in advance is no option on the old price."""
+    assert refusal_of(replace(SEEN, block_time=SEEN.block_time + 1861)).code == "challenge_expired"
 
 
 BROKEN: dict[str, tuple[ObservedTransaction, str]] = {
