@@ -61,7 +61,7 @@ class Stack:
         """Forward each change of the clock file to the chains, for ever."""
         applied = 0.0
         while True:
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, ControlFault):
                 wanted = float(self.facts.clock_file.read_text("ascii").strip() or "0")
                 if wanted > applied:
                     await control(

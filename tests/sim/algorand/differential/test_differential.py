@@ -1,4 +1,8 @@
-"""Our Algorand ledger against the go-algorand evaluator: the same verdicts and the same balances."""
+"""Our Algorand ledger against the go-algorand evaluator: the same verdicts and the same balances.
+
+No difference in them is allowed. The texts of refusals are not compared: they differ where the order of checks does,
+and the node prints Go structures there.
+"""
 
 from __future__ import annotations
 
