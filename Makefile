@@ -30,7 +30,7 @@ selftest: $(READY)
 
 # 1,000 random groups against the go-algorand evaluator; a part of it rotates in `make test`.
 oracle: $(READY)
-	$(BIN)/python -m pytest -m oracle_long -o addopts= -p no:schemathesis tests/sim/algorand
+	$(BIN)/python -m pytest -m oracle_long tests/sim/algorand
 
 # With uv: the locked versions. Without: plain venv and pip, the ranges of pyproject.toml.
 $(READY): pyproject.toml uv.lock
