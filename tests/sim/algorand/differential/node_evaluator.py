@@ -65,7 +65,7 @@ def main() -> None:
     say({"genesis_hash": text_of(params.gh), "genesis_id": params.gen or ""})
     scratch = Path(tempfile.gettempdir()) / "jig"
     scratch.mkdir(exist_ok=True)
-    with (scratch / "lock").open("w") as lock:
+    with scratch.with_name("jig.lock").open("w") as lock:  # beside it: the evaluator makes its folder anew
         for line in sys.stdin:
             fcntl.flock(lock, fcntl.LOCK_EX)
             answer = evaluate(json.loads(line))
