@@ -33,7 +33,6 @@ CODES_402 = frozenset(
 )
 RETRYABLE = frozenset({"tx_not_found", "tx_not_confirmed"})
 RETRY_SECONDS = 2
-STILL_UNDECIDED = RETRYABLE
 
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`

@@ -25,7 +25,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.protocol.proof import AuthorizedProof, MinedProof, Proof
 from reference.protocol.redemption import State
-from reference.protocol.refusals import STILL_UNDECIDED, PaymentRefused
+from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.keyring import Keyring
@@ -307,7 +307,7 @@ class Redeemer:
         except ChainUnavailable as fault:
             raise chain_unavailable() from fault
         except PaymentRefused as refusal:
-            if refusal.code not in STILL_UNDECIDED:
+            if refusal.code not in RETRYABLE:
                 await self._ledger.drop_unpaid(row.id)
             raise
 
