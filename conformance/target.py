@@ -142,10 +142,31 @@ class AlgorandChain(_Table):
     funder: Secret | None = None
 
 
+class BaseChain(_Table):
+    """How the suite reaches the EVM node the target uses, and who pays."""
+
+    network: str = "base_mainnet"
+    rpc: str
+    control: str | None = None
+    funder: Secret | None = None
+
+
+class SolanaChain(_Table):
+    """How the suite reaches the Solana node the target uses, and who pays."""
+
+    network: str = "solana_mainnet"
+    rpc: str
+    ws: str | None = None
+    control: str | None = None
+    funder: Secret | None = None
+
+
 class Chains(_Table):
     """The chain nodes, one table a lane."""
 
     algorand: AlgorandChain | None = None
+    base: BaseChain | None = None
+    solana: SolanaChain | None = None
 
 
 class Clock(_Table):

@@ -20,8 +20,8 @@ from sim.algorand.algod import build_algod
 from sim.algorand.chain import Chain, Genesis, Miner
 from sim.algorand.indexer import build_indexer
 from sim.algorand.rest import b64
-from sim.algorand.service import Faulty
 from sim.clock import BlockClock
+from sim.faulty import Faulty
 
 DEFAULT_TOKEN = "a" * 64
 
@@ -67,7 +67,7 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     mining = asyncio.create_task(Miner(chain, block_seconds).run())
     serving = [
-        asyncio.create_task(serve(Faulty(app, chain), _config(bound), shutdown_trigger=_waiter(stop)))
+        asyncio.create_task(serve(Faulty(app, chain.faults), _config(bound), shutdown_trigger=_waiter(stop)))
         for app, bound in ((build_algod(chain, token), algod), (build_indexer(chain, token), indexer))
     ]
     _announce(chain, algod, indexer, token_given=token != DEFAULT_TOKEN)

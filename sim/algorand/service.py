@@ -1,4 +1,4 @@
-"""What algod's and the indexer's HTTP sides share: the token, faults, errors, JSON and msgpack."""
+"""What algod's and the indexer's HTTP sides share: the token, errors, JSON and msgpack."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import orjson
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
-from sim.algorand.chain import Chain
 from sim.algorand.rest import short_json
-from sim.faults import ANSWERS, Broken
 
 NO_TOKEN = frozenset({"/health", "/ready", "/versions", "/genesis", "/control"})
 
@@ -52,26 +50,6 @@ def new_service(*, header: str, token: str) -> Quart:
     app.register_error_handler(Refused, refused)
     app.register_error_handler(HTTPException, not_served)
     return app
-
-
-class Faulty:
-    """Shows armed faults instead of the app's answers; the control address is exempt."""
-
-    def __init__(self, app: Quart, chain: Chain) -> None:
-        self._app = app
-        self._chain = chain
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one ASGI event."""
-        if scope["type"] == "http" and scope["path"] != "/control":
-            armed = self._chain.faults.take_answer()
-            if armed is not None:
-                try:
-                    await ANSWERS[armed.name](send, armed.rng)
-                except Broken:
-                    raise ConnectionAbortedError("a fault cut this answer") from None
-                return
-        await self._app(scope, receive, send)
 
 
 def number(query: Mapping[str, str], name: str, default: int) -> int:
