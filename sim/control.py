@@ -25,14 +25,14 @@ def text(members: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def amount(members: Mapping[str, Any]) -> int:
-    """Return `amount`, a decimal string of atomic units.
+def amount(members: Mapping[str, Any], *, most: int = 2**64) -> int:
+    """Return `amount`, a decimal string of atomic units smaller than `most`.
 
     Raises:
         Refused: It is none.
     """
     value = text(members, "amount")
-    if not (value.isascii() and value.isdecimal() and len(value) <= 20 and int(value) < 2**64):
+    if not (value.isascii() and value.isdecimal() and len(value) <= 40 and int(value) < most):
         raise Refused("member amount must be a decimal string of atomic units")
     return int(value)
 

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
-import signal
-import socket
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import click
-import orjson
 import uvloop
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 
 from sim.algorand.algod import build_algod
 from sim.algorand.chain import Chain, Genesis, Miner
@@ -22,6 +13,7 @@ from sim.algorand.indexer import build_indexer
 from sim.algorand.rest import b64
 from sim.clock import BlockClock
 from sim.faulty import Faulty
+from sim.serving import address, listening, serve_until_stopped
 
 DEFAULT_TOKEN = "a" * 64
 
@@ -47,69 +39,21 @@ def main(
 ) -> None:
     """Serve a simulated Algorand until SIGTERM or Ctrl-C."""
     token = DEFAULT_TOKEN if token_file is None else token_file.read_text("ascii").strip()
-    algod = _socket(host, algod_port, algod_fd)
-    indexer = _socket(host, indexer_port, indexer_fd)
-    uvloop.run(_serve(Genesis(assets=assets), algod, indexer, block_seconds=block_seconds, token=token))
-
-
-def _socket(host: str, port: int, fd: int | None) -> socket.socket:
-    bound = socket.create_server((host, port), backlog=512) if fd is None else socket.socket(fileno=fd)
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return bound
-
-
-async def _serve(
-    genesis: Genesis, algod: socket.socket, indexer: socket.socket, *, block_seconds: float, token: str
-) -> None:
-    chain = Chain(genesis, BlockClock())
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    mining = asyncio.create_task(Miner(chain, block_seconds).run())
-    serving = [
-        asyncio.create_task(serve(Faulty(app, chain.faults), _config(bound), shutdown_trigger=_waiter(stop)))
-        for app, bound in ((build_algod(chain, token), algod), (build_indexer(chain, token), indexer))
+    algod, indexer = listening(host, algod_port, algod_fd), listening(host, indexer_port, indexer_fd)
+    chain = Chain(Genesis(assets=assets), BlockClock())
+    apps = [
+        (Faulty(build_algod(chain, token), chain.faults), algod),
+        (Faulty(build_indexer(chain, token), chain.faults), indexer),
     ]
-    _announce(chain, algod, indexer, token_given=token != DEFAULT_TOKEN)
-    try:
-        done, _ = await asyncio.wait([*serving, mining], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        stop.set()
-        mining.cancel()
-        await asyncio.gather(*serving, mining, return_exceptions=True)
-
-
-def _waiter(stop: asyncio.Event) -> Callable[[], Awaitable[None]]:
-    async def wait() -> None:
-        await stop.wait()
-
-    return wait
-
-
-def _config(bound: socket.socket) -> Config:
-    config = Config()
-    config.bind = [f"fd://{os.dup(bound.fileno())}"]
-    config.keep_alive_max_requests = 1_000_000
-    config.graceful_timeout = 0.2
-    config.accesslog = None
-    config.errorlog = logging.getLogger("sim.algorand")
-    return config
-
-
-def _announce(chain: Chain, algod: socket.socket, indexer: socket.socket, *, token_given: bool) -> None:
-    """Print the ready line; a token that was given in a file is not repeated."""
-    line = {
-        "ready": True,
-        "algod": "http://{}:{}".format(*algod.getsockname()),
-        "indexer": "http://{}:{}".format(*indexer.getsockname()),
-        "token": None if token_given else DEFAULT_TOKEN,
+    ready = {
+        "algod": address(algod),
+        "indexer": address(indexer),
+        "token": None if token_file else DEFAULT_TOKEN,  # a token that was given in a file is not repeated
         "genesis_id": chain.genesis.id,
         "genesis_hash": b64(chain.genesis.hash),
         "assets": [str(asset) for asset in chain.genesis.assets],
     }
-    click.echo(orjson.dumps(line).decode())
+    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).run(), ready, logger="sim.algorand"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,43 @@
+"""The node's HTTP side: JSON-RPC at `/`, control at `/control`."""
+
+from __future__ import annotations
+
+import orjson
+from quart import Quart, Response, request
+
+from sim import json_rpc
+from sim.base import control
+from sim.base.chain import Chain
+from sim.base.rpc import Rpc
+
+_JSON = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
+
+
+def build_app(chain: Chain) -> Quart:
+    """Return the app over one chain."""
+    app = Quart(__name__, static_folder=None)
+    rpc = Rpc(chain)
+
+    @app.post("/")
+    async def call() -> Response:
+        return Response(await json_rpc.answer(await _body(), rpc.call), 200, _JSON)
+
+    @app.post("/control")
+    async def steer() -> Response:
+        try:
+            wanted = orjson.loads(await _body())
+        except orjson.JSONDecodeError:
+            wanted = None
+        status, body = await control.carry_out(chain, wanted)
+        return Response(orjson.dumps(body), status, _JSON)
+
+    @app.get("/control")
+    async def describe() -> Response:
+        return Response(orjson.dumps(control.describe(chain)), 200, _JSON)
+
+    return app
+
+
+async def _body() -> bytes:
+    body: bytes = await request.get_data(cache=False, as_text=False)
+    return body

@@ -1,0 +1,159 @@
+"""Blocks, transactions, receipts and events in the shapes of Ethereum's JSON-RPC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sim.base.chain import COINBASE, Block, Chain, FoundLog, Mined
+from sim.base.transactions import DYNAMIC_FEE, LEGACY, Signed
+from sim.base.vm import GAS_LIMIT
+
+_ZERO_32 = "0x" + "0" * 64
+_BLOOM = "0x" + "0" * 512
+
+
+def quantity(number: int) -> str:
+    """Return a number as the RPC writes it."""
+    return hex(number)
+
+
+def data(value: bytes) -> str:
+    """Return bytes as the RPC writes them."""
+    return "0x" + value.hex()
+
+
+def block_view(chain: Chain, block: Block | None, *, full: bool) -> dict[str, Any] | None:
+    """Return a block; `full` shows its transactions instead of their hashes."""
+    if block is None:
+        return None
+    shown = [transaction_view(chain, one) if full else data(one.signed.hash) for one in block.mined]
+    return {
+        "number": quantity(block.number),
+        "hash": data(block.hash),
+        "parentHash": data(block.parent),
+        "timestamp": quantity(block.time),
+        "baseFeePerGas": quantity(block.base_fee),
+        "gasLimit": quantity(GAS_LIMIT),
+        "gasUsed": quantity(block.gas_used),
+        "transactions": shown,
+        "miner": COINBASE.lower(),
+        "nonce": "0x" + "0" * 16,
+        "sha3Uncles": _ZERO_32,
+        "logsBloom": _BLOOM,
+        "transactionsRoot": _ZERO_32,
+        "stateRoot": _ZERO_32,
+        "receiptsRoot": _ZERO_32,
+        "mixHash": _ZERO_32,
+        "difficulty": "0x0",
+        "extraData": "0x",
+        "size": "0x200",
+        "uncles": [],
+    }
+
+
+def transaction_view(chain: Chain, mined: Mined) -> dict[str, Any]:
+    """Return a transaction of a block."""
+    block = chain.blocks[mined.block]
+    return {
+        **pending_view(chain, mined.signed),
+        "blockHash": data(block.hash),
+        "blockNumber": quantity(block.number),
+        "transactionIndex": quantity(mined.position),
+        "gasPrice": quantity(mined.price),
+    }
+
+
+def pending_view(chain: Chain, signed: Signed) -> dict[str, Any]:
+    """Return a transaction that waits."""
+    shown: dict[str, Any] = {
+        "hash": data(signed.hash),
+        "from": signed.sender.lower(),
+        "to": None if signed.to is None else signed.to.lower(),
+        "nonce": quantity(signed.nonce),
+        "value": quantity(signed.value),
+        "gas": quantity(signed.gas),
+        "gasPrice": quantity(signed.max_fee),
+        "input": data(signed.data),
+        "type": quantity(signed.kind),
+        "chainId": quantity(chain.id),
+        "v": quantity(signed.parity if signed.kind != LEGACY else chain.id * 2 + 35 + signed.parity),
+        "r": quantity(signed.r),
+        "s": quantity(signed.s),
+        "blockHash": None,
+        "blockNumber": None,
+        "transactionIndex": None,
+    }
+    if signed.kind == DYNAMIC_FEE:
+        shown |= {"maxFeePerGas": quantity(signed.max_fee), "maxPriorityFeePerGas": quantity(signed.max_tip)}
+    if signed.kind != LEGACY:
+        listed = [{"address": one.lower(), "storageKeys": list(slots)} for one, slots in signed.access_list]
+        shown |= {"accessList": listed, "yParity": quantity(signed.parity)}
+    return shown
+
+
+def receipt_view(chain: Chain, mined: Mined) -> dict[str, Any]:
+    """Return what came of a transaction."""
+    block = chain.blocks[mined.block]
+    cumulative = sum(one.outcome.gas_used for one in block.mined[: mined.position + 1])
+    logs = [FoundLog(log, mined.first_log + place, mined, block) for place, log in enumerate(mined.outcome.logs)]
+    return {
+        "transactionHash": data(mined.signed.hash),
+        "transactionIndex": quantity(mined.position),
+        "blockHash": data(block.hash),
+        "blockNumber": quantity(block.number),
+        "from": mined.signed.sender.lower(),
+        "to": None if mined.signed.to is None else mined.signed.to.lower(),
+        "status": quantity(int(mined.outcome.ok)),
+        "type": quantity(mined.signed.kind),
+        "gasUsed": quantity(mined.outcome.gas_used),
+        "cumulativeGasUsed": quantity(cumulative),
+        "effectiveGasPrice": quantity(mined.price),
+        "contractAddress": mined.outcome.created,
+        "logs": [log_view(one) for one in logs],
+        "logsBloom": _BLOOM,
+    }
+
+
+def log_view(found: FoundLog) -> dict[str, Any]:
+    """Return an event."""
+    return {
+        "address": found.log.address,
+        "topics": list(found.log.topics),
+        "data": data(found.log.data),
+        "blockNumber": quantity(found.block.number),
+        "blockHash": data(found.block.hash),
+        "blockTimestamp": quantity(found.block.time),
+        "transactionHash": data(found.mined.signed.hash),
+        "transactionIndex": quantity(found.mined.position),
+        "logIndex": quantity(found.index),
+        "removed": False,
+    }
+
+
+def fits(found: FoundLog, addresses: Any, topics: Any) -> bool:
+    """Return whether an event fits a filter's `address` and `topics`."""
+    wanted = [addresses] if isinstance(addresses, str) else addresses
+    if wanted and found.log.address not in {str(one).lower() for one in wanted}:
+        return False
+    for place, topic in enumerate(topics or []):
+        choice = [topic] if isinstance(topic, str) else topic
+        if topic is None or choice == []:
+            continue
+        if place >= len(found.log.topics) or found.log.topics[place] not in {str(one).lower() for one in choice}:
+            return False
+    return True
+
+
+def fee_history(chain: Chain, count: int, percentiles: list[Any]) -> Mapping[str, Any]:
+    """Return the fees of the newest `count` blocks."""
+    blocks = chain.blocks[-max(1, count) :]
+    return {
+        "oldestBlock": quantity(blocks[0].number),
+        "baseFeePerGas": [quantity(block.base_fee) for block in blocks] + [quantity(chain.base_fee)],
+        "gasUsedRatio": [block.gas_used / GAS_LIMIT for block in blocks],
+        "reward": [[quantity(TIP) for _ in percentiles] for _ in blocks],
+    }
+
+
+TIP = 1_000_000

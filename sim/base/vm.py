@@ -1,0 +1,151 @@
+"""The EVM: a thin, disciplined hold on revm.
+
+Two rules keep it sound. A call that must leave no trace runs between a checkpoint and its revert, always paired; and
+nothing is ever committed to the library's database, since that makes checkpoints lie afterwards. What the library does
+not keep (transaction counts of plain accounts, fees) is kept here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyrevm import EVM, AccountInfo, BlockEnv, CfgEnv, Env
+
+_OUTPUT = re.compile(r"output: 0x([0-9a-f]*)")
+_GAS = re.compile(r"gas_used: ([0-9]+)")
+_SPEC = "CANCUN"
+_PADDING = 33  # the library shows analysed code with as many zeros behind it
+GAS_LIMIT = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One event, as a contract emitted it."""
+
+    address: str
+    topics: tuple[str, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A call or a creation.
+
+    Attributes:
+        sender: Who calls, checksummed.
+        to: Who is called; None creates a contract.
+        data: Call data or creation code.
+        value: Wei that goes along.
+        gas: Gas limit.
+        nonce: The sender's transaction count, which decides a created contract's address.
+    """
+
+    sender: str
+    to: str | None
+    data: bytes = b""
+    value: int = 0
+    gas: int = GAS_LIMIT
+    nonce: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a message; `output` holds a revert's data when it failed."""
+
+    ok: bool
+    output: bytes
+    gas_used: int
+    logs: tuple[Log, ...] = ()
+    created: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContext:
+    """What code can read about its block."""
+
+    number: int
+    time: int
+
+
+class Vm:
+    """State of one chain and the code that changes it."""
+
+    def __init__(self, chain_id: int) -> None:
+        env = Env(cfg=CfgEnv(chain_id=chain_id), block=BlockEnv(number=0, timestamp=0, basefee=0))
+        self._evm = EVM(env=env, spec_id=_SPEC)
+
+    def run(self, message: Message, block: BlockContext) -> Outcome:
+        """Run a message for good."""
+        self._evm.set_block_env(BlockEnv(number=block.number, timestamp=block.time, basefee=0, gas_limit=GAS_LIMIT))
+        self._evm.reset_transient_storage()
+        try:
+            if message.to is None:
+                return self._create(message)
+            output = self._evm.message_call(
+                caller=message.sender, to=message.to, calldata=message.data, value=message.value, gas=message.gas
+            )
+        except RuntimeError as fault:
+            return _failed(str(fault), message.gas)
+        return Outcome(ok=True, output=bytes(output), gas_used=self._gas_used(), logs=self._logs())
+
+    def try_out(self, message: Message, block: BlockContext) -> Outcome:
+        """Run a message and undo it."""
+        checkpoint = self._evm.snapshot()
+        try:
+            return self.run(message, block)
+        finally:
+            self._evm.revert(checkpoint)
+
+    def _create(self, message: Message) -> Outcome:
+        self._set_nonce(message.sender, message.nonce)
+        created = self._evm.deploy(deployer=message.sender, code=message.data, value=message.value, gas=message.gas)
+        return Outcome(ok=True, output=b"", gas_used=self._gas_used(), logs=self._logs(), created=created)
+
+    def _set_nonce(self, address: str, nonce: int) -> None:
+        balance = self._evm.get_balance(address)
+        self._evm.insert_account_info(address, AccountInfo(nonce=nonce))
+        self._evm.set_balance(address, balance)
+
+    def _gas_used(self) -> int:
+        result = self._evm.result
+        return 0 if result is None else result.gas_used
+
+    def _logs(self) -> tuple[Log, ...]:
+        result = self._evm.result
+        found = () if result is None else result.logs
+        return tuple(Log(one.address.lower(), tuple(one.topics), bytes(one.data[1])) for one in found)
+
+    def balance(self, address: str) -> int:
+        """Return an account's wei."""
+        return self._evm.get_balance(address)
+
+    def set_balance(self, address: str, amount: int) -> None:
+        """Write an account's wei."""
+        self._evm.set_balance(address, amount)
+
+    def code(self, address: str) -> bytes:
+        """Return a contract's code; empty for a plain account."""
+        code = bytes(self._evm.get_code(address) or b"")
+        return code[:-_PADDING] if code.endswith(bytes(_PADDING)) else code
+
+    def set_code(self, address: str, code: bytes) -> None:
+        """Plant code at an address, keeping its wei."""
+        balance = self._evm.get_balance(address)
+        self._evm.insert_account_info(address, AccountInfo(code=code, nonce=1))
+        self._evm.set_balance(address, balance)
+
+    def storage(self, address: str, slot: int) -> int:
+        """Return one storage word."""
+        return self._evm.storage(address, slot)
+
+    def set_storage(self, address: str, slot: int, value: int) -> None:
+        """Write one storage word."""
+        self._evm.insert_account_storage(address, slot, value)
+
+
+def _failed(reason: str, gas: int) -> Outcome:
+    """Read the library's text of a failure: a revert with its data, or a halt that takes all gas."""
+    output, used = _OUTPUT.search(reason), _GAS.search(reason)
+    data = bytes.fromhex(output[1]) if output else b""
+    return Outcome(ok=False, output=data, gas_used=int(used[1]) if used else gas)
