@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from eth_abi.abi import decode as abi_decode
@@ -145,13 +146,18 @@ class Rpc:
     def _call(self, params: list[Any]) -> str:
         pending = _at(params, 1) == "pending"
         self._state(params, 1)
-        outcome = self._chain.try_out(_message(params), pending=pending)
+        outcome = self._chain.try_out(self._message(params), pending=pending)
         if not outcome.ok:
             raise reverted(outcome.output)
         return data(outcome.output)
 
+    def _message(self, params: list[Any]) -> Message:
+        """Return the call that is asked about, with the count that a contract it creates would be addressed by."""
+        asked = _message(params)
+        return replace(asked, nonce=self._chain.pending_nonce(asked.sender))
+
     def _estimate(self, params: list[Any]) -> str:
-        message = _message(params)
+        message = self._message(params)
         if message.value > self._chain.vm.balance(message.sender):
             raise RpcError(REJECTED, "insufficient funds for transfer")
         outcome = self._chain.try_out(message, pending=True)
