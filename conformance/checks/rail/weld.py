@@ -16,7 +16,7 @@ from conformance.payers.algorand import AlgorandPayer, invented_id
 from conformance.purchase import Challenge, challenge, header_value, pay, present
 from conformance.together import together
 
-_SUBMISSION_FAULTS = frozenset({"withhold", "reject_late"})
+SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 
 
 def wrong_notes(token: str) -> dict[str, bytes]:
@@ -198,7 +198,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
 
 def forgeries(case: Case, quote: Challenge) -> list[tuple[str, str]]:
     """Return tokens that were never issued, by what they are: invented ones, and a real one with one part changed."""
-    token = quote.reference("algorand")
+    token = quote.reference(case.lane)
     found = [
         ("random text", case.rng.randbytes(24).hex()),
         ("a UUID", "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"),
@@ -235,7 +235,7 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     an invented one; then switches it off. Expects that nothing is served meanwhile.
     """
     payer = await algorand_payer(case)
-    names = [name for name in await payer.fault_names() if name not in _SUBMISSION_FAULTS]
+    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
     if not names:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return
@@ -349,15 +349,16 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     }
     for what, proof in wrong.items():
         answer = await present(case, operation, proof)
-        _judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
+        judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
     again = await present(case, operation, {**spent, "payment_reference": token})
-    _judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
+    judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
     for other in case.session.operations[1:2]:
         answer = await present(case, other, spent)
-        _judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")
+        judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")
 
 
-def _judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[int, ...], what: str) -> None:
+def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[int, ...], what: str) -> None:
+    """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or an `allowed` status."""
     fresh = references(answer)
     old = fresh & seen
     recoverable = answer.status != 402 or (bool(entries(answer)) and bool(fresh) and not old)
