@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import Mapping
@@ -114,6 +115,25 @@ async def present(
     return await case.client.call(method, url, json_body=sent, headers={"X-PAYMENT": value})
 
 
+async def redeem(case: Case, operation: Operation, proof: object, *, body: Any = None) -> Answer:
+    """Present an honest proof, again as often as the rail says "not yet" (402 with Retry-After), and return the answer.
+
+    A payment that the rail settles itself needs blocks, which no payer can wait for beforehand.
+    """
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + case.profile.budgets.confirmation
+    while True:
+        answer = await present(case, operation, proof, body=body)
+        again = _seconds(answer.headers.get("Retry-After")) if answer.status == 402 else None
+        if again is None or loop.time() + again > ends:
+            return answer
+        await asyncio.sleep(again)
+
+
+def _seconds(value: str | None) -> float | None:
+    return float(value) if value is not None and value.isascii() and value.isdecimal() else None
+
+
 async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:
     """Pay a challenge on a lane, welded, and return the proof once the payment is final."""
     payer: Payer = await case.session.payer(lane)
@@ -137,7 +157,7 @@ async def purchase(case: Case, operation: Operation, lane: str, *, body: Any = N
     """
     quote = await challenge(case, operation, body=body)
     proof = await pay(case, quote, lane)
-    answer = await present(case, operation, proof, body=quote.body)
+    answer = await redeem(case, operation, proof, body=quote.body)
     if answer.status != 200:
         raise Inconclusive(f"a welded payment for {operation.path} on {lane} was answered {answer.status}, not 200")
     return Purchase(quote, lane, proof, answer)

@@ -14,7 +14,7 @@ import orjson
 
 from localnet.processes import ChildFault
 from localnet.profile import WORKING_NAME, profile_text
-from localnet.stack import Plan, Stack, running
+from localnet.stack import LANES, Plan, Stack, running
 
 EXIT_USAGE, EXIT_FAULT = 2, 4
 
@@ -62,6 +62,9 @@ class SettingType(click.ParamType[tuple[str, str]]):
 )
 @click.option("--mutant", help="Run the rail as this deliberately broken variant.")
 @click.option("--fault", "faults", type=FaultType(), multiple=True, help="Chain fault NAME@SEED, switched on at start.")
+@click.option(
+    "--lane", "lanes", type=click.Choice(LANES), multiple=True, default=LANES, help="Only these chains and lanes."
+)
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
@@ -72,13 +75,14 @@ def up(
     data_dir: Path,
     mutant: str | None,
     faults: tuple[tuple[str, int], ...],
+    lanes: tuple[str, ...],
     settings: tuple[tuple[str, str], ...],
     block_seconds: float,
     working_profile: bool,
     as_json: bool,
 ) -> None:
     """Bring up every surface that exists on simulated chains, until Ctrl-C."""
-    plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, dict(settings))
+    plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings))
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
     except ChildFault as fault:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
-from algosdk import account, mnemonic
 
+from localnet import accounts
 from localnet.control import ControlFault, control
 from localnet.processes import READY_SECONDS, Child, ChildFault, listening_socket
 from localnet.profile import StackFacts
 
-ALGOD_PORT, INDEXER_PORT, RAIL_PORT = 4001, 8980, 8402
+# Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
+PORTS = {
+    "algod": 4001,
+    "indexer": 8980,
+    "rail": 8402,
+    "base": 8545,
+    "base_sepolia": 8546,
+    "solana": 8899,
+    "solana_ws": 8900,
+}
+LANES = ("algorand", "base")
+SLOT_SECONDS = 0.02
 _RAISED = "1000000"
 
 
@@ -31,6 +43,7 @@ class Plan:
         block_seconds: Time between blocks.
         mutant: Id of the broken variant that the rail runs as, or None.
         faults: Chain faults to switch on, as (name, seed).
+        lanes: Chains to start, and lanes that the rail offers on them.
         settings: Further settings of the surfaces, by environment name.
     """
 
@@ -39,13 +52,14 @@ class Plan:
     block_seconds: float = 0.2
     mutant: str | None = None
     faults: tuple[tuple[str, int], ...] = ()
+    lanes: tuple[str, ...] = LANES
     settings: Mapping[str, str] = field(default_factory=dict)
 
-    def port(self, usual: int, place: int) -> int:
-        """Return the port of the `place`-th address."""
+    def port(self, name: str) -> int:
+        """Return the port of an address; 0 picks a free one."""
         if self.port_base is None:
-            return usual
-        return self.port_base + place if self.port_base else 0
+            return PORTS[name]
+        return self.port_base + list(PORTS).index(name) if self.port_base else 0
 
 
 class Stack:
@@ -64,9 +78,8 @@ class Stack:
             with suppress(OSError, ValueError, ControlFault):
                 wanted = float(self.facts.clock_file.read_text("ascii").strip() or "0")
                 if wanted > applied:
-                    await control(
-                        self._session, f"{self.facts.algod}/control", "block_time_offset", seconds=int(wanted)
-                    )
+                    for url in self.facts.controls:
+                        await control(self._session, url, "block_time_offset", seconds=int(wanted))
                     applied = wanted
             await asyncio.sleep(0.02)
 
@@ -94,30 +107,19 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         )
         children: list[Child] = []
         exits.push_async_callback(_stop_all, children)
-        algod, indexer, rail = (
-            exits.enter_context(listening_socket("127.0.0.1", plan.port(usual, place)))
-            for place, usual in enumerate((ALGOD_PORT, INDEXER_PORT, RAIL_PORT))
-        )
+        sockets = {name: exits.enter_context(listening_socket("127.0.0.1", plan.port(name))) for name in PORTS}
         token = _token_file(plan.data_dir)
-        payto = _payto(plan.data_dir)
-        chain = await _start_algorand(plan, algod, indexer, token)
-        children.append(chain)
-        ready = await chain.ready_line()
-        facts = StackFacts(
-            rail=f"http://localhost:{rail.getsockname()[1]}",
-            algod=str(ready["algod"]),
-            indexer=str(ready["indexer"]),
-            algod_token_file=token,
-            payto_algorand=payto,
-            clock_file=plan.data_dir / "clock_offset",
-            service_word=plan.settings.get("WP_SERVICE_WORD", "Weldproof"),
-        )
+        children += await _start_chains(plan, sockets, token)
+        for child in children:
+            await child.ready_line()
+        facts = _facts(plan, sockets, token)
         facts.clock_file.write_text("0\n", "ascii")
-        await _prepare_payee(session, facts)
-        children.append(await _start_rail(plan, facts, rail))
+        await asyncio.gather(*_prepared(session, facts))
+        children.append(await _start_rail(plan, facts, sockets["rail"]))
         await _healthy(session, f"{facts.rail}/health", children[-1])
         for name, seed in plan.faults:
-            await _control(session, facts, "fault", name=name, seed=seed, count=1_000_000_000)
+            for url in facts.controls:
+                await _control(session, url, "fault", name=name, seed=seed, count=1_000_000_000)
         yield Stack(plan, facts, children, session)
 
 
@@ -125,11 +127,69 @@ async def _stop_all(children: list[Child]) -> None:
     await asyncio.gather(*(child.stop() for child in reversed(children)))
 
 
-async def _start_algorand(plan: Plan, algod: socket.socket, indexer: socket.socket, token: Path) -> Child:
-    arguments = ["--algod-fd", str(algod.fileno()), "--indexer-fd", str(indexer.fileno())]
-    arguments += ["--block-seconds", str(plan.block_seconds), "--token-file", str(token)]
-    log = plan.data_dir / "logs" / "algorand.log"
-    return await Child.start("the simulated Algorand", ["sim.algorand", *arguments], log=log, sockets=[algod, indexer])
+async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token: Path) -> list[Child]:
+    """Start every simulated chain side by side: Base twice, since a node has one chain id (P-NW-05)."""
+    blocks = ["--block-seconds", str(plan.block_seconds)]
+
+    async def start(name: str, module: str, fds: Mapping[str, str], further: list[str]) -> Child:
+        passed = [word for option, place in fds.items() for word in (option, str(sockets[place].fileno()))]
+        log = plan.data_dir / "logs" / f"{name}.log"
+        inherited = [sockets[place] for place in fds.values()]
+        return await Child.start(f"the simulated {name}", [module, *passed, *further], log=log, sockets=inherited)
+
+    algod = {"--algod-fd": "algod", "--indexer-fd": "indexer"}
+    solana = {"--fd": "solana", "--ws-fd": "solana_ws"}
+    chains = {
+        "algorand": lambda: [start("Algorand", "sim.algorand", algod, [*blocks, "--token-file", str(token)])],
+        "base": lambda: [
+            start("Base", "sim.base", {"--fd": "base"}, blocks),
+            start("Base Sepolia", "sim.base", {"--fd": "base_sepolia"}, [*blocks, "--chain-id", "84532"]),
+        ],
+        "solana": lambda: [start("Solana", "sim.solana", solana, ["--slot-seconds", str(SLOT_SECONDS)])],
+    }
+    return list(await asyncio.gather(*(one for lane in plan.lanes for one in chains[lane]())))
+
+
+def _facts(plan: Plan, sockets: Mapping[str, socket.socket], token: Path) -> StackFacts:
+    def address(name: str, scheme: str = "http", host: str = "127.0.0.1") -> str:
+        return f"{scheme}://{host}:{sockets[name].getsockname()[1]}"
+
+    return StackFacts(
+        rail=address("rail", host="localhost"),
+        algod=address("algod"),
+        indexer=address("indexer"),
+        base=address("base"),
+        base_sepolia=address("base_sepolia"),
+        solana=address("solana"),
+        solana_ws=address("solana_ws", "ws"),
+        algod_token_file=token,
+        settler_key_file=plan.data_dir / "settler.key",
+        payto_algorand=accounts.algorand(plan.data_dir / "payto_algorand.mnemonic"),
+        payto_base=accounts.evm(plan.data_dir / "payto_base.key"),
+        payto_solana=accounts.solana(plan.data_dir / "payto_solana.json"),
+        clock_file=plan.data_dir / "clock_offset",
+        lanes=plan.lanes,
+        service_word=plan.settings.get("WP_SERVICE_WORD", "Weldproof"),
+    )
+
+
+def _prepared(session: aiohttp.ClientSession, facts: StackFacts) -> list[Coroutine[Any, Any, None]]:
+    """Return what gives payees their token accounts and the settler his gas."""
+
+    async def algorand() -> None:
+        await _control(session, f"{facts.algod}/control", "fund", address=facts.payto_algorand, amount="10000000")
+        await _control(session, f"{facts.algod}/control", "mint", address=facts.payto_algorand, amount="1")
+
+    async def base() -> None:
+        settler = accounts.evm(facts.settler_key_file)
+        await _control(session, f"{facts.base}/control", "fund", address=settler, amount=str(10**20))
+
+    async def solana() -> None:
+        await _control(session, f"{facts.solana}/control", "fund", address=facts.payto_solana, amount="1000000000")
+        await _control(session, f"{facts.solana}/control", "mint", address=facts.payto_solana, amount="1")
+
+    prepare = {"algorand": algorand, "base": base, "solana": solana}
+    return [prepare[lane]() for lane in facts.lanes]
 
 
 async def _start_rail(plan: Plan, facts: StackFacts, rail: socket.socket) -> Child:
@@ -139,14 +199,19 @@ async def _start_rail(plan: Plan, facts: StackFacts, rail: socket.socket) -> Chi
         "WP_RAIL_FD": str(rail.fileno()),
         "WP_RAIL_PUBLIC_URL": facts.rail,
         "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
-        "WP_RAIL_LANES": "algorand_mainnet",
+        "WP_RAIL_LANES": ",".join(f"{lane}_mainnet" for lane in plan.lanes),
         "WP_RAIL_PAYTO_ALGORAND": facts.payto_algorand,
+        "WP_RAIL_PAYTO_BASE": facts.payto_base,
+        "WP_RAIL_PAYTO_SOLANA": facts.payto_solana,
+        "WP_RAIL_SETTLER_KEY_FILE": str(facts.settler_key_file),
+        "WP_NODE_BASE_MAINNET": facts.base,
+        "WP_NODE_SOLANA_MAINNET": facts.solana,
         "WP_NODE_ALGORAND_MAINNET": facts.algod,
         "WP_INDEXER_ALGORAND_MAINNET": facts.indexer,
         "WP_NODE_TOKEN_ALGORAND_MAINNET_FILE": str(facts.algod_token_file),
         "WP_CLOCK_OFFSET_FILE": str(facts.clock_file),
         "WP_RAIL_RATE": _RAISED,
-        "WP_RAIL_CONFIRM_WAIT": "1",
+        "WP_RAIL_CONFIRM_WAIT": "3",
         **plan.settings,
     }
     log = plan.data_dir / "logs" / "rail.log"
@@ -164,14 +229,9 @@ async def _healthy(session: aiohttp.ClientSession, url: str, child: Child) -> No
     raise ChildFault(f"{child.name} did not become ready at {url}: {child.last_words()}")
 
 
-async def _prepare_payee(session: aiohttp.ClientSession, facts: StackFacts) -> None:
-    await _control(session, facts, "fund", address=facts.payto_algorand, amount="10000000")
-    await _control(session, facts, "mint", address=facts.payto_algorand, amount="1")
-
-
-async def _control(session: aiohttp.ClientSession, facts: StackFacts, verb: str, **members: object) -> None:
+async def _control(session: aiohttp.ClientSession, url: str, verb: str, **members: object) -> None:
     try:
-        await control(session, f"{facts.algod}/control", verb, **members)
+        await control(session, url, verb, **members)
     except ControlFault as fault:
         raise ChildFault(str(fault)) from fault
 
@@ -179,21 +239,5 @@ async def _control(session: aiohttp.ClientSession, facts: StackFacts, verb: str,
 def _token_file(data_dir: Path) -> Path:
     path = data_dir / "algod_token"
     if not path.exists():
-        _write_secret(path, os.urandom(32).hex())
+        accounts.write_secret(path, os.urandom(32).hex())
     return path
-
-
-def _payto(data_dir: Path) -> str:
-    """Return the address the rail is paid to; its mnemonic stays in a file of the data directory, mode 0600."""
-    path = data_dir / "payto_algorand.mnemonic"
-    if not path.exists():
-        _write_secret(path, mnemonic.from_private_key(account.generate_account()[0]))
-    address: str = account.address_from_private_key(mnemonic.to_private_key(path.read_text("ascii").strip()))
-    return address
-
-
-def _write_secret(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(text + "\n")

@@ -7,6 +7,7 @@ is none.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +15,11 @@ from dataclasses import dataclass, field
 
 from conformance.attacks.plan import plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import Material, Replay
-from conformance.check import Case
+from conformance.check import Case, Inconclusive
 from conformance.client import Answer, Unreachable
 from conformance.discovery import Operation, variations
 from conformance.oracles import jose
-from conformance.purchase import Purchase, challenge, header_value, purchase
+from conformance.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 _AT_ONCE = 16
 
@@ -33,6 +34,16 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
     unanswered: list[tuple[Replay, str]] = field(default_factory=list)
     breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
+
+
+def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in quote.accepts:
+        other = lane_of(entry)
+        if other not in {None, lane}:
+            with contextlib.suppress(Inconclusive):
+                found[str(other)] = quote.reference(str(other))
+    return found
 
 
 def receipts(answer: Answer) -> frozenset[str]:
@@ -80,7 +91,8 @@ class Engine:
         live = [(await challenge(case, one)).reference(case.lane) for one in (operation, operation, *others)]
         bodies = [*operation.other_bodies, *variations(operation.body)]
         spelled = [] if spell is None else spell(str(first.proof.get("tx_id", "")))
-        material = Material(operation, others, bodies, live, dict(second.proof), spelled)
+        foreign = _tokens_of_other_lanes(await challenge(case, operation), case.lane)
+        material = Material(operation, others, bodies, live, dict(second.proof), spelled, foreign)
         return cls(case, first, second, material)
 
     async def run(self, rng: random.Random) -> Outcome:

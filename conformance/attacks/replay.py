@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -78,8 +78,9 @@ class Material:
         others: The other paid operations.
         bodies: Other bodies that the operation takes.
         live_tokens: Tokens of live challenges: of the same request, and of other operations.
-        second: The proof of another purchase of the same operation.
+        second: The proof of another purchase of the same operation; its members tell which lane's it is.
         spellings: Other spellings of the transaction's id.
+        foreign_tokens: Live tokens of the same request on other lanes, by lane.
     """
 
     operation: Operation
@@ -88,6 +89,17 @@ class Material:
     live_tokens: Sequence[str]
     second: Mapping[str, Any]
     spellings: Sequence[str]
+    foreign_tokens: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def token_member(self) -> str:
+        """Name of the proof's member that holds the challenge token (P-LN-01)."""
+        return "challenge_token" if "challenge_token" in self.second else "payment_reference"
+
+    @property
+    def payment_members(self) -> tuple[str, ...]:
+        """Names of the proof's members that hold the payment."""
+        return ("authorization", "signature") if "authorization" in self.second else ("tx_id",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +125,7 @@ def _b64(data: bytes) -> str:
 
 def _escaped(proof: Mapping[str, Any]) -> str:
     text = _json(proof).decode()
-    value = str(proof.get("tx_id", ""))
+    value = str(proof.get("tx_id") or proof.get("signature") or "")
     return _b64(text.replace(value, "".join(f"\\u{ord(one):04x}" for one in value)).encode())
 
 
@@ -149,6 +161,7 @@ def changes(material: Material) -> list[Change]:
         *_bodies(material),
         *_methods_and_queries(),
         *_references(material),
+        *_lanes(material),
         *_texts(material),
         *(
             Change(f"re-encoded: {name}", "encoding", "RAIL-WELD-11", _encoding(name, encode))
@@ -208,15 +221,50 @@ def _methods_and_queries() -> list[Change]:
 
 def _references(material: Material) -> list[Change]:
     found = []
+    member = material.token_member
     for number, token in enumerate(material.live_tokens, start=1):
         name = f"reference of live challenge {number}"
-        found.append(Change(name, "reference", "RAIL-WELD-15", _proof(name, payment_reference=token)))
+        found.append(Change(name, "reference", "RAIL-WELD-15", _proof(name, **{member: token})))
     name = "reference of another payment"
-    other = material.second.get("payment_reference")
-    found.append(Change(name, "reference", "RAIL-WELD-15", _proof(name, payment_reference=other)))
-    name = "transaction of another payment"
-    found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, tx_id=material.second.get("tx_id"))))
+    found.append(Change(name, "reference", "RAIL-WELD-15", _proof(name, **{member: material.second.get(member)})))
+    for payment in (material.payment_members, *((one,) for one in material.payment_members[:-1])):
+        name = f"{' and '.join(payment)} of another payment"
+        others = {one: material.second.get(one) for one in payment}
+        found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, **others)))
     return found
+
+
+def _lanes(material: Material) -> list[Change]:
+    """Return the axis of the other lane: its token, its member names, its network."""
+    found = []
+    mine, other = material.token_member, _OTHER_TOKEN_MEMBER[material.token_member]
+    for lane, token in sorted(material.foreign_tokens.items()):
+        for member in (mine, other):
+            name = f"token of the lane {lane} as {member}"
+            found.append(Change(name, "lane", "RAIL-WELD-15", _proof(name, **{member: token})))
+    name = "token under the other shape's name"
+    found.append(Change(name, "lane", "RAIL-WELD-15", _renamed(name, mine, other)))
+    name = "both shapes at once"
+    found.append(Change(name, "lane", "RAIL-WELD-15", _proof(name, **_shape_of_another_lane(material))))
+    return found
+
+
+_OTHER_TOKEN_MEMBER = {"payment_reference": "challenge_token", "challenge_token": "payment_reference"}
+
+
+def _shape_of_another_lane(material: Material) -> dict[str, Any]:
+    token = material.second.get(material.token_member)
+    if "authorization" in material.second:
+        return {"tx_id": "A" * 52, "payment_reference": token}
+    return {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": token}
+
+
+def _renamed(name: str, old: str, new: str) -> Callable[[Replay], Replay]:
+    def apply(one: Replay) -> Replay:
+        members = {new if member == old else member: value for member, value in one.proof.items()}
+        return one.changed(name, proof=members)
+
+    return apply
 
 
 def _texts(material: Material) -> list[Change]:
@@ -227,14 +275,48 @@ def _texts(material: Material) -> list[Change]:
     for number, text in enumerate(material.spellings, start=1):
         name = f"transaction id in spelling {number}"
         found.append(Change(name, "transaction", "RAIL-WELD-11", _proof(name, tx_id=text)))
-    for member in ("tx_id", "payment_reference"):
+    for member in (material.payment_members[-1], material.token_member):
         for name, edit in _EDITS.items():
-            if (member, name) in _ALREADY_SO:
+            if edit(str(material.second.get(member, ""))) == material.second.get(member):
                 continue
             full = f"{member} {name}"
-            axis = "transaction" if member == "tx_id" else "reference"
+            axis = "reference" if member == material.token_member else "transaction"
             found.append(Change(full, axis, "RAIL-WELD-11", _edited(full, member, edit)))
+    return found + (_authorizations() if "authorization" in material.payment_members else [])
+
+
+def _authorizations() -> list[Change]:
+    """Return changes inside an authorization: other spellings of the same members, and other members."""
+    found = []
+    for name, edit in _AUTHORIZATION_EDITS.items():
+        full = f"authorization with {name}"
+        found.append(Change(full, "transaction", "RAIL-WELD-11", _inside(full, edit)))
     return found
+
+
+def _inside(name: str, edit: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Replay], Replay]:
+    return lambda one: one.changed(name, proof={**one.proof, "authorization": edit(one.proof["authorization"])})
+
+
+def _lettered(edit: Callable[[str], str], *members: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    return lambda given: {**given, **{one: "0x" + edit(str(given.get(one, ""))[2:]) for one in members}}
+
+
+_AUTHORIZATION_EDITS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+    "the nonce in upper case": _lettered(str.upper, "nonce"),
+    "addresses in upper case": _lettered(str.upper, "from", "to"),
+    "addresses in lower case": _lettered(str.lower, "from", "to"),
+    "numbers as integers": lambda given: {
+        name: int(value) if str(value).isdecimal() and len(str(value)) < 20 else value for name, value in given.items()
+    },
+    "numbers with a leading zero": lambda given: {**given, "value": f"0{given.get('value')}"},
+    "numbers in hexadecimal": lambda given: {**given, "value": hex(int(str(given.get("value", 0))))},
+    "a later end": lambda given: {**given, "validBefore": str(int(str(given.get("validBefore", 0))) + 1)},
+    "an earlier begin": lambda given: {**given, "validAfter": str(int(str(given.get("validAfter", 0))) + 1)},
+    "another nonce": lambda given: {**given, "nonce": "0x" + "5a" * 32},
+    "a further member": lambda given: {**given, "memo": "x"},
+    "no nonce": lambda given: {name: value for name, value in given.items() if name != "nonce"},
+}
 
 
 _EDITS: Mapping[str, Callable[[str], str]] = {
@@ -251,10 +333,6 @@ _EDITS: Mapping[str, Callable[[str], str]] = {
     "twice": lambda text: text + text,
     "behind 0x": lambda text: "0x" + text,
 }
-
-
-# A transaction id is written in upper case and a token in lower case already.
-_ALREADY_SO = frozenset({("tx_id", "in upper case"), ("payment_reference", "in lower case")})
 
 
 def _edited(name: str, member: str, edit: Callable[[str], str]) -> Callable[[Replay], Replay]:

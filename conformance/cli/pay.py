@@ -19,7 +19,7 @@ from conformance.discovery import Operation
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
 from conformance.oracles import hashing, jose, keys
-from conformance.purchase import Challenge, Purchase, challenge, name_live_values, present
+from conformance.purchase import Challenge, Purchase, challenge, name_live_values, redeem
 from conformance.session import Session
 from conformance.target import LANES, Profile, ProfileError
 from conformance.verdict import Exit
@@ -130,7 +130,7 @@ async def _pay(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]
     proof = await (await case.session.payer(case.lane)).pay(entry)
     name_live_values(case, proof)
     steps.say("paid", f"on {case.lane}, {proof.get('tx_id', 'authorized')}")
-    answer = await present(case, operation, proof)
+    answer = await redeem(case, operation, proof)
     if answer.status != 200:
         raise Refused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
     steps.say("served", f"200 with {len(answer.body)} bytes")

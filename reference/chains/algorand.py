@@ -39,7 +39,7 @@ class AlgorandLane:
 
     def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
         """Judge by the note binding."""
-        return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token, ttl), tx_id)
+        return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token, ttl, terms.pay_to), tx_id)
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""

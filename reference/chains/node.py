@@ -28,27 +28,55 @@ class Node:
         Raises:
             ChainUnavailable: Any other answer, or none.
         """
+        return _understood(*await self._ask("GET", path, None), absent)
+
+    async def post(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON object that answers a JSON body, whatever its status.
+
+        Raises:
+            ChainUnavailable: There is none.
+        """
+        return _object(await self._ask("POST", "", json.dumps(body).encode()))
+
+    async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        media = {} if body is None else {"Content-Type": "application/json"}
         try:
-            async with self._session.get(
+            async with self._session.request(
+                method,
                 self._url + path,
-                headers=self._headers,
+                data=body,
+                headers={**media, **self._headers},
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
             ) as response:
-                body = await response.content.read(MAX_ANSWER_BYTES)
-                return _understood(response.status, body, absent)
+                return response.status, await _whole(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as fault:
             raise ChainUnavailable(type(fault).__name__) from fault
 
 
-def _understood(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
-    """Return the object; a 404 counts as "absent" only in the node's own form, so that a proxy's 404 does not."""
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Return the whole body, which arrives in pieces."""
+    body = bytearray()
+    async for piece in response.content.iter_chunked(65_536):
+        body += piece
+        if len(body) > MAX_ANSWER_BYTES:
+            raise ChainUnavailable("the node's answer is too long")
+    return bytes(body)
+
+
+def _object(answer: tuple[int, bytes]) -> dict[str, Any]:
     try:
-        value = json.loads(body)
+        value = json.loads(answer[1])
     except (ValueError, RecursionError) as fault:
         raise ChainUnavailable("the node's answer is not JSON") from fault
     if not isinstance(value, dict):
         raise ChainUnavailable("the node's answer is no object")
+    return value
+
+
+def _understood(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
+    """Return the object; a 404 counts as "absent" only in the node's own form, so that a proxy's 404 does not."""
+    value = _object((status, body))
     if status == absent and isinstance(value.get("message"), str):
         return None
     if status != 200:

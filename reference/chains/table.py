@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import aiohttp
 
 from reference.chains.algorand import AlgorandLane
-from reference.chains.lane import ObservingLane
+from reference.chains.base import BaseLane
+from reference.chains.json_rpc import JsonRpc
+from reference.chains.lane import Lane
 from reference.chains.node import Node
+from reference.chains.solana import SolanaLane
 from reference.protocol.networks import Network
+from reference.protocol.service_word import ServiceWord
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,19 +32,48 @@ class NodeSettings:
     token: str = ""
 
 
-Opener = Callable[[aiohttp.ClientSession, Network, NodeSettings], ObservingLane]
+@dataclass(frozen=True, slots=True)
+class LaneRules:
+    """What the operator says about all lanes.
+
+    Attributes:
+        word: The service word, which Solana's reference accounts are derived from.
+        confirmations: Blocks that make an EVM transaction final, its own counted (1.2).
+        commitment: Commitment that makes a Solana transaction final.
+    """
+
+    word: ServiceWord
+    confirmations: int = 3
+    commitment: str = "finalized"
 
 
-def _algorand(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings) -> ObservingLane:
+Opener = Callable[[aiohttp.ClientSession, Network, NodeSettings, LaneRules], Lane]
+
+
+def _algorand(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, _: LaneRules) -> Lane:
     algod = Node(session, nodes.node, {"X-Algo-API-Token": nodes.token} if nodes.token else {})
     indexer = Node(session, nodes.indexer, {"X-Indexer-API-Token": nodes.token} if nodes.token else {})
     return AlgorandLane(network, algod, indexer if nodes.indexer else None)
 
 
-LANES: Mapping[str, Opener] = {"algorand": _algorand}
+def _rpc(session: aiohttp.ClientSession, nodes: NodeSettings) -> JsonRpc:
+    return JsonRpc(Node(session, nodes.node, {"Authorization": f"Bearer {nodes.token}"} if nodes.token else {}))
 
 
-def open_lane(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings) -> ObservingLane | None:
-    """Return the lane of a network, or None when no file serves its family."""
+def _evm(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:
+    return BaseLane(network, _rpc(session, nodes), rules.confirmations)
+
+
+def _solana(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:
+    return SolanaLane(network, _rpc(session, nodes), rules.word, rules.commitment)
+
+
+LANES: Mapping[str, Opener] = {"algorand": _algorand, "evm": _evm, "solana": _solana}
+
+
+def open_lane(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane | None:
+    """Return the lane of a network, or None when no file serves its family or it has no asset to sign for."""
     opener = LANES.get(network.family)
-    return None if opener is None else opener(session, network, nodes)
+    if opener is None or (network.family == "evm" and not network.eip712_name):
+        return None
+    return opener(session, network, nodes, rules)

@@ -10,10 +10,10 @@ import orjson
 from reference.mutants.seams import Mutant, replace
 from reference.protocol import keys, proof, receipts
 from reference.protocol.keys import SigningKey
-from reference.rail import challenges, documents, door, redemption, services
+from reference.rail import challenges, documents, door, services, signing
 from reference.rail.challenges import Challenges
 from reference.rail.door import Door
-from reference.rail.redemption import Redeemer
+from reference.rail.signing import Signer
 from reference.store.redemptions import Answer
 from reference.web.errors import Refused
 
@@ -120,12 +120,12 @@ def _no_receipt() -> None:
 
         return answered
 
-    replace(Redeemer, "answer", bare)
+    replace(Signer, "answer", bare)
 
 
 def _other_signer() -> None:
     stranger = SigningKey.from_seed(bytes(range(32)))
-    replace(redemption, "sign_compact", lambda sign: lambda payload, key: sign(payload, stranger))  # noqa: ARG005 - shape
+    replace(signing, "sign_compact", lambda sign: lambda payload, key: sign(payload, stranger))  # noqa: ARG005 - shape
 
 
 def _other_did_key() -> None:

@@ -8,40 +8,41 @@ from typing import Any
 from reference.chains.lane import ChainUnavailable
 from reference.mutants.seams import Mutant, replace
 from reference.protocol import weld
-from reference.protocol.observed import TxStatus
-from reference.rail.redemption import Redeemer
+from reference.protocol.observed import Transfer, TxStatus
+from reference.rail.collecting import Observer
+from reference.rail.settlement import Settler
 
 
-def _rule(name: str, holds: Callable[[weld.Claim], bool]) -> Callable[[], None]:
+def _rule(name: str, holds: Callable[..., bool]) -> Callable[[], None]:
     return lambda: replace(weld, name, lambda _: holds)
 
 
-def _always(_: weld.Claim) -> bool:
+def _always(*_: object) -> bool:
     return True
 
 
-def _note_starts_with_token(claim: weld.Claim) -> bool:
+def _note_starts_with_token(_: Transfer, claim: weld.Claim) -> bool:
     return claim.seen.note.startswith(claim.token.text.encode())
 
 
-def _note_holds_token(claim: weld.Claim) -> bool:
+def _note_holds_token(_: Transfer, claim: weld.Claim) -> bool:
     return claim.token.text.encode() in claim.seen.note
 
 
-def _note_is_token_in_any_case(claim: weld.Claim) -> bool:
+def _note_is_token_in_any_case(_: Transfer, claim: weld.Claim) -> bool:
     return claim.seen.note.lower() == claim.token.text.encode()
 
 
-def _note_is_token_but_for_space(claim: weld.Claim) -> bool:
+def _note_is_token_but_for_space(_: Transfer, claim: weld.Claim) -> bool:
     return claim.seen.note.strip() == claim.token.text.encode()
 
 
-def _note_is_some_token(claim: weld.Claim) -> bool:
+def _note_is_some_token(_: Transfer, claim: weld.Claim) -> bool:
     return claim.seen.note.count(b":") == 2 and claim.seen.note[:10].isdigit()
 
 
-def _almost_enough(claim: weld.Claim) -> bool:
-    return claim.transfer is not None and claim.transfer.value >= int(claim.terms.amount) - 1
+def _almost_enough(transfer: Transfer, claim: weld.Claim) -> bool:
+    return transfer.value >= int(claim.terms.amount) - 1
 
 
 def _pending_is_final(claim: weld.Claim) -> bool:
@@ -53,12 +54,12 @@ def _pending_counts() -> None:
     replace(weld, "is_not_older", lambda _: _always)
 
     def impatient(_: Callable[..., Any]) -> Callable[..., Any]:
-        async def seen(self: Redeemer, presented: Any) -> Any:  # noqa: ARG001 - the seam's shape
-            return await presented.lane.observe(presented.tx_id)
+        async def seen(self: Observer, tx_id: str) -> Any:
+            return await self.lane.observe(tx_id)
 
         return seen
 
-    replace(Redeemer, "_seen", impatient)
+    replace(Observer, "seen", impatient)
 
 
 def _failed_counts() -> None:
@@ -72,7 +73,7 @@ def _failed_counts() -> None:
 def _absent_counts() -> None:
     def credulous(judge: Callable[..., Any]) -> Callable[..., Any]:
         def judged(rules: Any, claim: weld.Claim, tx_id: str) -> Any:
-            return weld.Payment("") if claim.seen.status is TxStatus.ABSENT else judge(rules, claim, tx_id)
+            return weld.Payment("", tx_id) if claim.seen.status is TxStatus.ABSENT else judge(rules, claim, tx_id)
 
         return judged
 
@@ -80,17 +81,17 @@ def _absent_counts() -> None:
 
 
 def _outage_serves() -> None:
-    def open_handed(observe: Callable[..., Any]) -> Callable[..., Any]:
-        async def paid(self: Redeemer, presented: Any, row: Any) -> Any:
+    def open_handed(collect: Callable[..., Any]) -> Callable[..., Any]:
+        async def paid(self: Any, presented: Any, claim: Any) -> Any:
             try:
-                await presented.lane.observe(presented.tx_id)
+                return await collect(self, presented, claim)
             except ChainUnavailable:
-                return weld.Payment("")
-            return await observe(self, presented, row)
+                return weld.Payment("", presented.tx_id)
 
         return paid
 
-    replace(Redeemer, "_paid_on_chain", open_handed)
+    for kind in (Observer, Settler):
+        replace(kind, "collect", open_handed)
 
 
 MUTANTS = (

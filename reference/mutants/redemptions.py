@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +57,7 @@ def _runs_again() -> None:
             if spent is None:
                 served: Served = await redeem(self, presented, call, request)
                 return served
-            answer = self.answer(spent, call.service, request)
+            answer = self.signer.answer(spent, call.service, request)
             return Served(answer.body, answer.payment_response, replayed=False)
 
         return redeemed
@@ -74,12 +75,10 @@ def _looks_then_acts() -> None:
             self.refuse_expired(presented)
             if presented.payment_key in used:
                 return used[presented.payment_key]
-            seen = await self._seen(presented)
-            payment = presented.lane.judge(
-                seen, presented.terms, presented.token, presented.tx_id, self._settings.challenge_ttl
-            )
-            row = _row(self, presented, call, payment.payer)
-            answer = self.answer(row, call.service, request)
+            row = _row(self, presented, call, "")
+            payment = await self._collector(presented).collect(presented, row)
+            row = dataclasses.replace(row, payer=payment.payer, tx_id=payment.tx_id)
+            answer = self.signer.answer(row, call.service, request)
             used[presented.payment_key] = Served(answer.body, answer.payment_response, replayed=True)
             return Served(answer.body, answer.payment_response, replayed=False)
 
@@ -120,7 +119,7 @@ def _any_claimant() -> None:
             rows = await self._ledger.involved(presented.token.text, presented.payment_key)
             spent = next((row for row in rows if row.state is State.SPENT), None)
             if spent is not None and spent.request_hash != call.request_hash:
-                answer = self.answer(spent, call.service, request)
+                answer = self.signer.answer(spent, call.service, request)
                 return Served(answer.body, answer.payment_response, replayed=False)
             served: Served = await original(self, presented, call, request)
             return served

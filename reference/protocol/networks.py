@@ -31,6 +31,8 @@ class Network:
         decimals: Decimals of that asset.
         family: Which rules its ids follow.
         asset_label: What people call the asset.
+        eip712_name: Name in the asset's EIP-712 domain (P-NW-03); empty where it has none.
+        eip712_version: Version in it.
     """
 
     key: str
@@ -40,6 +42,8 @@ class Network:
     decimals: int
     family: Family
     asset_label: str = "USDC"
+    eip712_name: str = ""
+    eip712_version: str = ""
 
     @property
     def label(self) -> str:

@@ -20,12 +20,13 @@ class Transfer:
     """One movement of an asset inside a transaction.
 
     Attributes:
-        ordinal: Its place among the transaction's transfers, from 0.
-        asset: Asset id as text.
+        ordinal: Its place in the transaction, from 0: log index (Base), index of the instruction (Solana).
+        asset: Asset id as text; empty where the instruction does not name it (Solana's unchecked transfer).
         sender: Address that is debited.
         receiver: Address that is credited.
         value: Atomic units, without what a close-out adds.
         clawback: Whether somebody other than the holder moved it.
+        accounts: Accounts that were named beside source, asset, destination and owner (Solana).
     """
 
     ordinal: int
@@ -34,6 +35,24 @@ class Transfer:
     receiver: str
     value: int
     clawback: bool = False
+    accounts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationUsed:
+    """One use of an EIP-3009 authorization inside a transaction.
+
+    Attributes:
+        ordinal: Index of its log, counted from the transaction's first log.
+        asset: Contract that emitted it.
+        authorizer: Whose authorization it was.
+        nonce: Its nonce, `0x` and 64 lower-case hex digits.
+    """
+
+    ordinal: int
+    asset: str
+    authorizer: str
+    nonce: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,8 @@ class ObservedTransaction:
         block_time: Unix seconds of its block; 0 while it has none.
         sender: Address that sent it.
         note: Its note bytes (Algorand), else empty.
-        transfers: Top-level asset transfers.
+        transfers: Top-level asset transfers; on Base every Transfer log.
+        authorizations_used: Uses of EIP-3009 authorizations (Base).
     """
 
     status: TxStatus
@@ -55,6 +75,7 @@ class ObservedTransaction:
     sender: str = ""
     note: bytes = b""
     transfers: tuple[Transfer, ...] = ()
+    authorizations_used: tuple[AuthorizationUsed, ...] = ()
 
 
 ABSENT = ObservedTransaction(TxStatus.ABSENT)

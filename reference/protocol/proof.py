@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
+from reference.protocol.eip3009 import Authorization
 from reference.protocol.refusals import PaymentRefused
 
 MAX_HEADER_CHARACTERS = 8192
@@ -32,8 +33,7 @@ class MinedProof:
 class AuthorizedProof:
     """Proof that carries an authorization for the rail to settle."""
 
-    authorization: Mapping[str, JsonValue]
-    signature: str
+    authorization: Authorization
     token: str
     network: str | None
 
@@ -61,7 +61,11 @@ def decode(values: Sequence[str]) -> Proof:
     if mined:
         return MinedProof(str(members["tx_id"]), str(members["payment_reference"]), network)
     assert isinstance(authorization, dict)  # noqa: S101 - narrowed by `authorized`
-    return AuthorizedProof(authorization, str(members["signature"]), str(members["challenge_token"]), network)
+    try:
+        read = Authorization.read(authorization, str(members["signature"]))
+    except ValueError as fault:
+        raise _invalid() from fault
+    return AuthorizedProof(read, str(members["challenge_token"]), network)
 
 
 def _members(values: Sequence[str]) -> dict[str, JsonValue]:

@@ -63,3 +63,13 @@ def after(state: State, happening: Happening) -> State:
 def mined_payment_key(caip2: str, tx_id: str) -> str:
     """Return what makes a mined payment unique, whoever presents it (P-ST-03)."""
     return f"{caip2}|{tx_id}"
+
+
+def authorized_payment_key(caip2: str, asset: str, payer: str, nonce: str) -> str:
+    """Return what makes an authorized payment unique, in lower case (P-ST-03)."""
+    return f"{caip2}|{asset}|{payer}|{nonce}".lower()
+
+
+def transfer_key(caip2: str, tx_id: str, ordinal: int) -> str:
+    """Return what makes one transfer of a transaction unique (P-LN-03)."""
+    return f"{caip2}|{tx_id}|{ordinal}"

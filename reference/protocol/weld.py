@@ -18,24 +18,38 @@ AGE_SKEW_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A transaction held against the challenge it is said to pay."""
+    """A transaction held against the challenge it is said to pay.
+
+    Attributes:
+        seen: What the chain shows.
+        terms: What the lane asked.
+        token: The challenge token.
+        ttl: Lifetime of a challenge in seconds.
+        destination: What must be credited: the payee, or his associated token account (Solana).
+        reference: The account that welds (Solana), else empty.
+    """
 
     seen: ObservedTransaction
     terms: Terms
     token: Token
     ttl: int
-
-    @property
-    def transfer(self) -> Transfer | None:
-        """The transfer that is judged: the transaction's only top-level one."""
-        return self.seen.transfers[0] if len(self.seen.transfers) == 1 else None
+    destination: str
+    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment that welds: who paid."""
+    """A payment that welds.
+
+    Attributes:
+        payer: Who paid.
+        tx_id: The transaction, canonical.
+        transfer_key: What makes the very transfer unique where a transaction may hold several (Base), else None.
+    """
 
     payer: str
+    tx_id: str
+    transfer_key: str | None = None
 
 
 def is_known(claim: Claim) -> bool:
@@ -67,61 +81,83 @@ def is_not_later(claim: Claim) -> bool:
     return claim.seen.block_time <= claim.token.unix + claim.ttl + AGE_SKEW_SECONDS
 
 
-def is_plain_transfer(claim: Claim) -> bool:
+def is_plain_transfer(transfer: Transfer, claim: Claim) -> bool:
     """It is a top-level transfer that the holder made himself: no clawback (P-LN-09)."""
-    return claim.transfer is not None and not claim.transfer.clawback
+    del claim
+    return not transfer.clawback
 
 
-def is_right_asset(claim: Claim) -> bool:
-    """It moves the asset the challenge asks for, by id."""
-    return claim.transfer is not None and claim.transfer.asset == claim.terms.asset
+def is_right_asset(transfer: Transfer, claim: Claim) -> bool:
+    """It moves the asset the challenge asks for, by id; one that names none is told by where it goes (Solana)."""
+    return transfer.asset in {claim.terms.asset, ""}
 
 
-def is_to_payee(claim: Claim) -> bool:
+def is_to_payee(transfer: Transfer, claim: Claim) -> bool:
     """It credits the challenge's payee."""
-    return claim.transfer is not None and claim.transfer.receiver == claim.terms.pay_to
+    return transfer.receiver == claim.destination
 
 
-def is_enough(claim: Claim) -> bool:
+def is_enough(transfer: Transfer, claim: Claim) -> bool:
     """Its plain amount, without a close-out, reaches the price (P-LN-02, P-LN-09)."""
-    return claim.transfer is not None and claim.transfer.value >= int(claim.terms.amount)
+    return transfer.value >= int(claim.terms.amount)
 
 
-def note_is_token(claim: Claim) -> bool:
+def note_is_token(transfer: Transfer, claim: Claim) -> bool:
     """Algorand's weld: the note is the token's UTF-8 bytes, exactly."""
+    del transfer
     return claim.seen.note == claim.token.text.encode()
 
 
+def names_reference(transfer: Transfer, claim: Claim) -> bool:
+    """Solana's weld: the token's reference account is a further account of the transfer itself (P-LN-06)."""
+    return claim.reference in transfer.accounts
+
+
 Rule = Callable[[Claim], bool]
+TransferRule = Callable[[Transfer, Claim], bool]
 
 # Rules are looked up by name when a payment is judged, so that each can be replaced from outside, alone.
-NOTE_BINDING: tuple[tuple[str, str], ...] = (
+TRANSACTION: tuple[tuple[str, str], ...] = (
     ("is_known", "tx_not_found"),
     ("has_not_failed", "tx_failed"),
     ("is_final", "tx_not_confirmed"),
     ("is_not_older", "payment_too_old"),
     ("is_not_later", "challenge_expired"),
+)
+_TRANSFER: tuple[tuple[str, str], ...] = (
     ("is_plain_transfer", "unsupported_transaction"),
     ("is_right_asset", "wrong_asset"),
     ("is_to_payee", "wrong_recipient"),
     ("is_enough", "wrong_amount"),
-    ("note_is_token", "weld_mismatch"),
 )
+NOTE_BINDING = (*_TRANSFER, ("note_is_token", "weld_mismatch"))
+REFERENCE_BINDING = (*_TRANSFER, ("names_reference", "weld_mismatch"))
 
 
 def judge(rules: tuple[tuple[str, str], ...], claim: Claim, tx_id: str) -> Payment:
-    """Return the payment when every rule holds.
+    """Return the payment when every rule holds, first of the transaction, then of one transfer in it.
+
+    A transaction may hold several transfers; those that a rule rules out are not looked at again, so that the refusal
+    names what is wrong with the one that came closest.
 
     Args:
-        rules: (name of a rule of this module, code of its refusal), in order.
+        rules: (name of a transfer rule of this module, code of its refusal), in order.
         claim: What was seen, beside what was asked for.
         tx_id: The transaction, canonical, for the refusal.
 
     Raises:
         PaymentRefused: The first rule that does not hold, by its code.
     """
-    for name, code in rules:
+    for name, code in TRANSACTION:
         rule: Rule = globals()[name]
         if not rule(claim):
             raise PaymentRefused(code, tx_id, claim.terms.caip2)
-    return Payment(claim.transfer.sender if claim.transfer else claim.seen.sender)
+    left = claim.seen.transfers
+    if not left:
+        raise PaymentRefused("unsupported_transaction", tx_id, claim.terms.caip2)
+    for name, code in rules:
+        holds: TransferRule = globals()[name]
+        left = tuple(one for one in left if holds(one, claim))
+        if not left:
+            raise PaymentRefused(code, tx_id, claim.terms.caip2)
+    return Payment(left[0].sender, tx_id)

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from reference.chains.lane import ObservingLane
+from reference.chains.lane import Lane
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
 from reference.protocol.hashes import request_hash
 from reference.rail.services import Service
@@ -25,7 +25,7 @@ _ERROR, _HASH = "@error@", "@request_hash@"
 class Offer:
     """One lane as a service offers it."""
 
-    lane: ObservingLane
+    lane: Lane
     terms: Terms
 
 
@@ -114,6 +114,7 @@ def entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int |
         "binding": facts.binding,
         "name": facts.asset_name,
         "decimals": facts.network.decimals,
+        **facts.extra,
     }
     if place is not None:
         extra = {"payment_reference": _token_mark(place), "request_hash": _HASH, **extra}

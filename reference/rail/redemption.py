@@ -7,58 +7,32 @@ The order of the methods is the order of the checks. Whoever fails is told by an
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
-import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-
-from reference.chains.lane import ChainUnavailable, ObservingLane
-from reference.protocol import challenge, networks, receipts, redemption
-from reference.protocol.challenge import Mint, Terms, Token
-from reference.protocol.hashes import response_hash, settled_payment_ref
-from reference.protocol.jws import sign_compact
-from reference.protocol.observed import ObservedTransaction, TxStatus
-from reference.protocol.proof import AuthorizedProof, MinedProof, Proof
+from reference.chains.lane import ChainUnavailable
+from reference.protocol import challenge, redemption
+from reference.protocol.challenge import Mint, Token
+from reference.protocol.observed import TxStatus
+from reference.protocol.proof import Proof
 from reference.protocol.redemption import State
 from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
-from reference.rail.keyring import Keyring
+from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
 from reference.rail.leases import LeaseWatch
-from reference.rail.services import Bench, Service
 from reference.rail.settings import RailSettings
+from reference.rail.signing import Signer
 from reference.store.generations import Generations
-from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
+from reference.store.redemptions import NewClaim, Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 
-_POLL_SECONDS = 0.05
 _CHAIN_RETRY_SECONDS = 5
 _FINISH_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Presented:
-    """A proof held against the lane that its token names.
-
-    Attributes:
-        token: The challenge token.
-        terms: What the lane asked.
-        lane: The lane.
-        tx_id: The transaction, canonical.
-        payment_key: What makes the payment unique.
-    """
-
-    token: Token
-    terms: Terms
-    lane: ObservingLane
-    tx_id: str
-    payment_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +51,22 @@ class Redeemer:
         self,
         settings: RailSettings,
         clock: WpClock,
-        keyring: Callable[[], Keyring],
         mint: Mint,
-        lanes: Mapping[str, ObservingLane],
+        collectors: Collectors,
         ledger: Redemptions,
         generations: Generations,
+        signer: Signer,
         *,
-        did: str,
-        platform_keys: Callable[[], tuple[Mapping[str, Any], ...]],
+        worker: str,
     ) -> None:
+        self.signer = signer
         self._settings = settings
         self._clock = clock
-        self._keyring = keyring
         self._mint = mint
-        self._lanes = lanes
+        self._collectors = collectors
         self._ledger = ledger
         self._generations = generations
-        self._did = did
-        self._platform_keys = platform_keys
-        self._worker = str(uuid.uuid4())
+        self._worker = worker
         self._order = time.time_ns()
         self._at_work: dict[str, asyncio.Task[Served]] = {}
         self._watch = LeaseWatch(settings.rail_lease_seconds)
@@ -112,20 +83,10 @@ class Redeemer:
         since = self._clock.now() - self._settings.challenge_ttl - self._settings.rail_settle_window
         known = await self._generations.known(since=min(since, token.unix) if token else since)
         terms = None if token is None else self._mint.issued_for(token, known)
-        lane = None if terms is None else self._lanes.get(terms.network)
-        if token is None or terms is None or lane is None:
+        collector = None if terms is None else self._collectors.get(terms.network)
+        if token is None or terms is None or collector is None:
             raise PaymentRefused("unknown_challenge")
-        tx_id = self._fits(proof, lane, terms)
-        return Presented(token, terms, lane, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
-
-    def _fits(self, proof: Proof, lane: ObservingLane, terms: Terms) -> str:
-        if isinstance(proof, AuthorizedProof) or proof.network not in {None, terms.caip2}:
-            raise PaymentRefused("lane_mismatch", network=terms.caip2)
-        try:
-            return networks.canonical_tx_id(lane.facts.network, proof.tx_id)
-        except ValueError as fault:
-            code = "lane_mismatch" if _canonical_elsewhere(proof, lane) else "invalid_payment_header"
-            raise PaymentRefused(code, network=terms.caip2) from fault
+        return collector.presented(proof, token, terms)
 
     # Steps 9 to 13: the ledger, the request, the time, the claim.
 
@@ -150,6 +111,8 @@ class Redeemer:
         self.refuse_other_request(presented, call)
         if mine is None or self.window_is_over(mine):
             self.refuse_expired(presented)
+        if mine is None:
+            self._collector(presented).check(presented)
         return await self._join_or_work(presented, call, request, mine)
 
     @staticmethod
@@ -182,7 +145,8 @@ class Redeemer:
 
     def window_is_over(self, claim: Redemption) -> bool:
         """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8)."""
-        over = self._clock.now() > claim.expires_at + self._settings.rail_settle_window
+        kept = max(claim.expires_at, claim.held_until or 0)
+        over = self._clock.now() > kept + self._settings.rail_settle_window
         return claim.state is State.UNPAID and over
 
     async def _join_or_work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
@@ -262,7 +226,7 @@ class Redeemer:
                     return taken
             if time.monotonic() > ends:
                 raise in_progress()
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             mine = await self._ledger.get(mine.id)
         if mine is None:
             return await self._claimed(presented, call, None)
@@ -275,7 +239,7 @@ class Redeemer:
             return
         for claim in claims:
             with suppress(ChainUnavailable):
-                if (await presented.lane.observe(claim.tx_id)).status is TxStatus.ABSENT:
+                if not await self._collector(presented).is_known(claim):
                     await self._ledger.drop_unpaid(claim.id)
                     return
 
@@ -300,10 +264,7 @@ class Redeemer:
 
     async def _paid_on_chain(self, presented: Presented, row: Redemption) -> Payment:
         try:
-            seen = await self._seen(presented)
-            return presented.lane.judge(
-                seen, presented.terms, presented.token, presented.tx_id, self._settings.challenge_ttl
-            )
+            return await self._collector(presented).collect(presented, row)
         except ChainUnavailable as fault:
             raise chain_unavailable() from fault
         except PaymentRefused as refusal:
@@ -311,15 +272,8 @@ class Redeemer:
                 await self._ledger.drop_unpaid(row.id)
             raise
 
-    async def _seen(self, presented: Presented) -> ObservedTransaction:
-        """Ask the node, waiting a while inside the call for a transaction that is on its way (P-ER-05)."""
-        ends = time.monotonic() + self._settings.rail_confirm_wait
-        while True:
-            seen = await presented.lane.observe(presented.tx_id)
-            on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
-            if not on_its_way or time.monotonic() >= ends:
-                return seen
-            await asyncio.sleep(min(_POLL_SECONDS, self._settings.chain_poll_seconds))
+    def _collector(self, presented: Presented) -> Collector:
+        return self._collectors[presented.terms.network]
 
     async def _mark_paid(self, row: Redemption, presented: Presented, call: Call) -> Redemption | None:
         """Step 14b: one statement decides among all who claim this token or this payment.
@@ -329,7 +283,7 @@ class Redeemer:
         """
         payment = await self._paid_on_chain(presented, row)
         now = self._clock.now()
-        if await self._ledger.mark_paid(row.id, worker=self._worker, payer=payment.payer, now=now):
+        if await self._ledger.mark_paid(row.id, payment, worker=self._worker, now=now):
             return await self._ledger.get(row.id)
         try:
             self.refuse_foreign(
@@ -343,7 +297,7 @@ class Redeemer:
     # Step 15: run the service, sign, store, reply.
 
     async def _serve(self, row: Redemption, call: Call, request: Any) -> Served:
-        answer = self.answer(row, call.service, request)
+        answer = self.signer.answer(row, call.service, request)
         now = self._clock.now()
         recheck_at = now + self._settings.rail_recheck_seconds
         stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
@@ -354,66 +308,6 @@ class Redeemer:
             return stored_answer(spent)
         return Served(answer.body, answer.payment_response, replayed=False)
 
-    def answer(self, row: Redemption, service: Service, request: Any) -> Answer:
-        """Run the service and sign what it answered (profile 5.9)."""
-        network = networks.NETWORKS[row.network]
-        reference = settled_payment_ref(self._settings.word, row.tx_id, network.key)
-        now_ms = self._clock.now_ms()
-        key = self._keyring().active
-        bench = Bench(
-            word=self._settings.word,
-            key=key,
-            did=self._did,
-            platform_keys=self._platform_keys(),
-            jurisdiction_flags=self._settings.jurisdiction_flags,
-            now_ms=now_ms,
-            settled_payment_ref=reference,
-        )
-        result = service.run(request, bench)
-        hashed = response_hash(result)
-        receipt = receipts.payable_receipt(
-            word=self._settings.word,
-            provider_did=self._did,
-            issued_at_ms=now_ms,
-            service_id=service.id,
-            request_hash=row.request_hash,
-            response_hash=hashed,
-            settled_payment_ref=reference,
-            payment_reference_hash=challenge.payment_reference_hash(row.token),
-            network=network.caip2,
-            asset=network.asset_id,
-            pay_to=row.pay_to,
-            amount_microunits=int(row.amount),
-        )
-        attestation = sign_compact(self._attestation(row, reference, "SETTLED", now_ms), key)
-        body = orjson.dumps(
-            {
-                "service_id": service.id,
-                "result": result,
-                "payable_receipt": sign_compact(receipt, key),
-                "settlement_attestation": attestation,
-                "settled_payment_ref": reference,
-                "request_hash": row.request_hash,
-                "response_hash": hashed,
-            }
-        )
-        return Answer(body, payment_response(row, network.caip2), attestation)
-
-    def _attestation(
-        self, row: Redemption, reference: str, result: receipts.SettlementResult, now_ms: int
-    ) -> dict[str, Any]:
-        network = networks.NETWORKS[row.network]
-        return receipts.settlement_attestation(
-            provider_did=self._did,
-            timestamp_ms=now_ms,
-            result=result,
-            settled_payment_ref=reference,
-            settlement_chain=network.key,
-            asset_id=network.asset_id,
-            amount_minor=int(row.amount),
-            jurisdiction_flags=self._settings.jurisdiction_flags,
-        )
-
     # What happens besides calls.
 
     async def tend(self) -> None:
@@ -423,18 +317,19 @@ class Redeemer:
             unpaid_before=now - self._settings.rail_settle_window,
             answers_before=now - self._settings.rail_store_seconds,
         )
+        for collector in self._collectors.values():
+            with suppress(ChainUnavailable):
+                await collector.tend()
         for row in await self._ledger.due_for_recheck(now):
             with suppress(ChainUnavailable):
                 await self._recheck(row)
 
     async def _recheck(self, row: Redemption) -> None:
-        lane = self._lanes.get(row.network)
-        if lane is None:
+        collector = self._collectors.get(row.network)
+        if collector is None:
             return
-        gone = (await lane.observe(row.tx_id)).status in {TxStatus.ABSENT, TxStatus.FAILED}
-        reference = settled_payment_ref(self._settings.word, row.tx_id, row.network)
-        reversed_ = self._attestation(row, reference, "REVERSED", self._clock.now_ms())
-        attestation = sign_compact(reversed_, self._keyring().active) if gone else None
+        gone = (await collector.lane.observe(row.tx_id)).status in {TxStatus.ABSENT, TxStatus.FAILED}
+        attestation = self.signer.attestation(row, "REVERSED") if gone else None
         await self._ledger.rechecked(row.id, attestation=attestation)
 
     @staticmethod
@@ -453,22 +348,9 @@ def stored_answer(row: Redemption) -> Served:
     return Served(row.answer, row.payment_response, replayed=True)
 
 
-def payment_response(row: Redemption, caip2: str) -> str:
-    """Return the value of `PAYMENT-RESPONSE` for a served payment."""
-    told = {"success": True, "transaction": row.tx_id, "network": caip2, "payer": row.payer, "amount": row.amount}
-    return base64.b64encode(orjson.dumps(told)).decode()
-
-
 def already_spent() -> Refused:
     """Return the refusal of a payment that already bought something; it tells nothing about what (P-ER-04)."""
     return Refused(409, "payment_already_spent", "this payment already bought something; pay for a new challenge")
-
-
-def in_progress() -> Refused:
-    """Return the refusal of a payment that is being worked on."""
-    return Refused(
-        409, "payment_in_progress", "this payment is being redeemed; send the same proof again", {"Retry-After": "1"}
-    )
 
 
 def chain_unavailable() -> Refused:
@@ -484,15 +366,3 @@ def chain_unavailable() -> Refused:
 def _claim_of(rows: list[Redemption], presented: Presented) -> Redemption | None:
     wanted = (presented.token.text, presented.payment_key)
     return next((row for row in rows if (row.token, row.payment_key) == wanted), None)
-
-
-def _canonical_elsewhere(proof: MinedProof, lane: ObservingLane) -> bool:
-    """Whether the transaction id is canonical on a mined lane other than the token's (step 6)."""
-    for key in ("algorand_mainnet", "solana_mainnet"):
-        network = networks.NETWORKS[key]
-        if network.family == lane.facts.network.family:
-            continue
-        with suppress(ValueError):
-            networks.canonical_tx_id(network, proof.tx_id)
-            return True
-    return False

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import aiohttp
 import orjson
 import structlog
 
-from reference.chains.lane import ChainUnavailable, ObservingLane
-from reference.chains.table import open_lane
+from reference.chains.evm_account import EvmAccount
+from reference.chains.lane import ChainUnavailable, Lane, ObservingLane
+from reference.chains.table import LaneRules, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.rail.app import build_app
 from reference.rail.challenges import Challenges, Offer
+from reference.rail.collecting import Collector, Observer
 from reference.rail.documents import Documents
 from reference.rail.door import Door
 from reference.rail.keyring import Keyring, open_keyring, token_secret
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings, node_settings
+from reference.rail.settlement import Settler
+from reference.rail.signing import Signer
 from reference.store.engine import open_engine, sqlite_dsn
 from reference.store.generations import Generations
 from reference.store.redemptions import Redemptions
+from reference.store.settlements import Settlements
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.rate import RateLimit
@@ -96,17 +103,22 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
             mint = Mint(token_secret(settings.token_secret_file), settings.word)
         did = did_web(settings.public_url)
         challenges = _challenges(settings, offers, mint)
-        redeemer = Redeemer(
+        signer = Signer(
             settings,
             clock,
             keyring,
-            mint,
-            lanes,
-            ledger,
-            generations,
             did=did,
             platform_keys=lambda: (*(key.jwk() for key in keyring().published), *_trusted(settings)),
         )
+        worker = str(uuid.uuid4())
+        settlements = Settlements(engine)
+        collectors: dict[str, Collector] = {
+            key: Observer(settings, lane)
+            if isinstance(lane, ObservingLane)
+            else Settler(settings, clock, lane, _account(settings), ledger, settlements, worker=worker)
+            for key, lane in lanes.items()
+        }
+        redeemer = Redeemer(settings, clock, mint, collectors, ledger, generations, signer, worker=worker)
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         documents = Documents(settings, did, list(challenges.values()), keyring, ledger.alive, started_at=started_at)
         exits.push_async_callback(redeemer.finish)
@@ -132,13 +144,17 @@ def _dsn(settings: RailSettings) -> str:
     return sqlite_dsn(settings.rail_data_dir / "rail.sqlite3")
 
 
-async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict[str, ObservingLane]:
+async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict[str, Lane]:
     """Return the lanes that have a node and a payee, in the order of the setting."""
-    lanes: dict[str, ObservingLane] = {}
+    rules = LaneRules(settings.word, settings.evm_confirmations, settings.solana_commitment)
+    lanes: dict[str, Lane] = {}
     for key in settings.rail_lanes:
         network = NETWORKS[key]
         nodes = node_settings(network)
-        lane = open_lane(session, network, nodes) if nodes.node and settings.pay_to(network) else None
+        lane = open_lane(session, network, nodes, rules) if nodes.node and settings.pay_to(network) else None
+        if lane is not None and not isinstance(lane, ObservingLane) and settings.rail_settler_key_file is None:
+            _log.warning("lane_not_offered", network=key, reason="WP_RAIL_SETTLER_KEY_FILE is not set")
+            lane = None
         if lane is not None and not lane.is_address(settings.pay_to(network)):
             raise Misconfigured(f"WP_RAIL_PAYTO_{key.partition('_')[0].upper()}: not an address of {key}")
         if lane is not None and (settings.mode == "test" or await _is_of_its_network(lane)):
@@ -150,7 +166,12 @@ async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict
     return lanes
 
 
-async def _is_of_its_network(lane: ObservingLane) -> bool:
+def _account(settings: RailSettings) -> EvmAccount:
+    with _naming("WP_RAIL_SETTLER_KEY_FILE"):
+        return EvmAccount.read(settings.rail_settler_key_file or Path())
+
+
+async def _is_of_its_network(lane: Lane) -> bool:
     key = lane.facts.network.key
     try:
         if not await lane.check_node():
@@ -161,7 +182,7 @@ async def _is_of_its_network(lane: ObservingLane) -> bool:
     return True
 
 
-def _offers(settings: RailSettings, lanes: Mapping[str, ObservingLane]) -> dict[str, tuple[Offer, ...]]:
+def _offers(settings: RailSettings, lanes: Mapping[str, Lane]) -> dict[str, tuple[Offer, ...]]:
     return {
         service.id: tuple(
             Offer(lane, Terms(key, network.caip2, network.asset_id, str(settings.price(service.id)), payee))

@@ -44,6 +44,7 @@ class RailSettings(CommonSettings):
     rail_payto_algorand: str = ""
     rail_payto_base: str = ""
     rail_payto_solana: str = ""
+    rail_settler_key_file: Path | None = None
     rail_prices: Prices = Field(default_factory=lambda: dict(DEFAULT_PRICES))
     rail_scheme: str = Field(default="exact", min_length=1, max_length=64)
     challenge_ttl: int = Field(default=1800, ge=1)
@@ -53,9 +54,13 @@ class RailSettings(CommonSettings):
     rail_confirm_wait: float = Field(default=5, ge=0)
     rail_recheck_seconds: int = Field(default=600, ge=0)
     rail_lease_seconds: float = Field(default=30, gt=0)
+    rail_stuck_seconds: int = Field(default=30, ge=1)
+    rail_payer_failures: int = Field(default=3, ge=0)
     rail_rate: int = Field(default=120, ge=1)
     rail_disabled_services: CommaList = ()
     chain_poll_seconds: float = Field(default=1, gt=0)
+    evm_confirmations: int = Field(default=3, ge=1)
+    solana_commitment: Literal["confirmed", "finalized"] = "finalized"
     jurisdiction_flags: CommaList = ("UK", "EU")
     retired_key_days: int = Field(default=365, ge=0)
     log_format: Literal["json"] = "json"

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from reference.protocol.redemption import State
+from reference.protocol.weld import Payment
 from reference.store.tables import METADATA, redemptions
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
@@ -41,6 +42,8 @@ class Redemption:
     spent_at: int | None
     answer: bytes | None
     payment_response: str | None
+    held_until: int | None = None
+    transfer_key: str | None = None
 
     @property
     def state(self) -> State:
@@ -176,17 +179,26 @@ class Redemptions:
         """Delete a claim that was not paid; a paid row stays."""
         return await self._one(delete(redemptions).where(redemptions.c.id == row_id, redemptions.c.paid_at.is_(None)))
 
-    async def mark_paid(self, row_id: str, *, worker: str, payer: str, now: int) -> bool:
+    async def hold(self, row_id: str, *, until: int) -> bool:
+        """Keep an unpaid claim until a time: the rail has sent something to the chain for it (5.8)."""
+        return await self._one(
+            update(redemptions)
+            .where(redemptions.c.id == row_id, redemptions.c.paid_at.is_(None))
+            .values(held_until=until)
+        )
+
+    async def mark_paid(self, row_id: str, payment: Payment, *, worker: str, now: int) -> bool:
         """Mark a claim paid: one statement, decided by the unique indexes over paid rows (step 14b).
 
         Returns:
-            False when another row holds this token or this payment, or the claim is not this worker's any more.
+            False when another row holds this token, this payment or this very transfer, or the claim is not this
+            worker's any more.
         """
         try:
             return await self._one(
                 update(redemptions)
                 .where(redemptions.c.id == row_id, redemptions.c.lease == worker, redemptions.c.paid_at.is_(None))
-                .values(paid_at=now, payer=payer)
+                .values(paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
             )
         except IntegrityError:
             return False
@@ -210,7 +222,11 @@ class Redemptions:
         """Delete claims whose window is over, and the answers that are past their time; spent rows stay."""
         async with self._engine.begin() as connection:
             await connection.execute(
-                delete(redemptions).where(redemptions.c.paid_at.is_(None), redemptions.c.expires_at < unpaid_before)
+                delete(redemptions).where(
+                    redemptions.c.paid_at.is_(None),
+                    redemptions.c.expires_at < unpaid_before,
+                    or_(redemptions.c.held_until.is_(None), redemptions.c.held_until < unpaid_before),
+                )
             )
             await connection.execute(
                 update(redemptions)

@@ -30,12 +30,15 @@ redemptions = Table(
     Column("payment_response", Text),
     Column("attestation", Text),
     Column("recheck_at", BigInteger),
+    Column("held_until", BigInteger),
+    Column("transfer_key", String(160)),
     # One claim a token and payment; among paid and spent rows each token and each payment is used once.
     Index("rail_claim", "token", "payment_key", unique=True),
 )
 _paid = redemptions.c.paid_at.isnot(None)
 Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_paid, postgresql_where=_paid)
 Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_paid, postgresql_where=_paid)
+Index("rail_paid_transfer", redemptions.c.transfer_key, unique=True, sqlite_where=_paid, postgresql_where=_paid)
 Index("rail_by_payment", redemptions.c.payment_key)
 Index("rail_recheck", redemptions.c.recheck_at)
 
@@ -51,3 +54,27 @@ generations = Table(
     Column("pay_to", String(128), primary_key=True),
     Column("until", BigInteger),
 )
+
+# What the rail itself sent to a chain. One row a nonce: whoever inserts it owns the nonce, on any worker (P-LN-07).
+settlements = Table(
+    "rail_settlements",
+    METADATA,
+    Column("caip2", String(96), primary_key=True),
+    Column("settler", String(64), primary_key=True),
+    Column("nonce", BigInteger, primary_key=True, autoincrement=False),
+    Column("token", String(128), nullable=False),
+    Column("payment_key", String(256), nullable=False),
+    Column("payer", String(64), nullable=False),
+    Column("authorization", Text, nullable=False),
+    Column("raw", LargeBinary, nullable=False),
+    Column("hashes", Text, nullable=False),
+    Column("fee", String(80), nullable=False),
+    Column("tip", String(80), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("sent_at", BigInteger, nullable=False),
+    Column("fate", String(16), nullable=False),
+    Column("closed_at", BigInteger),
+)
+_open = settlements.c.fate == "open"
+Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_open, postgresql_where=_open)
+Index("rail_failed_settlements", settlements.c.payer, settlements.c.closed_at)

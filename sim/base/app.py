@@ -39,5 +39,4 @@ def build_app(chain: Chain) -> Quart:
 
 
 async def _body() -> bytes:
-    body: bytes = await request.get_data(cache=False, as_text=False)
-    return body
+    return bytes(await request.body)

@@ -12,7 +12,7 @@ from conformance.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.addresses import is_address
 from conformance.oracles.x402 import atomic_amount, faults_of_challenge
-from conformance.purchase import challenge, lane_of, pay, present
+from conformance.purchase import challenge, lane_of, pay, redeem
 from conformance.together import together
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
@@ -302,11 +302,11 @@ async def challenge_is_short_lived(case: Case) -> None:
     lifetime = bound or kept.entry(case.lane).get("maxTimeoutSeconds")
     if not isinstance(lifetime, int) or isinstance(lifetime, bool):
         raise Inconclusive("unbound: [rail] challenge_ttl is not known")
-    control = await present(case, operation, await pay(case, await challenge(case, operation), case.lane))
+    control = await redeem(case, operation, await pay(case, await challenge(case, operation), case.lane))
     if control.status != 200:
         raise Inconclusive(f"the control, a payment in time, was answered {control.status}, not 200")
     await clock.pass_time(case, lifetime + 61)
-    answer = await present(case, operation, await pay(case, kept, case.lane))
+    answer = await redeem(case, operation, await pay(case, kept, case.lane))
     if answer.status >= 500 and answer.status != 503:
         raise Inconclusive(f"the lapsed challenge was answered {answer.status}: a server error is no refusal")
     if answer.status < 300 and bound is None:

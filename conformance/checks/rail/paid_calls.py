@@ -14,7 +14,7 @@ from conformance.client import Answer
 from conformance.discovery import Operation
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.purchase import challenge, pay, present
+from conformance.purchase import challenge, pay, redeem
 from conformance.together import together
 
 ABSENT = object()
@@ -90,7 +90,7 @@ async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows:
     where = {"operation": operation.path}
     quote = await challenge(case, operation)
     proof: dict[str, Any] = await pay(case, quote, case.lane)
-    answer = await present(case, operation, proof)
+    answer = await redeem(case, operation, proof)
     for row in rows:
         case.expect(row, answer.status == 200, "200 for a welded payment", told(answer), exchange=answer, where=where)
     if answer.status != 200:

@@ -13,7 +13,7 @@ from conformance.client import Answer
 from conformance.discovery import Operation
 from conformance.oracles.x402 import atomic_amount
 from conformance.payers.algorand import AlgorandPayer, Refused, invented_id
-from conformance.purchase import Challenge, challenge, lane_of, name_live_values, pay, present
+from conformance.purchase import Challenge, challenge, lane_of, name_live_values, pay, present, redeem
 from conformance.together import together
 
 
@@ -32,7 +32,7 @@ async def control(case: Case, operation: Operation) -> Mapping[str, Any]:
         Inconclusive: It is not served.
     """
     proof = await pay(case, await challenge(case, operation), case.lane)
-    answer = await present(case, operation, proof)
+    answer = await redeem(case, operation, proof)
     if answer.status != 200:
         raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
     return proof

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from reference.chains import algorand
 from reference.chains.algorand import AlgorandLane
 from reference.chains.lane import ChainUnavailable
-from reference.chains.table import NodeSettings, open_lane
+from reference.chains.table import LaneRules, NodeSettings, open_lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.service_word import ServiceWord
 
 TX = "A" * 52
+RULES = LaneRules(ServiceWord("Weldproof"))
 NETWORK = NETWORKS["algorand_mainnet"]
 NOTE = base64.b64encode(b"token").decode()
 SHORT = {"type": "axfer", "xaid": 31566704, "snd": "PAYER", "arcv": "PAYEE", "aamt": 7, "note": NOTE}
@@ -88,7 +90,7 @@ async def opened() -> AsyncIterator[tuple[AlgorandLane, Node, Node]]:
     algod.say("/v2/blocks/9", BLOCK)
     indexer.say(INDEXER, LONG)
     async with aiohttp.ClientSession() as session:
-        lane = open_lane(session, NETWORK, NodeSettings(algod.url, indexer.url, "secret"))
+        lane = open_lane(session, NETWORK, NodeSettings(algod.url, indexer.url, "secret"), RULES)
         assert isinstance(lane, AlgorandLane)
         yield lane, algod, indexer
     for server in servers:
@@ -227,7 +229,7 @@ async def test_an_indexer_that_talks_of_another_transaction_is_no_answer(
 async def test_a_node_that_is_gone_is_no_answer() -> None:
     """Nobody listens there."""
     async with aiohttp.ClientSession() as session:
-        lane = open_lane(session, NETWORK, NodeSettings("http://127.0.0.1:1"))
+        lane = open_lane(session, NETWORK, NodeSettings("http://127.0.0.1:1"), RULES)
         assert lane is not None
         with pytest.raises(ChainUnavailable):
             await lane.observe(TX)
@@ -267,7 +269,7 @@ async def test_an_address_has_a_checksum(opened: tuple[AlgorandLane, Node, Node]
 
 def test_a_family_without_a_file_has_no_lane() -> None:
     """The lane table says what is served; the rest is not offered."""
-    assert open_lane(None, NETWORKS["hedera_mainnet"], NodeSettings("http://x")) is None  # type: ignore[arg-type]
+    assert open_lane(None, NETWORKS["hedera_mainnet"], NodeSettings("http://x"), RULES) is None  # type: ignore[arg-type]
 
 
 JSON = st.recursive(

@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.protocol.canonical_json import JsonValue
+from reference.protocol.eip3009 import Authorization
 from reference.protocol.proof import AuthorizedProof, MinedProof, decode
 from reference.protocol.refusals import PaymentRefused
 
 MINED = {"tx_id": "T", "payment_reference": "R"}
 AUTHORIZATION: dict[str, JsonValue] = {
-    "from": "a",
-    "to": "b",
+    "from": "0x" + "aB" * 20,
+    "to": "0x" + "12" * 20,
     "value": "1",
     "validAfter": 0,
     "validBefore": "9",
-    "nonce": "0x00",
+    "nonce": "0x" + "00" * 32,
 }
 AUTHORIZED = {"authorization": AUTHORIZATION, "signature": "S", "challenge_token": "C"}
 
@@ -44,9 +45,8 @@ def test_a_mined_proof() -> None:
 
 def test_an_authorized_proof() -> None:
     """authorization, signature and challenge_token make a proof to be settled."""
-    assert AuthorizedProof(AUTHORIZATION, "S", "C", "eip155:8453") == decode(
-        [encoded(AUTHORIZED | {"network": "eip155:8453"})]
-    )
+    read = Authorization("0x" + "ab" * 20, "0x" + "12" * 20, 1, 0, 9, "0x" + "00" * 32, "S")
+    assert AuthorizedProof(read, "C", "eip155:8453") == decode([encoded(AUTHORIZED | {"network": "eip155:8453"})])
 
 
 def test_the_order_of_members_and_white_space_do_not_matter() -> None:

@@ -28,7 +28,7 @@ SEEN = ObservedTransaction(
 
 def judged(seen: ObservedTransaction) -> weld.Payment:
     assert TOKEN is not None
-    return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, TERMS, TOKEN, 1800), "TX")
+    return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, TERMS, TOKEN, 1800, TERMS.pay_to), "TX")
 
 
 def refusal_of(seen: ObservedTransaction) -> PaymentRefused:
@@ -43,23 +43,23 @@ def moved(**changes: Any) -> ObservedTransaction:
 
 def test_a_welded_payment_holds() -> None:
     """What was asked for, as it was asked for, is a payment by whoever sent it."""
-    assert weld.Payment("PAYER") == judged(SEEN)
+    assert weld.Payment("PAYER", "TX") == judged(SEEN)
 
 
 @pytest.mark.parametrize("value", [10_001, 10**15])
 def test_over_payment_holds(value: int) -> None:
     """Money that has moved may be more than the price (P-LN-02)."""
-    assert weld.Payment("PAYER") == judged(moved(value=value))
+    assert weld.Payment("PAYER", "TX") == judged(moved(value=value))
 
 
 def test_a_block_a_minute_older_holds() -> None:
     """Block time and issue time may differ by the skew."""
-    assert weld.Payment("PAYER") == judged(replace(SEEN, block_time=SEEN.block_time - 60))
+    assert weld.Payment("PAYER", "TX") == judged(replace(SEEN, block_time=SEEN.block_time - 60))
 
 
 def test_a_block_a_minute_after_the_end_holds() -> None:
     """A payment made in time may be in a block of the next minute."""
-    assert weld.Payment("PAYER") == judged(replace(SEEN, block_time=SEEN.block_time + 1860))
+    assert weld.Payment("PAYER", "TX") == judged(replace(SEEN, block_time=SEEN.block_time + 1860))
 
 
 def test_a_payment_after_the_end_is_refused() -> None:
@@ -74,7 +74,10 @@ BROKEN: dict[str, tuple[ObservedTransaction, str]] = {
     "not final": (replace(SEEN, final=False), "tx_not_confirmed"),
     "61 s older": (replace(SEEN, block_time=SEEN.block_time - 61), "payment_too_old"),
     "no transfer": (replace(SEEN, transfers=()), "unsupported_transaction"),
-    "two transfers": (replace(SEEN, transfers=(TRANSFER, TRANSFER)), "unsupported_transaction"),
+    "two transfers, the nearest one short": (
+        replace(SEEN, transfers=(replace(TRANSFER, asset="9"), replace(TRANSFER, value=9_999))),
+        "wrong_amount",
+    ),
     "clawback": (moved(clawback=True), "unsupported_transaction"),
     "other asset": (moved(asset="31566705"), "wrong_asset"),
     "other receiver": (moved(receiver="PAYER"), "wrong_recipient"),
@@ -111,13 +114,13 @@ def test_the_first_rule_that_fails_answers() -> None:
     assert [*expected, "weld_mismatch"] == [refusal_of(seen).code for seen in repaired]
 
 
-@pytest.mark.parametrize(("name", "code"), weld.NOTE_BINDING)
+@pytest.mark.parametrize(("name", "code"), [*weld.TRANSACTION, *weld.NOTE_BINDING])
 def test_each_rule_refuses_something_alone(name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one rule dropped, a payment that breaks only that rule passes: no rule is covered by another."""
     assert code in CODES_402
-    broken = [seen for seen, refused in BROKEN.values() if refused == code]
+    broken = [seen for what, (seen, refused) in BROKEN.items() if refused == code and what != "no transfer"]
     assert all(refusal_of(seen).code == code for seen in broken)
-    monkeypatch.setattr(weld, name, lambda _claim: True)
+    monkeypatch.setattr(weld, name, lambda *_: True)
     assert all(_code(seen) != code for seen in broken)
 
 

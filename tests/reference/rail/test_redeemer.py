@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,11 +21,13 @@ from reference.protocol.proof import MinedProof
 from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
+from reference.rail.collecting import Observer
 from reference.rail.keyring import Keyring
 from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
+from reference.rail.signing import Signer
 from reference.store.engine import open_engine, sqlite_dsn
 from reference.store.generations import Generations
 from reference.store.redemptions import Redemption, Redemptions
@@ -121,19 +124,25 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     ledger, generations, lane = Redemptions(engine), Generations(engine), ScriptedLane()
     await ledger.prepare()
     await generations.put_in_force({SERVICE.id: (TERMS,)}, now=0)
+    signer = Signer(
+        settings,
+        WpClock(),
+        lambda: Keyring(KEY, (KEY.public,)),
+        did="did:web:localhost",
+        platform_keys=lambda: (KEY.public.jwk(),),
+    )
     made = Bench(lane, ledger)
     for _ in range(2):
         made.workers.append(
             Redeemer(
                 settings,
                 WpClock(),
-                lambda: Keyring(KEY, (KEY.public,)),
                 MINT,
-                {NETWORK.key: lane},
+                {NETWORK.key: Observer(settings, lane)},
                 ledger,
                 generations,
-                did="did:web:localhost",
-                platform_keys=lambda: (KEY.public.jwk(),),
+                signer,
+                worker=str(uuid.uuid4()),
             )
         )
     yield made

@@ -9,10 +9,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from reference.protocol.redemption import State
+from reference.protocol.weld import Payment
 from reference.store.engine import open_engine
 from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
 
 CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", "algorand_mainnet", "tx", "10000", "PAYEE", 2_000)
+PAYMENT = Payment("P", "tx")
 ANSWER = Answer(b'{"a":1}', "cmVzcG9uc2U=", "e30.e30.AA")
 
 
@@ -24,7 +26,7 @@ async def claimed(ledger: Redemptions, *, worker: str = "w", order: int = 1, **c
 
 async def paid(ledger: Redemptions, **changes: Any) -> str:
     row_id = await claimed(ledger, **changes)
-    assert await ledger.mark_paid(row_id, worker="w", payer="P", now=1_001)
+    assert await ledger.mark_paid(row_id, PAYMENT, worker="w", now=1_001)
     return row_id
 
 
@@ -45,7 +47,7 @@ async def test_a_redemption_from_claim_to_answer(ledger: Redemptions) -> None:
         CLAIM.request_hash,
         CLAIM.amount,
     )
-    assert await ledger.mark_paid(row_id, worker="w", payer="P", now=1_001)
+    assert await ledger.mark_paid(row_id, PAYMENT, worker="w", now=1_001)
     second = await row_of(ledger, row_id)
     assert (second.state, second.payer, second.paid_at) == (State.PAID, "P", 1_001)
     assert await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=1_602)
@@ -69,14 +71,14 @@ async def test_one_claim_a_token_and_payment(ledger: Redemptions) -> None:
 async def test_one_payment_a_token(ledger: Redemptions) -> None:
     """Of many claims on one token, marked at once, one is paid."""
     rows = [await claimed(ledger, payment_key=f"chain|{n}", order=n) for n in range(12)]
-    marked = await asyncio.gather(*(ledger.mark_paid(row, worker="w", payer="P", now=1) for row in rows))
+    marked = await asyncio.gather(*(ledger.mark_paid(row, PAYMENT, worker="w", now=1) for row in rows))
     assert sum(marked) == 1
 
 
 async def test_one_token_a_payment(ledger: Redemptions) -> None:
     """Of many tokens that name one payment, marked at once, one is paid."""
     rows = [await claimed(ledger, token=f"t{n}", order=n) for n in range(12)]
-    marked = await asyncio.gather(*(ledger.mark_paid(row, worker="w", payer="P", now=1) for row in rows))
+    marked = await asyncio.gather(*(ledger.mark_paid(row, PAYMENT, worker="w", now=1) for row in rows))
     assert sum(marked) == 1
 
 
@@ -86,7 +88,7 @@ async def test_a_spent_token_stays_taken(ledger: Redemptions) -> None:
     await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=None)
     await ledger.forget(unpaid_before=0, answers_before=9_999)
     for second in (await claimed(ledger, token="other"), await claimed(ledger, payment_key="chain|other")):
-        assert not await ledger.mark_paid(second, worker="w", payer="P", now=2)
+        assert not await ledger.mark_paid(second, PAYMENT, worker="w", now=2)
 
 
 async def test_only_the_holder_marks_and_spends(ledger: Redemptions) -> None:
@@ -94,8 +96,8 @@ async def test_only_the_holder_marks_and_spends(ledger: Redemptions) -> None:
     row_id = await claimed(ledger)
     assert await ledger.take_lease(await row_of(ledger, row_id), worker="new")
     assert not await ledger.renew_lease(row_id, worker="w")
-    assert not await ledger.mark_paid(row_id, worker="w", payer="P", now=1)
-    assert await ledger.mark_paid(row_id, worker="new", payer="P", now=1)
+    assert not await ledger.mark_paid(row_id, PAYMENT, worker="w", now=1)
+    assert await ledger.mark_paid(row_id, PAYMENT, worker="new", now=1)
     assert not await ledger.spend(row_id, ANSWER, worker="w", now=2, recheck_at=None)
     assert await ledger.spend(row_id, ANSWER, worker="new", now=2, recheck_at=None)
 

@@ -1,0 +1,258 @@
+"""Base's weld: an EIP-3009 authorization whose nonce is the hash of one live challenge (profile 5.5, P-LN-03, P-LN-10).
+
+What can be judged before any money moves is judged offline, by a table of rules like the other lanes'. What settled it
+is then read from the logs of the transaction that used it, ours or a stranger's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from coincurve import PublicKey
+from eth_utils.crypto import keccak
+
+from reference.protocol.canonical_json import JsonValue
+from reference.protocol.challenge import Terms
+from reference.protocol.observed import ObservedTransaction, Transfer
+from reference.protocol.refusals import PaymentRefused
+
+LEAST_SECONDS_LEFT = 30
+_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+_WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_SIGNATURE = re.compile(r"(?:0x)?[0-9a-fA-F]{130}", re.ASCII)
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,77}", re.ASCII)
+_DOMAIN_TYPE = keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+_TRANSFER_TYPE = keccak(
+    b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,"
+    b"bytes32 nonce)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """What a payer signed. Addresses and nonce are `0x` and lower-case hex; times are unix seconds.
+
+    Attributes:
+        payer: Member `from`.
+        to: Receiver.
+        value: Atomic units.
+        valid_after: It counts only in blocks later than that.
+        valid_before: It counts only in blocks earlier than that.
+        nonce: 32 bytes.
+        signature: The signature's text, as it was presented.
+    """
+
+    payer: str
+    to: str
+    value: int
+    valid_after: int
+    valid_before: int
+    nonce: str
+    signature: str
+
+    @classmethod
+    def read(cls, members: Mapping[str, JsonValue], signature: str) -> Authorization:
+        """Return the authorization of a proof; numbers are decimal strings or integers.
+
+        Raises:
+            ValueError: A member is missing or is none of its kind.
+        """
+        return cls(
+            payer=_matching(_ADDRESS, members.get("from")),
+            to=_matching(_ADDRESS, members.get("to")),
+            value=_number(members.get("value")),
+            valid_after=_number(members.get("validAfter")),
+            valid_before=_number(members.get("validBefore")),
+            nonce=_matching(_WORD, members.get("nonce")),
+            signature=signature,
+        )
+
+    def as_members(self) -> dict[str, JsonValue]:
+        """Return the members that `read` reads."""
+        return {
+            "from": self.payer,
+            "to": self.to,
+            "value": str(self.value),
+            "validAfter": str(self.valid_after),
+            "validBefore": str(self.valid_before),
+            "nonce": self.nonce,
+        }
+
+    @property
+    def vrs(self) -> tuple[int, bytes, bytes] | None:
+        """The signature as (v 27 or 28, r, s), or None when it has another form or a high s."""
+        if _SIGNATURE.fullmatch(self.signature) is None:
+            return None
+        raw = bytes.fromhex(self.signature.removeprefix("0x"))
+        v = raw[64] + 27 if raw[64] < 2 else raw[64]
+        low = 0 < int.from_bytes(raw[32:64], "big") <= _HALF_ORDER
+        return (v, raw[:32], raw[32:64]) if low and v in {27, 28} else None
+
+
+def _matching(form: re.Pattern[str], value: JsonValue) -> str:
+    if not isinstance(value, str) or form.fullmatch(value) is None:
+        raise ValueError("not of the form of an authorization")
+    return value.lower()
+
+
+def _number(value: JsonValue) -> int:
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**256:
+        raise ValueError("not a 256-bit number")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """EIP-712 domain of an asset (P-NW-03)."""
+
+    name: str
+    version: str
+    chain_id: int
+    contract: str
+
+    @property
+    def separator(self) -> bytes:
+        """Its hash."""
+        members = (keccak(self.name.encode()), keccak(self.version.encode()), _word(self.chain_id))
+        return bytes(keccak(_DOMAIN_TYPE + b"".join(members) + _address_word(self.contract)))
+
+
+def _word(number: int) -> bytes:
+    return number.to_bytes(32, "big")
+
+
+def _address_word(address: str) -> bytes:
+    return bytes.fromhex(address.removeprefix("0x")).rjust(32, b"\0")
+
+
+def nonce_of(token: str) -> str:
+    """Return the nonce that binds an authorization to a challenge: keccak-256 of the token's UTF-8 bytes."""
+    return "0x" + keccak(token.encode()).hex()
+
+
+def digest(domain: Domain, authorization: Authorization) -> bytes:
+    """Return the EIP-712 digest that the payer signs."""
+    numbers = (authorization.value, authorization.valid_after, authorization.valid_before)
+    struct = keccak(
+        _TRANSFER_TYPE
+        + _address_word(authorization.payer)
+        + _address_word(authorization.to)
+        + b"".join(map(_word, numbers))
+        + bytes.fromhex(authorization.nonce[2:])
+    )
+    return bytes(keccak(b"\x19\x01" + domain.separator + struct))
+
+
+def signer(domain: Domain, authorization: Authorization) -> str | None:
+    """Return the address whose key signed, or None when the signature is none of an ordinary account's (P-LN-04)."""
+    parts = authorization.vrs
+    if parts is None:
+        return None
+    v, r, s = parts
+    try:
+        key = PublicKey.from_signature_and_message(r + s + bytes([v - 27]), digest(domain, authorization), hasher=None)
+    except Exception:  # noqa: BLE001 - the library raises bare Exception for a point off the curve
+        return None
+    return "0x" + keccak(key.format(compressed=False)[1:])[12:].hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An authorization held against the challenge it is said to pay, before anything is settled."""
+
+    authorization: Authorization
+    terms: Terms
+    token: str
+    domain: Domain
+    now: int
+
+
+def is_to_payee(offered: Offered) -> bool:
+    """It pays the challenge's payee."""
+    return offered.authorization.to == offered.terms.pay_to.lower()
+
+
+def is_exact(offered: Offered) -> bool:
+    """It pays the price, no more and no less: nothing has moved yet (P-LN-02)."""
+    return offered.authorization.value == int(offered.terms.amount)
+
+
+def nonce_is_bound(offered: Offered) -> bool:
+    """Base's weld: the nonce is the token's hash."""
+    return offered.authorization.nonce == nonce_of(offered.token)
+
+
+def has_begun(offered: Offered) -> bool:
+    """It counts already; the contract compares strictly."""
+    return offered.authorization.valid_after < offered.now
+
+
+def lasts_long_enough(offered: Offered) -> bool:
+    """It counts for as long as a settlement may take."""
+    return offered.authorization.valid_before >= offered.now + LEAST_SECONDS_LEFT
+
+
+def is_signed(offered: Offered) -> bool:
+    """The payer's own key signed it for this asset on this chain."""
+    return signer(offered.domain, offered.authorization) == offered.authorization.payer
+
+
+Rule = Callable[[Offered], bool]
+
+# Rules are looked up by name when an authorization is judged, so that each can be replaced from outside, alone.
+OFFLINE: tuple[tuple[str, str], ...] = (
+    ("is_to_payee", "wrong_recipient"),
+    ("is_exact", "wrong_amount"),
+    ("nonce_is_bound", "weld_mismatch"),
+    ("has_begun", "authorization_not_yet_valid"),
+    ("lasts_long_enough", "authorization_expired"),
+    ("is_signed", "invalid_signature"),
+)
+
+
+def judge_offline(offered: Offered) -> None:
+    """Check what can be checked before any money moves (step 12).
+
+    Raises:
+        PaymentRefused: The first rule that does not hold, by its code.
+    """
+    for name, code in OFFLINE:
+        rule: Rule = globals()[name]
+        if not rule(offered):
+            raise PaymentRefused(code, network=offered.terms.caip2)
+
+
+def settling_transfer(seen: ObservedTransaction, authorization: Authorization, terms: Terms) -> Transfer | None:
+    """Return the transfer by which a transaction settled the authorization to the payee, or None (P-LN-03, P-LN-10).
+
+    It is the log directly after the asset's own AuthorizationUsed for this payer and nonce, and nothing else: any other
+    Transfer in the transaction may belong to another authorization, or to none.
+    """
+    for used in seen.authorizations_used:
+        if not uses(used.asset, used.authorizer, used.nonce, authorization, terms):
+            continue
+        for transfer in seen.transfers:
+            if follows(transfer.ordinal, used.ordinal) and pays(transfer, authorization, terms):
+                return transfer
+    return None
+
+
+def uses(asset: str, authorizer: str, nonce: str, authorization: Authorization, terms: Terms) -> bool:
+    """Whether an AuthorizationUsed log is the asset's own, for this payer and nonce."""
+    return (asset, authorizer, nonce) == (terms.asset.lower(), authorization.payer, authorization.nonce)
+
+
+def follows(transfer_ordinal: int, used_ordinal: int) -> bool:
+    """Whether a Transfer is the log directly after the use of an authorization."""
+    return transfer_ordinal == used_ordinal + 1
+
+
+def pays(transfer: Transfer, authorization: Authorization, terms: Terms) -> bool:
+    """Whether a Transfer moves the price of this asset from the payer to the payee."""
+    wanted = (terms.asset.lower(), authorization.payer, terms.pay_to.lower(), int(terms.amount))
+    return (transfer.asset, transfer.sender, transfer.receiver, transfer.value) == wanted

@@ -1,0 +1,114 @@
+"""Token transfers of a Solana transaction, read from its raw bytes (profile 5.5, P-LN-06).
+
+A node's parsed view is not asked: with a reference account it calls the owner a multisig, and it shows what a program
+did inside beside what the payer signed for. Only top-level instructions of the SPL Token program count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import base58
+from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
+
+from reference.protocol.observed import Transfer
+
+TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"  # noqa: S105 - a public program id
+ASSOCIATED_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
+_TRANSFER, _TRANSFER_CHECKED = 3, 12
+_SIGNATURE_BYTES = 64
+_KEY_BYTES = 32
+
+
+class NotATransaction(ValueError):
+    """Bytes that are no Solana transaction."""
+
+
+def reference_account(digest: bytes) -> str:
+    """Return the address that 32 bytes are."""
+    return base58.b58encode(digest).decode()
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an account's address in its one spelling."""
+    try:
+        raw = base58.b58decode(text)
+    except ValueError:
+        return False
+    return len(raw) == _KEY_BYTES and base58.b58encode(raw).decode() == text
+
+
+def associated_account(owner: str, mint: str) -> str:
+    """Return the associated token account of an owner for a mint, derived."""
+    seeds = [bytes(Pubkey.from_string(one)) for one in (owner, TOKEN_PROGRAM, mint)]
+    return str(Pubkey.find_program_address(seeds, Pubkey.from_string(ASSOCIATED_PROGRAM))[0])
+
+
+def signature_of(raw: bytes) -> str:
+    """Return the transaction's id: its first signature, base58.
+
+    Raises:
+        NotATransaction: The bytes are none.
+    """
+    return str(_decoded(raw).signatures[0])
+
+
+def fee_payer(raw: bytes) -> str:
+    """Return who paid the transaction's fee: its first account."""
+    return str(_decoded(raw).message.account_keys[0])
+
+
+def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
+    """Return the token program's top-level transfers of a transaction; `ordinal` is the instruction's index.
+
+    Args:
+        raw: The transaction as it was sent.
+        loaded: What address tables added to its static keys: the writable ones, then the read-only ones.
+
+    Raises:
+        NotATransaction: The bytes are none.
+    """
+    message = _decoded(raw).message
+    keys = [*map(str, message.account_keys), *loaded]
+    found = []
+    for place, instruction in enumerate(message.instructions):
+        named = _named(keys, instruction.accounts)
+        if named is not None and _at(keys, instruction.program_id_index) == TOKEN_PROGRAM:
+            transfer = _transfer(place, bytes(instruction.data), named)
+            found += [] if transfer is None else [transfer]
+    return tuple(found)
+
+
+def _transfer(place: int, data: bytes, accounts: Sequence[str]) -> Transfer | None:
+    """Return the transfer that one instruction of the token program is: Transfer or TransferChecked."""
+    if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(accounts) >= 3:
+        (_, destination, owner), mint, further = accounts[:3], "", accounts[3:]
+    elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(accounts) >= 4:
+        (_, mint, destination, owner), further = accounts[:4], accounts[4:]
+    else:
+        return None
+    return Transfer(
+        ordinal=place,
+        asset=mint,
+        sender=owner,
+        receiver=destination,
+        value=int.from_bytes(data[1:9], "little"),
+        accounts=tuple(further),
+    )
+
+
+def _named(keys: Sequence[str], places: Iterable[int]) -> list[str] | None:
+    found = [_at(keys, place) for place in places]
+    return None if None in found else [one for one in found if one is not None]
+
+
+def _at(keys: Sequence[str], place: int) -> str | None:
+    return keys[place] if place < len(keys) else None
+
+
+def _decoded(raw: bytes) -> VersionedTransaction:
+    try:
+        return VersionedTransaction.from_bytes(raw)
+    except Exception as fault:
+        raise NotATransaction("not a Solana transaction") from fault

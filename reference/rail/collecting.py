@@ -1,0 +1,154 @@
+"""How a lane's payment comes in: what both kinds of lanes offer the redeemer, and the kind that only looks.
+
+A collector says what a proof pays (`presented`), what can be refused before anything is claimed (`check`), and whether
+the money is there (`collect`). The other kind, which settles, is `reference.rail.settlement`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from reference.chains.lane import Lane, ObservingLane
+from reference.protocol import networks, redemption
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.eip3009 import Authorization
+from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.proof import MinedProof, Proof
+from reference.protocol.refusals import PaymentRefused
+from reference.protocol.weld import Payment
+from reference.rail.settings import RailSettings
+from reference.store.redemptions import Redemption
+from reference.web.errors import Refused
+
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A proof held against the lane that its token names.
+
+    Attributes:
+        token: The challenge token.
+        terms: What the lane asked.
+        tx_id: The transaction, canonical; empty while there is none (Base).
+        payment_key: What makes the payment unique (P-ST-03).
+        authorization: What the payer signed (Base), else None.
+    """
+
+    token: Token
+    terms: Terms
+    tx_id: str
+    payment_key: str
+    authorization: Authorization | None = None
+
+
+class Collector(Protocol):
+    """One lane's way to its money."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane."""
+
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+        """Return the proof as this lane reads it (step 6).
+
+        Raises:
+            PaymentRefused: `lane_mismatch` or `invalid_payment_header`.
+        """
+
+    def check(self, presented: Presented) -> None:
+        """Check what needs no chain (step 12).
+
+        Raises:
+            PaymentRefused: By the first rule that does not hold.
+        """
+
+    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+        """Return the payment once it is final (step 14).
+
+        Raises:
+            PaymentRefused: It is not, or not yet.
+            ChainUnavailable: The node could not be asked.
+        """
+
+    async def is_known(self, claim: Redemption) -> bool:
+        """Return whether the chain knows what an unpaid claim names, so that it is not evicted (P-ST-08).
+
+        Raises:
+            ChainUnavailable: The node could not be asked.
+        """
+
+    async def tend(self) -> None:
+        """Do what is due without a call."""
+
+
+class Observer:
+    """Collects on a lane where the payer sends the transaction himself."""
+
+    def __init__(self, settings: RailSettings, lane: ObservingLane) -> None:
+        self.lane = lane
+        self._settings = settings
+
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+        """Read a mined proof; its transaction id must be canonical on this lane."""
+        if not isinstance(proof, MinedProof) or proof.network not in {None, terms.caip2}:
+            raise PaymentRefused("lane_mismatch", network=terms.caip2)
+        try:
+            tx_id = networks.canonical_tx_id(self.lane.facts.network, proof.tx_id)
+        except ValueError as fault:
+            code = "lane_mismatch" if self._is_of_another_lane(proof.tx_id) else "invalid_payment_header"
+            raise PaymentRefused(code, network=terms.caip2) from fault
+        return Presented(token, terms, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
+
+    def _is_of_another_lane(self, tx_id: str) -> bool:
+        """Whether a transaction id is canonical on a mined lane other than this one."""
+        for key in ("algorand_mainnet", "solana_mainnet"):
+            network = networks.NETWORKS[key]
+            if network.family == self.lane.facts.network.family:
+                continue
+            with suppress(ValueError):
+                networks.canonical_tx_id(network, tx_id)
+                return True
+        return False
+
+    def check(self, presented: Presented) -> None:
+        """Nothing: whether a mined payment is right, its chain says."""
+
+    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+        """Judge what the chain shows."""
+        del claim
+        seen = await self.seen(presented.tx_id)
+        ttl = self._settings.challenge_ttl
+        return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
+
+    async def seen(self, tx_id: str) -> ObservedTransaction:
+        """Ask the node, waiting a while inside the call for a transaction that is on its way (P-ER-05)."""
+        ends = time.monotonic() + self._settings.rail_confirm_wait
+        while True:
+            seen = await self.lane.observe(tx_id)
+            on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
+            if not on_its_way or time.monotonic() >= ends:
+                return seen
+            await asyncio.sleep(min(POLL_SECONDS, self._settings.chain_poll_seconds))
+
+    async def is_known(self, claim: Redemption) -> bool:
+        """Ask the node for the transaction."""
+        return (await self.lane.observe(claim.tx_id)).status is not TxStatus.ABSENT
+
+    async def tend(self) -> None:
+        """Nothing: what is not asked for is the payer's business."""
+
+
+Collectors = Mapping[str, Collector]
+
+
+def in_progress() -> Refused:
+    """Return the refusal of a payment that is being worked on."""
+    return Refused(
+        409, "payment_in_progress", "this payment is being redeemed; send the same proof again", {"Retry-After": "1"}
+    )

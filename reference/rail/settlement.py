@@ -1,0 +1,364 @@
+"""Settling on Base: the rail sends what a payer authorized, from its own account, once (P-LN-03, P-LN-07, P-LN-08).
+
+The chain, not this process, knows whether an authorization was used. So each step asks first and acts after, and any
+worker may do any step at any time: after a crash, beside another worker, or from the tending loop. What was signed is
+written down before it is sent; what is mined and final ends it.
+
+    nothing sent ── eth_call says it would work ──▶ nonce taken and written ──▶ sent ──▶ mined ──▶ final ──▶ paid
+         │                                                  │ stuck: same nonce, higher fee
+         └── used by a stranger's transaction ──────────────┴───────────────────────────────▶ judged by its logs
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+import orjson
+
+from reference.chains.evm_account import GAS_LIMIT, EvmAccount
+from reference.chains.lane import ChainUnavailable, Fees, SettlingLane
+from reference.protocol import eip3009, redemption
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.eip3009 import Authorization
+from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
+from reference.protocol.proof import AuthorizedProof, Proof
+from reference.protocol.refusals import PaymentRefused
+from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
+from reference.rail.collecting import Presented, in_progress
+from reference.rail.settings import RailSettings
+from reference.store.redemptions import Redemption, Redemptions
+from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
+from reference.web.clock import WpClock
+
+_FAILURES_REMEMBERED = 3600
+_POLL_SECONDS = 0.1
+_WAITING = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
+_REVERTS = (
+    ("exceeds balance", "insufficient_funds"),
+    ("used or canceled", "authorization_used"),
+    ("is expired", "authorization_expired"),
+    ("not yet valid", "authorization_not_yet_valid"),
+    ("invalid signature", "invalid_signature"),
+)
+
+
+class Settler:
+    """Collects on a lane where the rail sends the transaction."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        lane: SettlingLane,
+        account: EvmAccount,
+        ledger: Redemptions,
+        settlements: Settlements,
+        *,
+        worker: str,
+    ) -> None:
+        self.lane = lane
+        self._settings = settings
+        self._clock = clock
+        self._account = account
+        self._ledger = ledger
+        self._settlements = settlements
+        self._worker = worker
+
+    # Steps 6 and 12.
+
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+        """Read an authorized proof."""
+        if not isinstance(proof, AuthorizedProof) or proof.network not in {None, terms.caip2}:
+            raise PaymentRefused("lane_mismatch", network=terms.caip2)
+        one = proof.authorization
+        key = redemption.authorized_payment_key(terms.caip2, terms.asset, one.payer, one.nonce)
+        return Presented(token, terms, "", key, one)
+
+    def check(self, presented: Presented) -> None:
+        """Judge the authorization offline."""
+        eip3009.judge_offline(
+            eip3009.Offered(
+                authorization=_authorization(presented),
+                terms=presented.terms,
+                token=presented.token.text,
+                domain=self.lane.domain,
+                now=self._clock.now(),
+            )
+        )
+
+    # Step 14.
+
+    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+        """Settle, or go on with a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
+        ends = time.monotonic() + self._settings.rail_confirm_wait
+        while True:
+            payment = await self._step(presented, claim)
+            if payment is not None:
+                return payment
+            if time.monotonic() >= ends:
+                raise await self._pending(presented)
+            await asyncio.sleep(min(_POLL_SECONDS, self._settings.chain_poll_seconds))
+
+    async def _pending(self, presented: Presented) -> PaymentRefused:
+        on_its_way = await self._settlements.open_for(presented.token.text)
+        tx_id = on_its_way.hashes[-1] if on_its_way else ""
+        return PaymentRefused("tx_not_confirmed", tx_id, presented.terms.caip2)
+
+    async def _step(self, presented: Presented, claim: Redemption) -> Payment | None:
+        """Do what is next and return the payment when it is final; None when there is something to wait for."""
+        on_its_way = await self._settlements.open_for(presented.token.text)
+        if on_its_way is not None and on_its_way.payment_key != presented.payment_key:
+            raise in_progress()  # at most one submission a token (P-ST-08); this payer is not charged
+        if on_its_way is not None:
+            return await self._follow(on_its_way, presented)
+        use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
+        if not use.used:
+            await self._submit(presented, claim)
+            return None
+        if use.cancelled:
+            raise self._refusal("authorization_used", presented)
+        return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
+
+    async def _follow(self, sent: Settlement, presented: Presented) -> Payment | None:
+        """Go on with a settlement that was sent: look for it, and push it when it does not come."""
+        tx_id, seen = await self._newest(sent)
+        if seen.status in _WAITING:
+            await self._push(sent, seen.status)
+            return None
+        if not seen.final:
+            return None
+        now = self._clock.now()
+        if seen.status is TxStatus.CONFIRMED:
+            payment = self._judged(tx_id, seen, presented)
+            await self._settlements.close(sent, Fate.SETTLED, now=now)
+            return payment
+        return await self._after_failure(sent, presented, now)
+
+    async def _after_failure(self, sent: Settlement, presented: Presented, now: int) -> Payment | None:
+        """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
+        use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
+        if use.used and not use.cancelled:
+            payment = None if use.tx_id is None else await self._foreign(use.tx_id, presented)
+            if payment is not None:
+                await self._settlements.close(sent, Fate.OVERTAKEN, now=now)
+            return payment
+        await self._settlements.close(sent, Fate.FAILED, now=now)
+        raise self._refusal("authorization_used" if use.cancelled else await self._reason(presented), presented)
+
+    async def _reason(self, presented: Presented) -> str:
+        told = await self.lane.try_settlement(_authorization(presented), self._account.address)
+        return "settlement_failed" if told is None else code_of(told)
+
+    async def _foreign(self, tx_id: str, presented: Presented) -> Payment | None:
+        """Judge the transaction that used the authorization, whoever sent it."""
+        seen = await self.lane.observe(tx_id)
+        if seen.status is not TxStatus.CONFIRMED or not seen.final:
+            return None
+        return self._judged(tx_id, seen, presented)
+
+    def _judged(self, tx_id: str, seen: ObservedTransaction, presented: Presented) -> Payment:
+        """Return the payment when the transaction's logs show it.
+
+        Raises:
+            PaymentRefused: `authorization_used`: it was used, and not to pay this challenge.
+        """
+        authorization = _authorization(presented)
+        transfer = eip3009.settling_transfer(seen, authorization, presented.terms)
+        if transfer is None:
+            raise PaymentRefused("authorization_used", tx_id, presented.terms.caip2)
+        key = redemption.transfer_key(presented.terms.caip2, tx_id, transfer.ordinal)
+        return Payment(authorization.payer, tx_id, key)
+
+    async def _newest(self, sent: Settlement) -> tuple[str, ObservedTransaction]:
+        """Return whichever transaction with this nonce was mined, else one that waits, else that there is none."""
+        waiting = (sent.hashes[-1], ABSENT)
+        for tx_id in reversed(sent.hashes):
+            seen = await self.lane.observe(tx_id)
+            if seen.status not in _WAITING:
+                return tx_id, seen
+            if seen.status is TxStatus.PENDING:
+                waiting = (tx_id, seen)
+        return waiting
+
+    # Sending.
+
+    async def _submit(self, presented: Presented, claim: Redemption) -> None:
+        """Send a settlement, once the contract says that it would succeed.
+
+        Raises:
+            PaymentRefused: It would not, or this payer's settlements failed too often.
+        """
+        await self._refuse_griefer(presented)
+        authorization = _authorization(presented)
+        told = await self.lane.try_settlement(authorization, self._account.address)
+        if told is not None and code_of(told) == "authorization_used":
+            return  # used since we asked: the next step sees by what
+        if told is not None:
+            raise self._refusal(code_of(told), presented)
+        fees = await self.lane.fees()
+        if await self.lane.wei(self._account.address) < GAS_LIMIT * fees.most:
+            raise ChainUnavailable("the settler's account cannot pay for gas")
+        await self._ledger.hold(claim.id, until=authorization.valid_before)
+        await self._send(await self._reserved(presented, fees))
+
+    async def _refuse_griefer(self, presented: Presented) -> None:
+        """Refuse a payer whose settlements failed on the chain too often, at the rail's cost (P-LN-08)."""
+        most = self._settings.rail_payer_failures
+        since = self._clock.now() - _FAILURES_REMEMBERED
+        payer = _authorization(presented).payer
+        if most and await self._settlements.failures(presented.terms.caip2, payer, since=since) >= most:
+            raise self._refusal("settlement_failed", presented)
+
+    async def _reserved(self, presented: Presented, fees: Fees) -> Settlement:
+        """Take a nonce, whoever else takes one now, and write down what is sent with it.
+
+        Raises:
+            Refused: 409: a settlement for this token is on its way.
+        """
+        authorization = _authorization(presented)
+        caip2, settler = presented.terms.caip2, self._account.address
+        nonce = max(await self.lane.nonce(settler, pending=True), await self._settlements.next_nonce(caip2, settler))
+        while True:
+            raw, tx_id = self._signed(authorization, nonce, fees)
+            new = Settlement(
+                caip2=caip2,
+                settler=settler,
+                nonce=nonce,
+                token=presented.token.text,
+                payment_key=presented.payment_key,
+                payer=authorization.payer,
+                authorization=orjson.dumps(
+                    {**authorization.as_members(), "signature": authorization.signature}
+                ).decode(),
+                raw=raw,
+                hashes=(tx_id,),
+                fee=fees.most,
+                tip=fees.tip,
+                attempt=0,
+                sent_at=self._clock.now(),
+            )
+            try:
+                await self._settlements.reserve(new)
+            except NonceTaken:
+                nonce += 1
+            except TokenTaken as fault:
+                raise in_progress() from fault
+            else:
+                return new
+
+    def _signed(self, authorization: Authorization, nonce: int, fees: Fees) -> tuple[bytes, str]:
+        return self._account.sign(
+            chain_id=self.lane.domain.chain_id,
+            nonce=nonce,
+            to=self.lane.facts.network.asset_id,
+            data=self.lane.settlement_call(authorization),
+            fees=fees,
+        )
+
+    async def _push(self, sent: Settlement, status: TxStatus) -> None:
+        """Send again what the node has lost, or replace what is stuck (P-LN-07)."""
+        if self._clock.now() - sent.sent_at >= self._settings.rail_stuck_seconds:
+            replaced = await self._replaced(sent)
+            if replaced is not None:
+                await self._send(replaced)
+        elif status is TxStatus.ABSENT:
+            await self._send_again(sent)
+
+    async def _send_again(self, sent: Settlement) -> None:
+        """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
+        if await self.lane.nonce(sent.settler, pending=False) <= sent.nonce:
+            await self._send(sent)
+        elif (await self._newest(sent))[1].status is TxStatus.ABSENT:
+            await self._settlements.close(sent, Fate.VOID, now=self._clock.now())
+
+    async def _replaced(self, sent: Settlement) -> Settlement | None:
+        """Write down a replacement with the same nonce and a higher fee; None when another worker did."""
+        now_asked = await self.lane.fees()
+        fees = Fees(max(now_asked.most, _raised(sent.fee)), max(now_asked.tip, _raised(sent.tip)))
+        authorization = read_authorization(sent)
+        raw, tx_id = self._signed(authorization, sent.nonce, fees)
+        now = self._clock.now()
+        if not await self._settlements.replace(sent, raw=raw, tx_id=tx_id, fee=fees.most, tip=fees.tip, now=now):
+            return None
+        hashes = (*sent.hashes, tx_id)
+        return replace(sent, raw=raw, hashes=hashes, fee=fees.most, tip=fees.tip, attempt=sent.attempt + 1, sent_at=now)
+
+    async def _send(self, sent: Settlement) -> None:
+        """Hand a settlement to the node, and before it whatever a reorganisation has taken from the same account."""
+        count = await self.lane.nonce(sent.settler, pending=True)
+        for earlier in await self._settlements.between(sent.caip2, sent.settler, count, sent.nonce - 1):
+            await self.lane.send(earlier.raw)
+        await self.lane.send(sent.raw)
+
+    # Besides calls.
+
+    async def is_known(self, claim: Redemption) -> bool:
+        """A claim for which something was sent counts as known to the chain (P-ST-08)."""
+        return claim.held_until is not None
+
+    async def tend(self) -> None:
+        """Follow what was sent, whether or not its client comes back: money that moved is marked as paid."""
+        for sent in await self._settlements.open_of(self.lane.facts.network.caip2, self._account.address):
+            claims = await self._ledger.involved(sent.token, sent.payment_key)
+            claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
+            if claim is None:
+                await self._abandoned(sent)
+            elif claim.lease is None and await self._ledger.take_lease(claim, worker=self._worker):
+                try:
+                    await self._tend_claim(sent, claim)
+                finally:
+                    await self._ledger.release(claim.id, worker=self._worker)
+
+    async def _tend_claim(self, sent: Settlement, claim: Redemption) -> None:
+        try:
+            payment = await self._follow(sent, _of_claim(sent, claim))
+        except PaymentRefused:
+            await self._ledger.drop_unpaid(claim.id)
+            return
+        if payment is not None:
+            await self._ledger.mark_paid(claim.id, payment, worker=self._worker, now=self._clock.now())
+
+    async def _abandoned(self, sent: Settlement) -> None:
+        """Follow a settlement whose claim is gone, so that its nonce does not hold up the next ones."""
+        _, seen = await self._newest(sent)
+        if seen.status in _WAITING:
+            await self._push(sent, seen.status)
+        elif seen.final:
+            fate = Fate.SETTLED if seen.status is TxStatus.CONFIRMED else Fate.FAILED
+            await self._settlements.close(sent, fate, now=self._clock.now())
+
+    @staticmethod
+    def _refusal(code: str, presented: Presented) -> PaymentRefused:
+        return PaymentRefused(code, "", presented.terms.caip2)
+
+
+def code_of(revert: str) -> str:
+    """Return the refusal for a revert's text."""
+    return next((code for part, code in _REVERTS if part in revert), "settlement_failed")
+
+
+def read_authorization(sent: Settlement) -> Authorization:
+    """Return the authorization that a settlement settles."""
+    members = orjson.loads(sent.authorization)
+    return Authorization.read(members, members["signature"])
+
+
+def _of_claim(sent: Settlement, claim: Redemption) -> Presented:
+    """Return what was presented, from what was stored."""
+    token = Token.parse(claim.token)
+    assert token is not None  # noqa: S101 - only parsed tokens are claimed
+    asset = sent.payment_key.split("|")[1]
+    terms = Terms(claim.network, sent.caip2, asset, claim.amount, claim.pay_to)
+    return Presented(token, terms, "", claim.payment_key, read_authorization(sent))
+
+
+def _authorization(presented: Presented) -> Authorization:
+    assert presented.authorization is not None  # noqa: S101 - `presented` above made it
+    return presented.authorization
+
+
+def _raised(fee: int) -> int:
+    """Return a fee that a node takes as a replacement's: an eighth higher."""
+    return fee + fee // 8 + 1

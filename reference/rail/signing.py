@@ -1,0 +1,103 @@
+"""What a paid call answers: the service runs, and what it said is signed (profile 2.3, 5.9)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from reference.protocol import challenge, networks, receipts
+from reference.protocol.hashes import response_hash, settled_payment_ref
+from reference.protocol.jws import sign_compact
+from reference.rail.keyring import Keyring
+from reference.rail.services import Bench, Service
+from reference.rail.settings import RailSettings
+from reference.store.redemptions import Answer, Redemption
+from reference.web.clock import WpClock
+
+
+class Signer:
+    """Runs services and signs receipts with the rail's active key."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        keyring: Callable[[], Keyring],
+        *,
+        did: str,
+        platform_keys: Callable[[], tuple[Mapping[str, Any], ...]],
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._keyring = keyring
+        self._did = did
+        self._platform_keys = platform_keys
+
+    def answer(self, row: Redemption, service: Service, request: Any) -> Answer:
+        """Run the service and sign what it answered (profile 5.9)."""
+        network = networks.NETWORKS[row.network]
+        reference = settled_payment_ref(self._settings.word, row.tx_id, network.key)
+        now_ms = self._clock.now_ms()
+        key = self._keyring().active
+        bench = Bench(
+            word=self._settings.word,
+            key=key,
+            did=self._did,
+            platform_keys=self._platform_keys(),
+            jurisdiction_flags=self._settings.jurisdiction_flags,
+            now_ms=now_ms,
+            settled_payment_ref=reference,
+        )
+        result = service.run(request, bench)
+        hashed = response_hash(result)
+        receipt = receipts.payable_receipt(
+            word=self._settings.word,
+            provider_did=self._did,
+            issued_at_ms=now_ms,
+            service_id=service.id,
+            request_hash=row.request_hash,
+            response_hash=hashed,
+            settled_payment_ref=reference,
+            payment_reference_hash=challenge.payment_reference_hash(row.token),
+            network=network.caip2,
+            asset=network.asset_id,
+            pay_to=row.pay_to,
+            amount_microunits=int(row.amount),
+        )
+        attestation = self.attestation(row, "SETTLED")
+        body = orjson.dumps(
+            {
+                "service_id": service.id,
+                "result": result,
+                "payable_receipt": sign_compact(receipt, key),
+                "settlement_attestation": attestation,
+                "settled_payment_ref": reference,
+                "request_hash": row.request_hash,
+                "response_hash": hashed,
+            }
+        )
+        return Answer(body, payment_response(row, network.caip2), attestation)
+
+    def attestation(self, row: Redemption, result: receipts.SettlementResult) -> str:
+        """Return the signed statement that a payment was settled or reversed."""
+        network = networks.NETWORKS[row.network]
+        claims = receipts.settlement_attestation(
+            provider_did=self._did,
+            timestamp_ms=self._clock.now_ms(),
+            result=result,
+            settled_payment_ref=settled_payment_ref(self._settings.word, row.tx_id, network.key),
+            settlement_chain=network.key,
+            asset_id=network.asset_id,
+            amount_minor=int(row.amount),
+            jurisdiction_flags=self._settings.jurisdiction_flags,
+        )
+        return sign_compact(claims, self._keyring().active)
+
+
+def payment_response(row: Redemption, caip2: str) -> str:
+    """Return the value of `PAYMENT-RESPONSE` for a served payment."""
+    told = {"success": True, "transaction": row.tx_id, "network": caip2, "payer": row.payer, "amount": row.amount}
+    return base64.b64encode(orjson.dumps(told)).decode()
