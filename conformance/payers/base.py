@@ -98,6 +98,17 @@ class BasePayer:
         """
         return await self.node.control.carry_out(verb, **members)
 
+    async def blocks_later(self, count: int) -> None:
+        """Wait for so many new blocks; a simulated node is told to make them.
+
+        Raises:
+            Inconclusive: They did not come within the budget.
+        """
+        if self.has_control:
+            await self.control("advance", blocks=count)
+        else:
+            await self.node.blocks_later(count)
+
     async def fault_names(self) -> tuple[str, ...]:
         """Return the faults that the node can be made to show; none without control verbs."""
         return await self.node.control.fault_names()

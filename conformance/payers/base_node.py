@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -180,20 +180,38 @@ class BaseNode:
         except (TimeoutError, *_STRANGE) as fault:
             raise Inconclusive(f"the Base node could not be asked: {fault}"[:_SHORT]) from fault
 
+    async def blocks_later(self, count: int) -> None:
+        """Wait for so many new blocks.
+
+        Raises:
+            Inconclusive: They did not come within the budget.
+        """
+        end = await self.ask(self.web3.eth.block_number) + count
+        for wait in self._waits():
+            if await self.ask(self.web3.eth.block_number) >= end:
+                return
+            await asyncio.sleep(wait)
+        raise Inconclusive(f"the Base node made no {count} blocks within {self._budgets.confirmation:g} s")
+
+    def _waits(self) -> Iterator[float]:
+        """Yield ever longer waits until the budget for confirmations is over."""
+        loop, wait = asyncio.get_running_loop(), _FIRST_WAIT
+        ends = loop.time() + self._budgets.confirmation
+        while loop.time() < ends:
+            yield wait
+            wait = min(wait * _LONGER, _LONGEST_WAIT)
+
     async def mined(self, tx_id: str) -> Mapping[str, Any]:
         """Wait for a transaction's block and return its receipt, whether it succeeded or not.
 
         Raises:
             Inconclusive: It is in no block within the budget.
         """
-        loop, wait = asyncio.get_running_loop(), _FIRST_WAIT
-        ends = loop.time() + self._budgets.confirmation
-        while (receipt := await self.receipt(tx_id)) is None and loop.time() < ends:
+        for wait in self._waits():
+            if (receipt := await self.receipt(tx_id)) is not None:
+                return receipt
             await asyncio.sleep(wait)
-            wait = min(wait * _LONGER, _LONGEST_WAIT)
-        if receipt is None:
-            raise Inconclusive(f"the transaction was in no block within {self._budgets.confirmation:g} s")
-        return receipt
+        raise Inconclusive(f"the transaction was in no block within {self._budgets.confirmation:g} s")
 
     async def succeeded(self, tx_id: str) -> Mapping[str, Any]:
         """Wait for a transaction's block and return its receipt.

@@ -1,0 +1,160 @@
+"""What an attack on the Base lane risks: accounts of its own, whose money nobody else moves.
+
+On Base an authorization is redeemed by serving the call or by cashing it, so each refused proof is judged twice: by the
+answer, and at the end by what its account still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.check import Case, Inconclusive
+from conformance.checks.rail.paid_calls import goods, told
+from conformance.checks.rail.refused_payments import price_of, refused
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.payers.base import Account, BasePayer
+from conformance.payers.base_authorization import Authorization
+from conformance.payers.base_token import Token
+from conformance.purchase import Challenge, challenge, name_live_values, present
+
+_BLOCKS_LATER = 2
+
+
+async def base_payer(case: Case) -> BasePayer:
+    """Return the Base payer with its lane's own powers."""
+    payer = await case.session.payer("base")
+    if not isinstance(payer, BasePayer):
+        raise Inconclusive("the Base lane has no payer")
+    return payer
+
+
+@dataclass(slots=True)
+class Stake:
+    """One challenge, and one account with a known sum for it.
+
+    Attributes:
+        quote: The challenge.
+        account: Who pays; fresh, and nobody else's.
+        token: The asset that the challenge wants.
+        held: What the account must still hold when nothing was cashed, in atomic units.
+    """
+
+    payer: BasePayer
+    quote: Challenge
+    account: Account
+    token: Token
+    held: int
+    judged: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """The challenge's entry on Base."""
+        return self.quote.entry("base")
+
+    @property
+    def price(self) -> int:
+        """The price in atomic units."""
+        return price_of(self.entry)
+
+    @property
+    def pay_to(self) -> str:
+        """The payee."""
+        return str(self.entry["payTo"])
+
+    async def sign(self, **changes: Any) -> Authorization:
+        """Return the authorization that the challenge asks for, with `changes` made before it was signed."""
+        return await self.payer.authorize(self.entry, self.account, **changes)
+
+    async def moved(self) -> int:
+        """Return how much less the account holds than it should, in atomic units."""
+        return self.held - await self.token.balance(self.account.address)
+
+    async def recount(self) -> None:
+        """Take what is held now for what must stay: the attack itself has moved money."""
+        self.held = await self.token.balance(self.account.address)
+
+
+class Stakes:
+    """The stakes of one check: `audit` at its end judges that no refused proof was cashed."""
+
+    def __init__(self, case: Case, payer: BasePayer) -> None:
+        self._case = case
+        self.payer = payer
+        self._all: list[Stake] = []
+
+    async def stake(
+        self,
+        operation: Operation,
+        *,
+        prices: int = 1,
+        short: int = 0,
+        coin: bool = False,
+        account: Account | None = None,
+    ) -> Stake:
+        """Return a new challenge with an account that holds `prices` times its price, less `short` units."""
+        return await self.on(await challenge(self._case, operation), prices, short=short, coin=coin, account=account)
+
+    async def on(
+        self, quote: Challenge, prices: int = 1, *, short: int = 0, coin: bool = False, account: Account | None = None
+    ) -> Stake:
+        """Return a stake on a challenge; with `account`, on money that is there already."""
+        entry = quote.entry("base")
+        token, sum_ = self.payer.token(entry), max(0, prices * price_of(entry) - short)
+        if account is None:
+            account = await self.payer.new_account(coin=coin, asset=token.address, amount=sum_)
+        else:
+            sum_ = await token.balance(account.address)
+        made = Stake(self.payer, quote, account, token, sum_)
+        self._all.append(made)
+        return made
+
+    async def buys_nothing(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:
+        """Present a proof that must buy nothing, and let the audit look at the account."""
+        proof = _proof(given)
+        stake.judged.append((row, what))
+        return await refused(self._case, row, stake.quote, proof, what)
+
+    async def free_or_paid(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:
+        """Present a proof that a target may take or refuse: what counts is that it is served for its price only."""
+        case, proof = self._case, dict(_proof(given))
+        name_live_values(case, proof)
+        answer = await present(case, stake.quote.operation, proof, body=stake.quote.body)
+        moved = await stake.moved()
+        taken = answer.status < 300 or bool(
+            [one for one in goods(case, answer) if one not in goods(case, stake.quote.answer)]
+        )
+        case.expect(
+            row,
+            moved == stake.price if taken else moved == 0,
+            "refused and nothing cashed, or served for one price",
+            f"{told(answer)} and {moved} of {stake.price} moved",
+            exchange=answer,
+            where={"operation": stake.quote.operation.path, "payment": what},
+        )
+        case.note(f"{what}: {'served' if taken else 'refused'}, which the interface leaves open")
+        await stake.recount()
+        return answer
+
+    async def audit(self) -> None:
+        """Judge, some blocks later, that nothing was taken from the accounts of refused proofs."""
+        watched = [stake for stake in self._all if stake.judged]
+        if not watched:
+            return
+        await self.payer.blocks_later(_BLOCKS_LATER)
+        for stake in watched:
+            moved = await stake.moved()
+            for row, what in stake.judged:
+                self._case.expect(
+                    row,
+                    moved == 0,
+                    "an authorization that buys nothing is not cashed",
+                    f"{moved} of {stake.price} moved" if moved else "nothing moved",
+                    where={"operation": stake.quote.operation.path, "payment": what},
+                )
+
+
+def _proof(given: Authorization | Mapping[str, Any]) -> Mapping[str, Any]:
+    return given.proof() if isinstance(given, Authorization) else given
