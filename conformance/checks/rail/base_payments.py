@@ -14,7 +14,7 @@ from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.paid_calls import served, told
 from conformance.checks.rail.refused_payments import control
 from conformance.payers.base_authorization import Authorization, nonce_of
-from conformance.purchase import challenge, lane_of, name_live_values, present
+from conformance.purchase import challenge, lane_of
 from conformance.target import LANES
 from conformance.together import together
 
@@ -58,8 +58,7 @@ async def served_call_is_paid(case: Case) -> None:
     for operation in case.session.operations:
         stake = await stakes.stake(operation, prices=3)
         given = await stake.sign()
-        name_live_values(case, given.proof())
-        answer = await present(case, operation, given.proof())
+        answer = await stake.present(case, given)
         if answer.status != 200:
             raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
         used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.moved()

@@ -68,6 +68,12 @@ class Stake:
         """Return the authorization that the challenge asks for, with `changes` made before it was signed."""
         return await self.payer.authorize(self.entry, self.account, **changes)
 
+    async def present(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
+        """Present a proof for the request that was quoted and return whatever comes back."""
+        proof = dict(_proof(given))
+        name_live_values(case, proof)
+        return await present(case, self.quote.operation, proof, body=self.quote.body)
+
     async def moved(self) -> int:
         """Return how much less the account holds than it should, in atomic units."""
         return self.held - await self.token.balance(self.account.address)
@@ -119,9 +125,8 @@ class Stakes:
 
     async def free_or_paid(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:
         """Present a proof that a target may take or refuse: what counts is that it is served for its price only."""
-        case, proof = self._case, dict(_proof(given))
-        name_live_values(case, proof)
-        answer = await present(case, stake.quote.operation, proof, body=stake.quote.body)
+        case = self._case
+        answer = await stake.present(case, given)
         moved = await stake.moved()
         taken = answer.status < 300 or bool(
             [one for one in goods(case, answer) if one not in goods(case, stake.quote.answer)]

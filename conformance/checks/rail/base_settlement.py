@@ -1,0 +1,145 @@
+"""RAIL-PAY and RAIL-WELD on Base: one authorization, settled by somebody else, many times at once, or once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.attacks.engine import receipts
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.base_payments import spellings
+from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
+from conformance.checks.rail.paid_calls import told
+from conformance.checks.rail.refused_payments import control
+from conformance.payers.base_authorization import Authorization
+from conformance.payers.base_token import SPLIT, WHOLE
+from conformance.together import together
+
+_AT_ONCE = 50
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="base",
+    fix="Find who used the authorization and what that moved; never settle twice and never serve twice for it.",
+)
+async def settlement_by_a_third_party(case: Case) -> None:
+    """A welded authorization that a stranger settled first is served at most once, for the one price it moved.
+
+    Has a stranger use welded authorizations on the chain before they are presented: by either overload, and two payers'
+    in one transaction. Presents each twice. The money has reached the payee, so a rail had better serve it, which is
+    noted; expects one price moved, and no second receipt.
+    """
+    payer = await base_payer(case)
+    stakes, operation = Stakes(case, payer), case.session.operations[0]
+    await control(case, operation)
+    stranger = await payer.new_account(coin=True)
+
+    async def one(overload: str, what: str) -> None:
+        stake = await stakes.stake(operation, prices=2)
+        given = await stake.sign()
+        await payer.use(given, sender=stranger, overload=overload)
+        await _settled_elsewhere(case, stake, given, what)
+
+    async def two_at_once() -> None:
+        pair = [await stakes.stake(operation, prices=2) for _ in range(2)]
+        given = [await stake.sign() for stake in pair]
+        await payer.batch(
+            [(stake.token.address, stake.token.use_call(one)) for stake, one in zip(pair, given, strict=True)]
+        )
+        for stake, one in zip(pair, given, strict=True):
+            await _settled_elsewhere(case, stake, one, "two payers' authorizations used in one transaction")
+
+    await together(
+        (one(SPLIT, "used by a stranger"), one(WHOLE, "used by a stranger, signature in one piece"), two_at_once())
+    )
+
+
+async def _settled_elsewhere(case: Case, stake: Stake, given: Authorization, what: str) -> None:
+    answers = [await stake.present(case, given) for _ in range(2)]
+    served = [answer for answer in answers if answer.status == 200]
+    moved, different = await stake.moved(), {receipts(answer) for answer in served}
+    case.expect(
+        "RAIL-PAY-07",
+        moved == stake.price and len(different) <= 1,
+        "one price moved, one receipt at most",
+        f"{moved} of {stake.price} moved, {len(different)} receipts",
+        exchange=answers[-1],
+        where={"payment": what},
+    )
+    if not served:
+        case.note(f"{what}: answered {told(answers[0])}, although the price has reached the payee")
+
+
+@check(
+    "RAIL-WELD-12",
+    surface="rail",
+    lane="base",
+    fix="Make the settlement of one authorization one at a time over all workers, and its answer one for all callers.",
+)
+async def fifty_at_once_move_one_price(case: Case) -> None:
+    """Of 50 concurrent calls with one X-PAYMENT one is executed, and one price moves.
+
+    Presents one authorization of an account that holds 50 prices 50 times at once, on the last operation in all its
+    spellings. Expects one receipt among all that are served, and one price moved.
+    """
+    payer = await base_payer(case)
+    stakes = Stakes(case, payer)
+    for operation in case.session.operations:
+        stake = await stakes.stake(operation, prices=_AT_ONCE)
+        given = await stake.sign()
+        mixed = operation is case.session.operations[-1]
+        ways = [Authorization.proof, *(spellings(payer.caip2).values() if mixed else ())]
+        proofs = [ways[at % len(ways)](given) for at in range(_AT_ONCE)]
+        answers = await together((stake.present(case, proof) for proof in proofs), at_once=_AT_ONCE)
+        served = [answer for answer in answers if answer.status == 200]
+        if not served:
+            raise Inconclusive("none of 50 identical calls was served")
+        await payer.blocks_later(2)
+        different, moved = {receipts(answer) for answer in served}, await stake.moved()
+        case.expect(
+            "RAIL-WELD-12",
+            len(different) == 1 and moved == stake.price,
+            "one receipt among all that were served, one price moved",
+            f"{len(served)} served with {len(different)} receipts, {moved} of {stake.price} moved",
+            exchange=served[-1],
+            where={"operation": operation.path},
+        )
+
+
+@check(
+    "RAIL-WELD-11",
+    surface="rail",
+    lane="base",
+    fix="Key a payment by payer and nonce, not by the text of the proof or its signature.",
+)
+async def spent_authorization_in_another_spelling(case: Case) -> None:
+    """A spent authorization that is spelled or signed another way buys nothing more.
+
+    Buys one call and presents the same authorization in every other spelling, with the signature's malleable twin, and
+    signed once more with another window. Expects the stored answer or a refusal: no second receipt and no second price.
+    """
+    payer = await base_payer(case)
+    operation = case.session.operations[0]
+    stake = await Stakes(case, payer).stake(operation, prices=3)
+    given = await stake.sign()
+    first = await stake.present(case, given)
+    if first.status != 200:
+        raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
+    again: dict[str, Mapping[str, Any]] = {
+        **{what: spell(given) for what, spell in spellings(payer.caip2).items()},
+        "the malleable twin": given.malleated().proof(),
+        "signed again with another window": (await stake.sign(valid_before=given.valid_before + 1)).proof(),
+    }
+    for what, proof in again.items():
+        answer = await stake.present(case, proof)
+        moved = await stake.moved()
+        case.expect(
+            "RAIL-WELD-11",
+            (answer.status != 200 or receipts(answer) == receipts(first)) and moved == stake.price,
+            "the stored answer or a refusal, one price moved",
+            f"{told(answer)}, {moved} of {stake.price} moved",
+            exchange=answer,
+            where={"proof": what},
+        )

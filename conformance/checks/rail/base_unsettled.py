@@ -1,0 +1,224 @@
+"""RAIL-PAY on Base while a settlement is on its way: it waits, it fails in its block, or its block is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from conformance.attacks.engine import receipts
+from conformance.check import Case, check
+from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
+from conformance.checks.rail.paid_calls import told
+from conformance.checks.rail.refused_payments import control
+from conformance.client import Answer
+from conformance.payers.base import BasePayer
+from conformance.payers.base_authorization import Authorization
+from conformance.together import together
+
+Act = Callable[[Stake, Authorization], Awaitable[None]]
+_LOOK_SECONDS, _LOOKS = 0.02, 500
+_TRIES = 3
+
+
+@asynccontextmanager
+async def _fault(payer: BasePayer, name: str, count: int = 10_000) -> AsyncIterator[None]:
+    """Show a fault of the node until the end, and let go then of what it kept out of blocks."""
+    await payer.control("fault", name=name, seed=1, count=count)
+    try:
+        yield
+    finally:
+        await payer.control("fault", name=name, seed=1, count=0)
+        await payer.control("release")
+        await payer.control("advance", blocks=1)
+
+
+async def _has_faults(case: Case, payer: BasePayer, *names: str) -> bool:
+    if set(names) <= set(await payer.fault_names()):
+        return True
+    for row in case.check.rows:
+        case.documented(row, f"this node cannot be made to do it (no control verbs {', '.join(names)})")
+    return False
+
+
+async def _until_final(case: Case, stake: Stake, given: Authorization) -> Answer:
+    """Present a proof until its answer is the last word, as a client does that is told to try again."""
+    answer = await stake.present(case, given)
+    for _ in range(_TRIES - 1):
+        if answer.status == 200 or answer.headers.get("Retry-After") is None:
+            break
+        await stake.payer.blocks_later(2)
+        answer = await stake.present(case, given)
+    return answer
+
+
+@check(
+    "RAIL-PAY-07",
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="base",
+    exclusive=True,
+    fix="Serve only when the settlement's receipt shows success and the transfer; that a call would have succeeded "
+    "when it was tried means nothing.",
+)
+async def settlement_that_waits_and_fails(case: Case) -> None:
+    """A settlement that is in no block yet serves nobody, and one that fails in its block serves nobody ever.
+
+    Keeps the rail's settlements in the node's pool by the node's own control and presents four authorizations; moves
+    one payer's money away, has one cancel and one use the nonce to pay itself, in blocks of their own; then lets the
+    settlements in and presents all again. Expects that none is served while it waits, that the untouched one is
+    afterwards, and the other three never.
+    """
+    payer = await base_payer(case)
+    if not await _has_faults(case, payer, "withhold"):
+        return
+    operation = case.session.operations[0]
+    await control(case, operation)
+    away = (await payer.new_account()).address
+
+    async def nothing(_: Stake, __: Authorization) -> None:
+        """Leave it to its settlement."""
+
+    async def empties(stake: Stake, _: Authorization) -> None:
+        await payer.transfer(stake.token.address, away, stake.price, sender=stake.account)
+
+    async def cancels(stake: Stake, given: Authorization) -> None:
+        await payer.cancel(stake.account, given)
+
+    async def pays_itself(stake: Stake, _: Authorization) -> None:
+        await payer.use(await stake.sign(to=stake.account.address))
+
+    acts: dict[str, Act] = {
+        "waits": nothing,
+        "empties its account": empties,
+        "cancels": cancels,
+        "uses the nonce to pay itself": pays_itself,
+    }
+    stakes = Stakes(case, payer)
+    all_ = [await stakes.stake(operation, coin=True) for _ in acts]
+    given = [await stake.sign() for stake in all_]
+    async with _fault(payer, "withhold"):
+        answers = await together(stake.present(case, one) for stake, one in zip(all_, given, strict=True))
+        await payer.control("fault", name="withhold", seed=1, count=0)
+        for (what, act), answer, stake, one in zip(acts.items(), answers, all_, given, strict=True):
+            _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
+            await act(stake, one)
+            if act is not nothing:
+                await stake.recount()
+    for what, stake, one in list(zip(acts, all_, given, strict=True))[1:]:
+        answer = await _until_final(case, stake, one)
+        _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
+        stake.judged.append(("RAIL-PAY-11", what))
+    await _served_once(case, all_[0], given[0], "its settlement was held up for a while")
+    await stakes.audit()
+
+
+def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
+    case.expect(row, answer.status >= 300, "not served", told(answer), exchange=answer, where={"payment": what})
+
+
+async def _served_once(case: Case, stake: Stake, given: Authorization, what: str) -> Answer:
+    """Judge that a payment that was held up has moved one price when it is served, and never more than one."""
+    answer = await _until_final(case, stake, given)
+    moved, where = await stake.moved(), {"payment": what}
+    held = moved == stake.price if answer.status == 200 else moved <= stake.price
+    found = f"{told(answer)}, {moved} of {stake.price} moved"
+    case.expect("RAIL-PAY-07", held, "served for one price", found, exchange=answer, where=where)
+    if answer.status != 200:
+        case.note(f"{what}: in the end it was answered {found}")
+    return answer
+
+
+@check(
+    "RAIL-PAY-07",
+    "RAIL-WELD-11",
+    surface="rail",
+    lane="base",
+    exclusive=True,
+    fix="Wait for so many confirmations that a block is not taken back, look again after a wait, and send a lost "
+    "settlement again under the same nonce.",
+)
+async def settlement_that_is_taken_back(case: Case) -> None:
+    """A settlement that a reorganisation takes back, or that the pool loses, is served only once it stands again.
+
+    Has the node drop a settlement from its pool; then replaces the blocks in which a settlement has just been mined;
+    then makes the node lie about finality until a call is served, and replaces those blocks. Expects that what is
+    served of the first two has moved one price, and that the third buys no second receipt.
+    """
+    payer = await base_payer(case)
+    if not await _has_faults(case, payer, "reject_late", "early_finality"):
+        return
+    operation = case.session.operations[0]
+    await control(case, operation)
+    stakes = Stakes(case, payer)
+    await _lost_from_the_pool(case, payer, await stakes.stake(operation, prices=3))
+    await _mined_and_taken_back(case, payer, await stakes.stake(operation, prices=3))
+    await _served_and_taken_back(case, payer, await stakes.stake(operation, prices=3))
+
+
+async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: Stake) -> None:
+    given = await stake.sign()
+    async with _fault(payer, "reject_late", count=1):
+        answer = await stake.present(case, given)
+        if answer.status == 200 and (moved := await stake.moved()) != stake.price:
+            where = {"payment": "its settlement was lost from the pool"}
+            found = f"200, {moved} of {stake.price} moved"
+            case.expect("RAIL-PAY-07", False, "served for one price", found, exchange=answer, where=where)
+    await _served_once(case, stake, given, "its settlement was lost from the pool")
+
+
+async def _head(payer: BasePayer) -> int:
+    return int((await payer.node.newest())["number"])
+
+
+async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> None:
+    given, what = await stake.sign(), "its settlement's block was taken back"
+    await payer.blocks_later(2)
+    start = await _head(payer)
+    asking = asyncio.create_task(stake.present(case, given))
+    try:
+        seen = await _mined(stake, given, asking)
+        await payer.control("reorg", depth=await _head(payer) - start)
+    finally:
+        answer = await asking
+    moved = await stake.moved()
+    if seen and answer.status == 200:
+        found = f"200, {moved} of {stake.price} moved"
+        where = {"payment": what}
+        case.expect("RAIL-PAY-07", moved == stake.price, "one price moved", found, exchange=answer, where=where)
+    if not seen:
+        case.note(f"{what}: it was answered before it was seen in a block, so that this shows nothing")
+    await _served_once(case, stake, given, what)
+
+
+async def _mined(stake: Stake, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
+    """Look until the authorization is used; False when the answer comes first."""
+    for _ in range(_LOOKS):
+        if await stake.token.is_used(given.sender, given.nonce):
+            return not asking.done()
+        if asking.done():
+            return False
+        await asyncio.sleep(_LOOK_SECONDS)
+    return False
+
+
+async def _served_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> None:
+    given = await stake.sign()
+    await payer.blocks_later(2)
+    start = await _head(payer)
+    async with _fault(payer, "early_finality"):
+        first = await stake.present(case, given)
+        await payer.control("reorg", depth=await _head(payer) - start)
+    if first.status != 200:
+        case.note(f"a node that lies about finality: answered {told(first)}")
+        return
+    again = await stake.present(case, given)
+    case.expect(
+        "RAIL-WELD-11",
+        again.status != 200 or receipts(again) == receipts(first),
+        "the stored answer or a refusal",
+        told(again),
+        exchange=again,
+        where={"payment": "served on a lie about finality, then its block was taken back"},
+    )
+    await control(case, stake.quote.operation)
