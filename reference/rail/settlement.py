@@ -34,6 +34,7 @@ from reference.web.clock import WpClock
 
 _FAILURES_REMEMBERED = 3600
 _POLL_SECONDS = 0.1
+_FOR_EVER = 2**53  # a payer may name any 256-bit time; a database may not keep it
 _WAITING = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
 _REVERTS = (
     ("exceeds balance", "insufficient_funds"),
@@ -200,7 +201,7 @@ class Settler:
         fees = await self.lane.fees()
         if await self.lane.wei(self._account.address) < GAS_LIMIT * fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
-        await self._ledger.hold(claim.id, until=authorization.valid_before)
+        await self._ledger.hold(claim.id, until=min(authorization.valid_before, _FOR_EVER))
         await self._send(await self._reserved(presented, fees))
 
     async def _refuse_griefer(self, presented: Presented) -> None:

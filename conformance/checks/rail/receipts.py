@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -182,12 +183,27 @@ async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str 
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
         told["jcs-result"] = set()
     _judge(case, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
-    tx_id, network = str(served.proof.get("tx_id", "")), getattr(payer, "network_key", "")
-    reference = served.challenge.reference(case.lane)
-    paid = hashing.settled_refs(case.profile.service_word, tx_id, network, reference)
-    _judge(case, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
+    tx_id, network = _transaction(served), getattr(payer, "network_key", "")
+    if tx_id is None:
+        case.inconclusive("RAIL-RCPT-06", "neither the proof nor PAYMENT-RESPONSE tells the settling transaction")
+    else:
+        paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
+        _judge(case, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
     value = claim_at(claims, place or _REQUEST_HASH)
     return value if isinstance(value, str) else None
+
+
+def _transaction(served: Purchase) -> str | None:
+    """Return the transaction that paid: the proof's, or what x402's PAYMENT-RESPONSE tells where the rail settles."""
+    named = served.proof.get("tx_id")
+    if isinstance(named, str):
+        return named
+    try:
+        told = json.loads(base64.b64decode(served.answer.headers.get("PAYMENT-RESPONSE", ""), validate=True))
+    except (ValueError, RecursionError):
+        return None
+    transaction = told.get("transaction") if isinstance(told, dict) else None
+    return transaction if isinstance(transaction, str) and transaction else None
 
 
 def _request_hashes(served: Purchase) -> dict[str, set[str]]:
