@@ -57,4 +57,8 @@ async def payer_for(lane: str, profile: Profile, names: Names, seed: int) -> Pay
         from conformance.payers.base import BasePayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
         return await BasePayer.open(profile.chains.base, profile.budgets, names, seed)
+    if lane == "solana" and profile.chains.solana is not None:
+        from conformance.payers.solana import SolanaPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+
+        return await SolanaPayer.open(profile.chains.solana, profile.budgets, names, seed)
     raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")
