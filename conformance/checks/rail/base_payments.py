@@ -13,6 +13,7 @@ from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.paid_calls import served, told
 from conformance.checks.rail.refused_payments import control
+from conformance.discovery import Operation
 from conformance.payers.base_authorization import Authorization, nonce_of
 from conformance.purchase import challenge, lane_of
 from conformance.target import LANES
@@ -23,6 +24,7 @@ Spelling = Callable[[Authorization], Mapping[str, Any]]
 
 
 @check(
+    "RAIL-PAY-01",
     "RAIL-PAY-04",
     "RAIL-PAY-05",
     "RAIL-PAY-16",
@@ -38,7 +40,8 @@ async def welded_base_payment_is_served(case: Case) -> None:
     Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
     """
     keys = [key for published in await published_keys(case) for key in published]
-    await together(served(case, operation, keys, ("RAIL-PAY-04",)) for operation in case.session.operations)
+    rows = ("RAIL-PAY-01", "RAIL-PAY-04")
+    await together(served(case, operation, keys, rows) for operation in case.session.operations)
 
 
 @check(
@@ -55,7 +58,8 @@ async def served_call_is_paid(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = Stakes(case, payer)
-    for operation in case.session.operations:
+
+    async def one(operation: Operation) -> None:
         stake = await stakes.stake(operation, prices=3)
         given = await stake.sign()
         answer = await stake.present(case, given)
@@ -70,6 +74,8 @@ async def served_call_is_paid(case: Case) -> None:
             exchange=answer,
             where={"operation": operation.path},
         )
+
+    await together(map(one, case.session.operations))
 
 
 @check(
@@ -266,6 +272,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
 
 
 @check(
+    "RAIL-PAY-06",
     "RAIL-PAY-15",
     surface="rail",
     lane="base",
@@ -274,7 +281,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
 async def base_proof_of_another_lane(case: Case) -> None:
     """An Algorand- or Solana-shaped proof for a Base challenge is not redeemed, nor a Base proof for their challenges.
 
-    Presents a Base token with ids of transactions (of Base and of the other chains), and Base
+    Presents a Base token with ids of transactions that nobody sent (of Base and of the other chains), and Base
     authorizations whose token and nonce are those of the other lanes that the challenge offers. Expects that none is
     served, and that none is cashed.
     """
@@ -286,7 +293,8 @@ async def base_proof_of_another_lane(case: Case) -> None:
 
     async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
         stake = await stakes.stake(operation)
-        await stakes.buys_nothing("RAIL-PAY-15", stake, of(stake.quote.reference("base")), what)
+        for row in ("RAIL-PAY-06", "RAIL-PAY-15"):
+            await stakes.buys_nothing(row, stake, of(stake.quote.reference("base")), what)
 
     async def other_token(lane: str) -> None:
         stake = await stakes.stake(operation)

@@ -11,11 +11,13 @@ from conformance.checks.rail.base_payments import spellings
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
+from conformance.client import Answer
 from conformance.payers.base_authorization import Authorization
 from conformance.payers.base_token import SPLIT, WHOLE
 from conformance.together import together
 
-_AT_ONCE = 50
+_AT_ONCE, _CLAIMS = 50, 100
+_LAG = 10
 
 
 @check(
@@ -143,3 +145,73 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
             exchange=answer,
             where={"proof": what},
         )
+
+
+@check(
+    "RAIL-PAY-04",
+    surface="rail",
+    lane="base",
+    fix="Hold nothing against a payer that others did with the same token before a payment stood on the chain.",
+)
+async def payer_is_not_locked_out(case: Case) -> None:
+    """A valid proof is served, however many strangers have claimed its challenge before without paying.
+
+    Presents a hundred authorizations for one live token by accounts that hold nothing, half of them rightly signed,
+    half in the payer's name with another's signature, at once; then the payer's own. Expects 200 for it.
+    """
+    payer = await base_payer(case)
+    stakes, operation = Stakes(case, payer), case.session.operations[0]
+    stake = await stakes.stake(operation)
+    given = await stake.sign()
+
+    async def claim(at: int) -> Answer:
+        thief = payer.node.account()
+        name = thief.address if at % 2 else stake.account.address
+        return await stake.present(case, given.changed(sender=name).signed(thief.key))
+
+    claimed = await together(claim(at) for at in range(_CLAIMS))
+    answer = await stake.present(case, given)
+    served = [one for one in claimed if one.status == 200]
+    where = {"payment": f"after {_CLAIMS} claims of strangers, {len(served)} of them served"}
+    case.expect("RAIL-PAY-04", answer.status == 200, "200", told(answer), exchange=answer, where=where)
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="base",
+    exclusive=True,
+    fix="When the contract says used and the log is not found yet, wait; it is neither paid nor lost.",
+)
+async def settlement_whose_log_comes_late(case: Case) -> None:
+    """While a node cannot find the log of a use, a foreign settlement is not taken for paid before it is found.
+
+    Has a stranger use two welded authorizations while the node's searches trail by ten blocks: one for the payee, one
+    for the payer itself. Presents both at once, and again when the searches have caught up. Expects that the second is
+    never served, and that the first has one receipt at most.
+    """
+    payer = await base_payer(case)
+    if not payer.has_control:
+        case.documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")
+        return
+    stakes, operation = Stakes(case, payer), case.session.operations[0]
+    await control(case, operation)
+    honest, dishonest = await stakes.stake(operation), await stakes.stake(operation)
+    right, wrong = await honest.sign(), await dishonest.sign()
+    await payer.control("lag", blocks=_LAG)
+    try:
+        await payer.use(right)
+        await payer.use(await dishonest.sign(to=dishonest.account.address))
+        early = await together((honest.present(case, right), dishonest.present(case, wrong)))
+    finally:
+        await payer.control("lag", blocks=0)
+    await payer.blocks_later(2)
+    late = await together((honest.present(case, right), dishonest.present(case, wrong)))
+    for answer in (early[1], late[1]):
+        where = {"payment": "its nonce was used to pay the payer itself, its log comes late"}
+        case.expect("RAIL-PAY-07", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
+    different = {receipts(answer) for answer in (early[0], late[0]) if answer.status == 200}
+    found = f"{told(early[0])}, then {told(late[0])}, {len(different)} receipts"
+    case.expect("RAIL-PAY-07", len(different) <= 1, "one receipt at most", found, exchange=late[0])
+    if not different:
+        case.note(f"a foreign settlement whose log came late was answered {found}, although its money has moved")

@@ -18,7 +18,7 @@ from conformance.together import together
 
 Act = Callable[[Stake, Authorization], Awaitable[None]]
 _LOOK_SECONDS, _LOOKS = 0.02, 500
-_TRIES = 3
+_BLOCKS_LATER = 4
 
 
 @asynccontextmanager
@@ -41,15 +41,10 @@ async def _has_faults(case: Case, payer: BasePayer, *names: str) -> bool:
     return False
 
 
-async def _until_final(case: Case, stake: Stake, given: Authorization) -> Answer:
-    """Present a proof until its answer is the last word, as a client does that is told to try again."""
-    answer = await stake.present(case, given)
-    for _ in range(_TRIES - 1):
-        if answer.status == 200 or answer.headers.get("Retry-After") is None:
-            break
-        await stake.payer.blocks_later(2)
-        answer = await stake.present(case, given)
-    return answer
+async def _once_more(case: Case, stake: Stake, given: Authorization) -> Answer:
+    """Present a proof some blocks later, as a client does that is told to try again; once, so that runs are alike."""
+    await stake.payer.blocks_later(_BLOCKS_LATER)
+    return await stake.present(case, given)
 
 
 @check(
@@ -106,7 +101,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
             if act is not nothing:
                 await stake.recount()
     for what, stake, one in list(zip(acts, all_, given, strict=True))[1:]:
-        answer = await _until_final(case, stake, one)
+        answer = await _once_more(case, stake, one)
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
     await _served_once(case, all_[0], given[0], "its settlement was held up for a while")
@@ -119,7 +114,7 @@ def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
 
 async def _served_once(case: Case, stake: Stake, given: Authorization, what: str) -> Answer:
     """Judge that a payment that was held up has moved one price when it is served, and never more than one."""
-    answer = await _until_final(case, stake, given)
+    answer = await _once_more(case, stake, given)
     moved, where = await stake.moved(), {"payment": what}
     held = moved == stake.price if answer.status == 200 else moved <= stake.price
     found = f"{told(answer)}, {moved} of {stake.price} moved"
@@ -209,15 +204,12 @@ async def _served_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> 
     async with _fault(payer, "early_finality"):
         first = await stake.present(case, given)
         await payer.control("reorg", depth=await _head(payer) - start)
-    if first.status != 200:
-        case.note(f"a node that lies about finality: answered {told(first)}")
-        return
     again = await stake.present(case, given)
     case.expect(
         "RAIL-WELD-11",
-        again.status != 200 or receipts(again) == receipts(first),
-        "the stored answer or a refusal",
-        told(again),
+        len({receipts(answer) for answer in (first, again) if answer.status == 200}) <= 1,
+        "one receipt, however often the chain is replaced",
+        f"{told(first)}, then {told(again)}",
         exchange=again,
         where={"payment": "served on a lie about finality, then its block was taken back"},
     )

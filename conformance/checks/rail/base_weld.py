@@ -136,8 +136,7 @@ async def stray_base_transfer(case: Case) -> None:
         ):
             await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
 
-    for operation in case.session.operations:
-        await control(case, operation)
+    await control(case, case.session.operations[0])
     await together(one(operation, before=before) for operation in case.session.operations for before in (True, False))
     await stakes.audit()
 
@@ -292,25 +291,29 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     for _ in names:
         stake, poor = await stakes.stake(operation, prices=3), await stakes.stake(operation, prices=0)
         ready.append((stake, await stake.sign(), await poor.sign()))
-    for name, (stake, honest, empty) in zip(names, ready, strict=True):
-        await _through_a_fault(case, payer, name, stake, (honest, empty))
+    for name, (_, honest, empty) in zip(names, ready, strict=True):
+        await _through_a_fault(case, payer, name, (honest, empty))
+    await together(
+        _after_a_fault(case, name, stake, honest) for name, (stake, honest, _) in zip(names, ready, strict=True)
+    )
 
 
-async def _through_a_fault(
-    case: Case, payer: BasePayer, name: str, stake: Stake, given: tuple[Authorization, Authorization]
-) -> None:
-    await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
+async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple[Authorization, Authorization]) -> None:
     kinds = ("an honest payment", "one of a payer that holds nothing")
+    await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
     try:
-        answers = await together(present(case, stake.quote.operation, one.proof()) for one in given)
-        for answer, what in zip(answers, kinds, strict=True):
-            where = {"fault": name, "payment": what}
-            case.expect("RAIL-WELD-13", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
+        answers = await together(present(case, case.session.operations[0], one.proof()) for one in given)
     finally:
         await payer.control("fault", name=name, seed=0, count=0)
-    answer = await present(case, stake.quote.operation, given[0].proof())
+    for answer, what in zip(answers, kinds, strict=True):
+        where = {"fault": name, "payment": what}
+        case.expect("RAIL-WELD-13", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
+
+
+async def _after_a_fault(case: Case, name: str, stake: Stake, honest: Authorization) -> None:
+    answer = await stake.present(case, honest)
     moved = await stake.moved()
-    where = {"fault": name, "payment": "an honest payment, after the fault"}
+    where = {"fault": name, "payment": "an honest payment, after the faults"}
     expected, found = "one price moved at most", f"{told(answer)} and {moved} of {stake.price} moved"
     case.expect("RAIL-WELD-13", moved <= stake.price, expected, found, exchange=answer, where=where)
     if answer.status != 200:

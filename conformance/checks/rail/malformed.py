@@ -162,10 +162,13 @@ async def _judge(case: Case, row: str, corpus: Corpus) -> None:
         # One of the usual look when there is no live one, which other rows judge.
         token = min(references(unpaid), default=_STALE_TOKEN)
         case.client.names.name(token, "PAYMENT_REFERENCE")
-        await together(_one(case, row, operation, unpaid, *one) for one in corpus(token).items())
+        await together(challenged_again(case, row, operation, unpaid, *one) for one in corpus(token).items())
 
 
-async def _one(case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]) -> None:
+async def challenged_again(
+    case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]
+) -> None:
+    """Send the values as X-PAYMENT headers and judge that the answer is 402 with accepts and hands nothing over."""
     for value in values:
         case.client.names.name(value, "X_PAYMENT")
     headers = [("X-PAYMENT", value) for value in values]
