@@ -22,7 +22,17 @@ from tests.reference.rail.rail_stack import (
 
 ALGORAND_TX = "A" * 52
 SOLANA_TX = "1" * 64
-AUTHORIZED = {"authorization": {"from": "0x", "nonce": "0x"}, "signature": "0x"}
+AUTHORIZED = {
+    "authorization": {
+        "from": "0x" + "11" * 20,
+        "to": "0x" + "22" * 20,
+        "value": "50000",
+        "validAfter": "0",
+        "validBefore": "99999999999",
+        "nonce": "0x" + "33" * 32,
+    },
+    "signature": "0x" + "44" * 65,
+}
 
 
 # Steps 1 and 2.
