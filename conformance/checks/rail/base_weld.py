@@ -251,11 +251,11 @@ async def _refusals(case: Case, stake: Stake) -> Mapping[str, dict[str, Any]]:
     """Return one proof of each kind that is refused, by what it is."""
     forged = forgeries(case, stake.quote)[0][1]
     good = await stake.sign()
-    penniless = await stake.payer.new_account()
+    stranger, penniless = await stake.payer.new_account(), await stake.payer.new_account()
     return {
         "a wrong nonce": (await stake.sign(nonce=bytes(32))).proof(),
         "too little": (await stake.sign(value=1)).proof(),
-        "to another account": (await stake.sign(to=penniless.address)).proof(),
+        "to another account": (await stake.sign(to=stranger.address)).proof(),
         "a signature that is noise": good.changed(signature=bytes(64) + b"\x1b").proof(),
         "expired": (await stake.sign(valid_before=1)).proof(),
         "a payer without money": (await stake.payer.authorize(stake.entry, penniless)).proof(),

@@ -1,0 +1,67 @@
+"""What the Base checks present is wrong in the one way it is said to be wrong."""
+
+from __future__ import annotations
+
+import json
+
+from eth_account import Account
+from eth_utils.crypto import keccak
+
+from conformance.checks.rail.base_malformed import spoiled_members
+from conformance.checks.rail.base_payments import spellings
+from conformance.checks.rail.base_signatures import broken_signatures
+from conformance.checks.rail.base_weld import wrong_nonces
+from conformance.payers.base_authorization import Authorization, Domain, nonce_of
+
+KEY = b"\x11" * 32
+TOKEN = "1767225600:0011223344556677:" + "ab" * 32
+DOMAIN = Domain("USD Coin", "2", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
+
+
+def signed() -> Authorization:
+    payer = str(Account.from_key(KEY).address)
+    return Authorization(payer, "0x" + "1A" * 20, 10_000, 0, 2**40, nonce_of(TOKEN), DOMAIN, TOKEN).signed(KEY)
+
+
+def test_no_wrong_nonce_is_right() -> None:
+    """All are 32 bytes, all differ from one another and from the token's hash."""
+    nonces = wrong_nonces(TOKEN, b"\x09" * 32)
+    assert {len(nonce) for nonce in nonces.values()} == {32}
+    assert len(set(nonces.values())) == len(nonces) >= 15
+    assert keccak(TOKEN.encode()) not in nonces.values()
+
+
+def test_spellings_mean_the_same_authorization() -> None:
+    """Read by value, each is the proof that was signed."""
+    right = signed().proof()
+    for what, spell in spellings("eip155:8453").items():
+        given = spell(signed())
+        assert json.dumps(given) != json.dumps(right), what
+        terms, own = given["authorization"], right["authorization"]
+        assert {name: str(value).lower() for name, value in terms.items()} == {
+            name: str(value).lower() for name, value in own.items()
+        }
+        assert given["signature"].lower()[:-2] == right["signature"][:-2]
+        assert int(given["signature"][-2:], 16) % 27 == int(right["signature"][-2:], 16) % 27
+
+
+def test_every_broken_signature_is_another_one() -> None:
+    """Nothing but the signature differs, and none is the right one."""
+    right = signed()
+    for what, change in broken_signatures(b"\x07" * 64).items():
+        broken = change(right)
+        assert broken.message == right.message, what
+        assert broken.signature != right.signature, what
+
+
+def test_spoiled_members_are_spoiled_one_at_a_time() -> None:
+    """Each proof differs from the right one in one member, and no two are the same."""
+    right = signed().proof()
+    spoiled = spoiled_members(right)
+    assert len({json.dumps(value) for value in spoiled.values()}) == len(spoiled) > 90
+    for what, value in spoiled.items():
+        outer = [name for name in right if value.get(name, right) != right[name]]
+        assert len(outer) == 1, what
+        if outer == ["authorization"] and isinstance(value.get("authorization"), dict) and value["authorization"]:
+            terms, own = value["authorization"], right["authorization"]
+            assert len([name for name in own if terms.get(name, own) != own[name]]) == 1, what
