@@ -30,6 +30,7 @@ from conformance.payers.solana_instructions import (
     make_account,
     make_mint,
     mint_to,
+    with_accounts,
 )
 from conformance.payers.solana_node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
 from conformance.payers.solana_table import address_table
@@ -287,10 +288,10 @@ class SolanaPayer:
             await self.node.succeeded(tx_id, wait)
         return tx_id
 
-    async def send_native(self, receiver: Pubkey, amount: int, more: Sequence[Instruction] = ()) -> str:
-        """Send native coin, with `more` instructions after it, and return the transaction's id."""
+    async def send_native(self, receiver: Pubkey, amount: int, *references: Pubkey) -> str:
+        """Send native coin, further accounts named in the transfer, and return the transaction's id."""
         params = TransferParams(from_pubkey=self.main.key, to_pubkey=receiver, lamports=amount)
-        return await self.send([transfer_coin(params), *more])
+        return await self.send([with_accounts(transfer_coin(params), references)])
 
     async def address_table(self, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
         """Put addresses into an address table on the chain and return it, ready for use."""

@@ -110,7 +110,7 @@ class Order:
         text = members.get("payment_reference")
         if not isinstance(text, str) or not text:
             raise Inconclusive("the entry has no extra.payment_reference, so no payment can be presented for it")
-        reference = pubkey(members.get("svm_reference_pubkey"), "extra.svm_reference_pubkey")
+        reference = pubkey(_reference(members), "reference account")
         return cls(
             pubkey(entry.get("asset"), "asset"), pubkey(entry.get("payTo"), "payTo"), int(price), reference, text
         )
@@ -119,6 +119,12 @@ class Order:
     def destination(self) -> Pubkey:
         """The payee's associated token account."""
         return associated_account(self.payee, self.mint)
+
+
+def _reference(members: Mapping[str, Any]) -> object:
+    """Return the member of `extra` that is the reference account, whatever it is called exactly."""
+    named = (value for name, value in members.items() if "reference" in name.lower() and name != "payment_reference")
+    return members.get("svm_reference_pubkey") or next(named, None)
 
 
 def pubkey(text: object, what: str) -> Pubkey:

@@ -1,0 +1,89 @@
+"""What the checks of the Solana lane share: a challenge, the payment it asks for, and payments that differ from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solders.instruction import Instruction
+from solders.pubkey import Pubkey
+
+from conformance.check import Case, Inconclusive
+from conformance.checks.rail.refused_payments import refused
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.payers.solana import Order, SolanaPayer
+from conformance.payers.solana_instructions import TokenTransfer
+from conformance.purchase import Challenge, challenge, name_live_values, present
+
+Around = Callable[[TokenTransfer], Sequence[Instruction]]
+
+
+async def solana_payer(case: Case) -> SolanaPayer:
+    """Return the Solana payer with its lane's own powers."""
+    payer = await case.session.payer("solana")
+    if not isinstance(payer, SolanaPayer):
+        raise Inconclusive("the Solana lane has no payer")
+    return payer
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A live challenge and what it asks for on Solana."""
+
+    case: Case
+    payer: SolanaPayer
+    quote: Challenge
+    order: Order
+
+    @classmethod
+    async def ask(cls, case: Case, operation: Operation) -> Quoted:
+        """Ask for a challenge."""
+        payer, quote = await solana_payer(case), await challenge(case, operation)
+        return cls(case, payer, quote, Order.of(quote.entry("solana")))
+
+    async def transfer(self, **changes: Any) -> TokenTransfer:
+        """Return the transfer that is asked for, with `changes`."""
+        return await self.payer.transfer(self.order, **changes)
+
+    async def send(self, around: Around | None = None, /, *, how: dict[str, Any] | None = None, **changes: Any) -> str:
+        """Send the transfer that is asked for, with `changes`, and return the transaction's id.
+
+        Args:
+            around: Makes the transaction's instructions of the transfer; it alone when None.
+            how: Arguments of `SolanaPayer.send`.
+            changes: Of the transfer.
+        """
+        made = await self.transfer(**changes)
+        return await self.payer.send([made.instruction()] if around is None else around(made), **(how or {}))
+
+    def proof(self, tx_id: str, text: str | None = None) -> dict[str, Any]:
+        """Return the proof that names a transaction for this challenge, or for the token `text`."""
+        return {"tx_id": tx_id, "payment_reference": self.order.text if text is None else text}
+
+    async def present(self, tx_id: str, text: str | None = None) -> Answer:
+        """Present a transaction and return whatever comes back."""
+        proof = self.proof(tx_id, text)
+        name_live_values(self.case, proof)
+        return await present(self.case, self.quote.operation, proof, body=self.quote.body)
+
+    async def buys_nothing(self, row: str, tx_id: str, what: str, *, text: str | None = None) -> Answer:
+        """Present a transaction that must buy nothing."""
+        return await refused(self.case, row, self.quote, self.proof(tx_id, text), what)
+
+
+def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:
+    """Return the reference account that the target would derive from a token, where its derivation is known.
+
+    How it is derived is the target's own matter; the one of the reference is tried on a live token first.
+    """
+    word = case.profile.service_word
+    if word is None:
+        return None
+
+    def derive(token: str) -> Pubkey:
+        return Pubkey(hashlib.sha256(f"{word.lower()}-payable-core:solana-ref:{token}".encode()).digest())
+
+    return derive(text) if derive(quoted.order.text) == quoted.order.reference else None
