@@ -1,0 +1,118 @@
+"""Pay for one call on Solana with solana-py and solders: a TransferChecked that names the challenge's reference.
+
+Reads RAIL_URL, RPC_URL and KEY_FILE (a key file of solana-keygen) from the environment.
+"""
+# ruff: noqa: INP001, T201 - a script for people, which prints
+
+import asyncio
+import base64
+import hashlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jwt
+import rfc8785
+from solana.rpc.async_api import AsyncClient
+from solana.rpc.commitment import Confirmed
+from solana.rpc.models import TxOpts
+from solders.instruction import AccountMeta, Instruction
+from solders.keypair import Keypair
+from solders.message import MessageV0
+from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
+from spl.token.constants import TOKEN_PROGRAM_ID
+from spl.token.instructions import (
+    create_idempotent_associated_token_account,
+    get_associated_token_address,
+    transfer_checked,
+)
+from spl.token.models import TransferCheckedParams
+
+RAIL = os.environ["RAIL_URL"].rstrip("/")
+SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
+BODY = {"recipient_address": "screen-allow", "network": "solana_mainnet"}
+LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
+PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+
+
+def check(entry: dict[str, Any]) -> None:
+    """Stop before any money moves, unless the challenge is for this request, affordable and fresh."""
+    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": "", "service_id": SERVICE}
+    if entry["extra"]["request_hash"] != "sha256:" + hashlib.sha256(rfc8785.dumps(request)).hexdigest():
+        raise SystemExit("the challenge is for another request")
+    issued = int(entry["extra"]["payment_reference"].split(":")[0])
+    if issued + entry["maxTimeoutSeconds"] - time.time() <= LEFT_AT_LEAST:
+        raise SystemExit("the challenge is about to lapse")
+    if int(entry["maxAmountRequired"]) > PRICE_AT_MOST:
+        raise SystemExit(f"the price is {entry['maxAmountRequired']}")
+
+
+async def pay(payer: Keypair, entry: dict[str, Any]) -> dict[str, str]:
+    """Send the transfer and return the proof: its signature."""
+    async with AsyncClient(os.environ["RPC_URL"], Confirmed) as chain:
+        latest = (await chain.get_latest_blockhash()).value
+        message = MessageV0.try_compile(payer.pubkey(), instructions(payer.pubkey(), entry), [], latest.blockhash)
+        options = TxOpts(preflight_commitment=Confirmed)
+        sent = (await chain.send_transaction(VersionedTransaction(message, [payer]), options)).value
+        print(f"paid by {sent}", file=sys.stderr)  # whoever is cut off from here on still holds the proof
+        await chain.confirm_transaction(sent, last_valid_block_height=latest.last_valid_block_height)
+    return {"tx_id": str(sent), "payment_reference": entry["extra"]["payment_reference"]}
+
+
+def instructions(payer: Pubkey, entry: dict[str, Any]) -> list[Instruction]:
+    """Return what makes the payee's token account where there is none, and the transfer that names the reference."""
+    mint, owner = Pubkey.from_string(entry["asset"]), Pubkey.from_string(entry["payTo"])
+    transfer = transfer_checked(
+        TransferCheckedParams(
+            program_id=TOKEN_PROGRAM_ID,
+            source=get_associated_token_address(payer, mint),
+            mint=mint,
+            dest=get_associated_token_address(owner, mint),
+            owner=payer,
+            amount=int(entry["maxAmountRequired"]),
+            decimals=entry["extra"]["decimals"],
+        )
+    )
+    reference = Pubkey.from_string(entry["extra"]["svm_reference_pubkey"])
+    accounts = [*transfer.accounts, AccountMeta(reference, is_signer=False, is_writable=False)]
+    return [
+        create_idempotent_associated_token_account(payer, owner, mint),
+        Instruction(transfer.program_id, bytes(transfer.data), accounts),
+    ]
+
+
+def present(proof: dict[str, str]) -> dict[str, Any]:
+    """Send the call with its proof, again and again as long as the rail says when."""
+    header = {"X-PAYMENT": base64.b64encode(json.dumps(proof).encode()).decode()}
+    for _ in range(30):
+        answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+        if answer.status_code == 200:
+            return dict(answer.json())
+        if "Retry-After" not in answer.headers:
+            break
+        time.sleep(int(answer.headers["Retry-After"]))
+    raise SystemExit(f"not served: {answer.status_code} {answer.json()['error']}")
+
+
+def main() -> None:
+    """Ask, check, pay, present, verify."""
+    payer = Keypair.from_json(Path(os.environ["KEY_FILE"]).read_text(encoding="ascii"))
+    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    if asked.status_code != 402:
+        raise SystemExit(f"no challenge: {asked.status_code}")
+    entry = next(one for one in asked.json()["accepts"] if one["network"].startswith("solana:"))
+    check(entry)
+    answer = present(asyncio.run(pay(payer, entry)))
+    receipt = answer["payable_receipt"]
+    key = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
+    claims = jwt.decode(receipt, key.key, algorithms=["EdDSA"])
+    print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

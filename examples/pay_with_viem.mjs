@@ -1,0 +1,99 @@
+// Pay for one call on Base with viem: one EIP-712 signature, no transaction of the payer's.
+// Reads RAIL_URL, RPC_URL and KEY_FILE (a hex private key) from the environment.
+
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import canonicalize from "canonicalize";
+import { createPublicClient, erc20Abi, http, keccak256, stringToBytes } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+
+const RAIL = process.env.RAIL_URL.replace(/\/$/, "");
+const SERVICE = "compliance-receipt";
+const PATH = "/pay/v1/compliance/receipt";
+const BODY = { recipient_address: "screen-allow", network: "base_mainnet" };
+const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
+const PRICE_AT_MOST = 100_000n; // atomic units, 0.10 USDC
+const AUTHORIZATION = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+};
+
+function call(headers = {}) {
+  const sent = { "Content-Type": "application/json", ...headers };
+  return fetch(RAIL + PATH, { method: "POST", headers: sent, body: JSON.stringify(BODY) });
+}
+
+// Stops before any money is promised, unless the challenge is for this request, affordable and fresh.
+function check(entry) {
+  const request = { body: BODY, method: "POST", path: PATH, query: "", service_id: SERVICE };
+  const hash = createHash("sha256").update(canonicalize(request)).digest("hex");
+  if (entry.extra.request_hash !== `sha256:${hash}`) throw new Error("the challenge is for another request");
+  const lapses = Number(entry.extra.payment_reference.split(":")[0]) + entry.maxTimeoutSeconds;
+  if (lapses - Date.now() / 1000 <= LEFT_AT_LEAST) throw new Error("the challenge is about to lapse");
+  if (BigInt(entry.maxAmountRequired) > PRICE_AT_MOST) throw new Error(`the price is ${entry.maxAmountRequired}`);
+}
+
+// The proof: an authorization whose nonce is keccak256 of the challenge token.
+async function sign(chain, payer, entry) {
+  const { name, version, payment_reference, authorization_nonce } = entry.extra;
+  const value = BigInt(entry.maxAmountRequired);
+  const chainId = Number(entry.network.replace("eip155:", ""));
+  const here = await chain.getChainId();
+  if (here !== chainId) throw new Error(`the node is on chain ${here}, the rail wants ${chainId}`);
+  const asked = { address: entry.asset, abi: erc20Abi, functionName: "balanceOf", args: [payer.address] };
+  if ((await chain.readContract(asked)) < value) throw new Error(`${payer.address} holds too little ${name}`);
+  const nonce = keccak256(stringToBytes(payment_reference));
+  if (nonce !== authorization_nonce) throw new Error("the rail's nonce is not the hash of its token");
+  const { timestamp } = await chain.getBlock();
+  const validBefore = timestamp + BigInt(entry.maxTimeoutSeconds);
+  const message = { from: payer.address, to: entry.payTo, value, validAfter: 0n, validBefore, nonce };
+  const signature = await payer.signTypedData({
+    domain: { name, version, chainId, verifyingContract: entry.asset },
+    types: AUTHORIZATION,
+    primaryType: "TransferWithAuthorization",
+    message,
+  });
+  const digits = { value: `${value}`, validAfter: "0", validBefore: `${validBefore}` };
+  return { authorization: { ...message, ...digits }, signature, challenge_token: payment_reference };
+}
+
+// Sends the call with its proof, again and again as long as the rail says when.
+async function present(proof) {
+  const header = Buffer.from(JSON.stringify(proof)).toString("base64");
+  for (let tries = 1; ; tries++) {
+    const answer = await call({ "X-PAYMENT": header });
+    const body = await answer.json();
+    if (answer.status === 200) return body;
+    const wait = answer.headers.get("Retry-After");
+    if (wait === null || tries === 30) throw new Error(`not served: ${answer.status} ${body.error}`);
+    await pause(Number(wait) * 1000);
+  }
+}
+
+// The receipt's claims, once its signature has verified against the rail's published key.
+async function claims(receipt) {
+  const [head, payload, signature] = receipt.split(".");
+  const { kid } = JSON.parse(Buffer.from(head, "base64url"));
+  const { keys } = await (await fetch(`${RAIL}/.well-known/jwks.json`)).json();
+  const key = createPublicKey({ key: keys.find((one) => one.kid === kid), format: "jwk" });
+  const good = verify(null, Buffer.from(`${head}.${payload}`), key, Buffer.from(signature, "base64url"));
+  if (!good) throw new Error("the receipt does not verify");
+  return JSON.parse(Buffer.from(payload, "base64url"));
+}
+
+const secret = (await readFile(process.env.KEY_FILE, "ascii")).trim().replace(/^0x/, "");
+const payer = privateKeyToAccount(`0x${secret}`);
+const unpaid = await call();
+if (unpaid.status !== 402) throw new Error(`no challenge: ${unpaid.status}`);
+const entry = (await unpaid.json()).accepts.find((one) => one.network.startsWith("eip155:"));
+check(entry);
+const chain = createPublicClient({ transport: http(process.env.RPC_URL) });
+const { payable_receipt } = await present(await sign(chain, payer, entry));
+console.log(JSON.stringify({ payable_receipt, claims: await claims(payable_receipt) }, null, 2));

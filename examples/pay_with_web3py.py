@@ -1,0 +1,121 @@
+"""Pay for one call on Base with web3.py and eth-account: one EIP-712 signature, no transaction of the payer's.
+
+Reads RAIL_URL, RPC_URL and KEY_FILE (a hex private key) from the environment.
+"""
+# ruff: noqa: INP001, T201 - a script for people, which prints
+
+import base64
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jwt
+import rfc8785
+from eth_account import Account
+from web3 import Web3
+
+RAIL = os.environ["RAIL_URL"].rstrip("/")
+SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
+BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
+LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
+PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+ERC20 = [
+    {
+        "type": "function",
+        "name": "balanceOf",
+        "stateMutability": "view",
+        "inputs": [{"name": "account", "type": "address"}],
+        "outputs": [{"name": "", "type": "uint256"}],
+    }
+]
+AUTHORIZATION = {
+    "TransferWithAuthorization": [
+        {"name": "from", "type": "address"},
+        {"name": "to", "type": "address"},
+        {"name": "value", "type": "uint256"},
+        {"name": "validAfter", "type": "uint256"},
+        {"name": "validBefore", "type": "uint256"},
+        {"name": "nonce", "type": "bytes32"},
+    ]
+}
+
+
+def check(entry: dict[str, Any]) -> None:
+    """Stop before any money is promised, unless the challenge is for this request, affordable and fresh."""
+    request: dict[str, Any] = {"body": BODY, "method": "POST", "path": PATH, "query": "", "service_id": SERVICE}
+    if entry["extra"]["request_hash"] != "sha256:" + hashlib.sha256(rfc8785.dumps(request)).hexdigest():
+        raise SystemExit("the challenge is for another request")
+    issued = int(entry["extra"]["payment_reference"].split(":")[0])
+    if issued + entry["maxTimeoutSeconds"] - time.time() <= LEFT_AT_LEAST:
+        raise SystemExit("the challenge is about to lapse")
+    if int(entry["maxAmountRequired"]) > PRICE_AT_MOST:
+        raise SystemExit(f"the price is {entry['maxAmountRequired']}")
+
+
+def sign(w3: Web3, payer: Any, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the proof: an authorization whose nonce is keccak256 of the challenge token."""
+    chain_id = int(entry["network"].removeprefix("eip155:"))
+    if w3.eth.chain_id != chain_id:
+        raise SystemExit(f"the node is on chain {w3.eth.chain_id}, the rail wants {chain_id}")
+    token = w3.eth.contract(Web3.to_checksum_address(entry["asset"]), abi=ERC20)
+    if token.functions.balanceOf(payer.address).call() < int(entry["maxAmountRequired"]):
+        raise SystemExit(f"{payer.address} holds too little {entry['extra']['name']}")
+    nonce = Web3.to_hex(Web3.keccak(text=entry["extra"]["payment_reference"]))
+    if nonce != entry["extra"]["authorization_nonce"]:
+        raise SystemExit("the rail's nonce is not the hash of its token")
+    now = w3.eth.get_block("latest")["timestamp"]
+    authorization = {
+        "from": payer.address,
+        "to": entry["payTo"],
+        "value": entry["maxAmountRequired"],
+        "validAfter": "0",
+        "validBefore": str(now + entry["maxTimeoutSeconds"]),
+        "nonce": nonce,
+    }
+    domain = {
+        "name": entry["extra"]["name"],
+        "version": entry["extra"]["version"],
+        "chainId": chain_id,
+        "verifyingContract": entry["asset"],
+    }
+    numbers = {name: int(authorization[name]) for name in ("value", "validAfter", "validBefore")}
+    signed = payer.sign_typed_data(domain, AUTHORIZATION, {**authorization, **numbers})
+    signature = Web3.to_hex(signed.signature)
+    reference = entry["extra"]["payment_reference"]
+    return {"authorization": authorization, "signature": signature, "challenge_token": reference}
+
+
+def present(proof: dict[str, Any]) -> dict[str, Any]:
+    """Send the call with its proof, again and again as long as the rail says when."""
+    header = {"X-PAYMENT": base64.b64encode(json.dumps(proof).encode()).decode()}
+    for _ in range(30):
+        answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+        if answer.status_code == 200:
+            return dict(answer.json())
+        if "Retry-After" not in answer.headers:
+            break
+        time.sleep(int(answer.headers["Retry-After"]))
+    raise SystemExit(f"not served: {answer.status_code} {answer.json()['error']}")
+
+
+def main() -> None:
+    """Ask, check, sign, present, verify."""
+    payer = Account.from_key(Path(os.environ["KEY_FILE"]).read_text(encoding="ascii").strip())
+    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    if asked.status_code != 402:
+        raise SystemExit(f"no challenge: {asked.status_code}")
+    entry = next(one for one in asked.json()["accepts"] if one["network"].startswith("eip155:"))
+    check(entry)
+    answer = present(sign(Web3(Web3.HTTPProvider(os.environ["RPC_URL"])), payer, entry))
+    receipt = answer["payable_receipt"]
+    key = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
+    claims = jwt.decode(receipt, key.key, algorithms=["EdDSA"])
+    print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
