@@ -10,11 +10,14 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from reference.chains.base import BaseLane
 from reference.mutants.seams import Mutant, replace
-from reference.protocol import weld
+from reference.protocol import eip3009, weld
 from reference.store.redemptions import Redemptions
+from reference.store.settlements import Settlements
 
 MARKER_VARIABLE = "WELDPROOF_CRASH_MARKER"
 
@@ -32,35 +35,57 @@ def die_once() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _after_seen() -> None:
+def _after_seen(judging: ModuleType, rule: str) -> Callable[[], None]:
+    """Return what makes the process die once a judgement found the payment on the chain."""
+
     def dying(judge: Callable[..., Any]) -> Callable[..., Any]:
         def judge_and_die(*args: Any, **kwargs: Any) -> Any:
             payment = judge(*args, **kwargs)
-            die_once()
+            if payment is not None:
+                die_once()
             return payment
 
         return judge_and_die
 
-    replace(weld, "judge", dying)
+    return lambda: replace(judging, rule, dying)
 
 
-def _after(statement: str) -> Callable[[], None]:
-    """Return what makes the process die once a statement of the ledger was committed and had its effect."""
+def _after(owner: type, step: str) -> Callable[[], None]:
+    """Return what makes the process die once a step was done; one that answers False had no effect."""
 
     def dying(run: Callable[..., Any]) -> Callable[..., Any]:
         async def run_and_die(*args: Any, **kwargs: Any) -> Any:
             done = await run(*args, **kwargs)
-            if done:
+            if done is not False:
                 die_once()
             return done
 
         return run_and_die
 
-    return lambda: replace(Redemptions, statement, dying)
+    return lambda: replace(owner, step, dying)
 
 
 MUTANTS = (
-    Mutant("crash-after-seen", "dies when the chain has shown the payment, before it is marked paid", _after_seen),
-    Mutant("crash-after-paid", "dies when the payment is marked paid, before the service runs", _after("mark_paid")),
-    Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after("spend")),
+    Mutant(
+        "crash-after-seen",
+        "dies when the chain has shown the payment, before it is marked paid",
+        _after_seen(weld, "judge"),
+    ),
+    Mutant(
+        "crash-after-paid",
+        "dies when the payment is marked paid, before the service runs",
+        _after(Redemptions, "mark_paid"),
+    ),
+    Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after(Redemptions, "spend")),
+    Mutant(
+        "crash-after-reserved",
+        "dies when a settlement has its nonce and is written down, before it is sent",
+        _after(Settlements, "reserve"),
+    ),
+    Mutant("crash-after-sent", "dies when a settlement is sent, before it is looked for", _after(BaseLane, "send")),
+    Mutant(
+        "crash-after-settled",
+        "dies when a settlement is mined and final, before the payment is marked paid",
+        _after_seen(eip3009, "settling_transfer"),
+    ),
 )

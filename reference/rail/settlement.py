@@ -27,6 +27,7 @@ from reference.protocol.proof import AuthorizedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.collecting import Presented, in_progress
+from reference.rail.leases import LeaseWatch
 from reference.rail.settings import RailSettings
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
@@ -66,6 +67,7 @@ class Settler:
         self._ledger = ledger
         self._settlements = settlements
         self._worker = worker
+        self._watch = LeaseWatch(settings.rail_lease_seconds)
 
     # Steps 6 and 12.
 
@@ -123,29 +125,26 @@ class Settler:
         return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
 
     async def _follow(self, sent: Settlement, presented: Presented) -> Payment | None:
-        """Go on with a settlement that was sent: look for it, and push it when it does not come."""
+        """Go on with a settlement that was sent: look for it, and push it when it does not come.
+
+        One that moved the money stays open: `tend` closes it once the row is paid, so that no crash comes between.
+        """
         tx_id, seen = await self._newest(sent)
         if seen.status in _WAITING:
             await self._push(sent, seen.status)
             return None
         if not seen.final:
             return None
-        now = self._clock.now()
         if seen.status is TxStatus.CONFIRMED:
-            payment = self._judged(tx_id, seen, presented)
-            await self._settlements.close(sent, Fate.SETTLED, now=now)
-            return payment
-        return await self._after_failure(sent, presented, now)
+            return self._judged(tx_id, seen, presented)
+        return await self._after_failure(sent, presented)
 
-    async def _after_failure(self, sent: Settlement, presented: Presented, now: int) -> Payment | None:
+    async def _after_failure(self, sent: Settlement, presented: Presented) -> Payment | None:
         """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
         use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
         if use.used and not use.cancelled:
-            payment = None if use.tx_id is None else await self._foreign(use.tx_id, presented)
-            if payment is not None:
-                await self._settlements.close(sent, Fate.OVERTAKEN, now=now)
-            return payment
-        await self._settlements.close(sent, Fate.FAILED, now=now)
+            return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
+        await self._settlements.close(sent, Fate.FAILED, now=self._clock.now())
         raise self._refusal("authorization_used" if use.cancelled else await self._reason(presented), presented)
 
     async def _reason(self, presented: Presented) -> str:
@@ -220,8 +219,9 @@ class Settler:
         """
         authorization = _authorization(presented)
         caip2, settler = presented.terms.caip2, self._account.address
-        nonce = max(await self.lane.nonce(settler, pending=True), await self._settlements.next_nonce(caip2, settler))
         while True:
+            in_use = await self.lane.nonce(settler, pending=True)
+            nonce = await self._settlements.free_nonce(caip2, settler, at_least=in_use)
             raw, tx_id = self._signed(authorization, nonce, fees)
             new = Settlement(
                 caip2=caip2,
@@ -243,11 +243,10 @@ class Settler:
             try:
                 await self._settlements.reserve(new)
             except NonceTaken:
-                nonce += 1
+                continue
             except TokenTaken as fault:
                 raise in_progress() from fault
-            else:
-                return new
+            return new
 
     def _signed(self, authorization: Authorization, nonce: int, fees: Fees) -> tuple[bytes, str]:
         return self._account.sign(
@@ -306,7 +305,7 @@ class Settler:
             claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
             if claim is None:
                 await self._abandoned(sent)
-            elif claim.lease is None and await self._ledger.take_lease(claim, worker=self._worker):
+            elif self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
                 try:
                     await self._tend_claim(sent, claim)
                 finally:
@@ -319,7 +318,10 @@ class Settler:
             await self._ledger.drop_unpaid(claim.id)
             return
         if payment is not None:
-            await self._ledger.mark_paid(claim.id, payment, worker=self._worker, now=self._clock.now())
+            now = self._clock.now()
+            await self._ledger.mark_paid(claim.id, payment, worker=self._worker, now=now)
+            ours = payment.tx_id in sent.hashes
+            await self._settlements.close(sent, Fate.SETTLED if ours else Fate.OVERTAKEN, now=now)
 
     async def _abandoned(self, sent: Settlement) -> None:
         """Follow a settlement whose claim is gone, so that its nonce does not hold up the next ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -89,12 +90,12 @@ class Settlements:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def next_nonce(self, caip2: str, settler: str) -> int:
-        """Return one more than the highest nonce that was ever given out here; 0 when none was."""
-        wanted = select(func.max(settlements.c.nonce)).where(*_of(caip2, settler))
+    async def free_nonce(self, caip2: str, settler: str, *, at_least: int) -> int:
+        """Return the lowest nonce from `at_least` on that nobody here has: none is left out, or the rest would wait."""
+        wanted = select(settlements.c.nonce).where(*_of(caip2, settler), settlements.c.nonce >= at_least)
         async with self._engine.connect() as connection:
-            highest = (await connection.execute(wanted)).scalar_one()
-        return 0 if highest is None else int(highest) + 1
+            taken = set((await connection.execute(wanted)).scalars())
+        return next(nonce for nonce in itertools.count(at_least) if nonce not in taken)
 
     async def reserve(self, new: Settlement) -> None:
         """Take a nonce for a settlement; the primary key decides between workers.

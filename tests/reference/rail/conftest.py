@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from algosdk import account
+from eth_account import Account
 
+from tests.reference.rail.base_stack import BasePayer, Settler, SimulatedBase, base_settings
 from tests.reference.rail.rail_stack import Payer, Rail, SimulatedChain
 
 
@@ -61,3 +63,36 @@ def calm_chain(chain: SimulatedChain) -> Iterator[SimulatedChain]:
     """The chain, for tests that switch faults on: none is left behind."""
     yield chain
     chain.calm()
+
+
+@pytest.fixture(scope="session")
+def base() -> Iterator[SimulatedBase]:
+    """A simulated Base."""
+    running = SimulatedBase()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def calm_base(base: SimulatedBase) -> Iterator[SimulatedBase]:
+    """The simulated Base, for tests that trouble it: nothing of that is left behind."""
+    yield base
+    base.calm()
+
+
+@pytest.fixture
+def base_payer(base: SimulatedBase) -> BasePayer:
+    """Somebody with money on Base."""
+    return BasePayer(base)
+
+
+@pytest.fixture
+def settler(base: SimulatedBase, tmp_path: Path) -> Settler:
+    """An account that nobody but one test's rail settles from."""
+    return Settler(base, tmp_path)
+
+
+@pytest.fixture
+def on_base(base: SimulatedBase, settler: Settler) -> dict[str, str]:
+    """Settings of a rail that offers Base alone, to a payee of its own."""
+    return base_settings(base, settler, Account.create().address)
