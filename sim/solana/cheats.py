@@ -1,0 +1,58 @@
+"""Surfpool's cheat names, so that funding is one code path with that real local node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from solders.account import Account
+
+from sim.solana.ask import Ask, Method, in_context, invalid, read_key
+from sim.solana.tokens import ACCOUNT_BYTES, TOKEN, associated, new_account, read_held, read_mint, with_supply
+from sim.solana.vm import SYSTEM
+
+
+def _u64(options: Mapping[str, Any], name: str, default: int) -> int:
+    value = options.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**64:
+        raise invalid(f"Invalid params: {name} must be u64.")
+    return value
+
+
+def _set_account(ask: Ask) -> dict[str, Any]:
+    """`address`, `{lamports, data (hex), owner, executable}`: what is not named stays."""
+    key, wanted = ask.key(0), ask.options(1)
+    old = ask.chain.account(key) or Account(0, b"", SYSTEM)
+    data, owner = wanted.get("data"), wanted.get("owner")
+    try:
+        new_data = bytes(old.data) if data is None else bytes.fromhex(str(data))
+    except ValueError as fault:
+        raise invalid("Invalid params: data must be hexadecimal.") from fault
+    new_owner = old.owner if owner is None else read_key(str(owner))
+    executable = bool(wanted.get("executable", old.executable))
+    ask.chain.write(key, Account(_u64(wanted, "lamports", old.lamports), new_data, new_owner, executable))
+    return in_context(ask.chain.head.number, None)
+
+
+def _set_token_account(ask: Ask) -> dict[str, Any]:
+    """`owner`, `mint`, `{amount}`, `program`?: the associated account holds so much; the mint's supply follows."""
+    owner, mint, wanted = ask.key(0), ask.key(1), ask.options(2)
+    program = TOKEN if ask.at(3) is None else ask.key(3)
+    found = ask.chain.account(mint)
+    token = read_mint(found)
+    if found is None or token is None or found.owner != program:
+        raise invalid("Invalid param: not a Token mint")
+    at = associated(owner, mint, program)
+    old = read_held(ask.chain.account(at))
+    held = 0 if old is None else old.amount
+    amount = _u64(wanted, "amount", held)
+    supply = token.supply + amount - held
+    if not 0 <= supply < 2**64:
+        raise invalid("Invalid params: the supply would leave u64.")
+    account = new_account(mint, owner, amount, ask.chain.vm.rent_exempt(ACCOUNT_BYTES))
+    ask.chain.write(at, Account(account.lamports, bytes(account.data), program))
+    ask.chain.write(mint, with_supply(found, supply))
+    return in_context(ask.chain.head.number, None)
+
+
+METHODS: Mapping[str, Method] = {"surfnet_setAccount": _set_account, "surfnet_setTokenAccount": _set_token_account}

@@ -1,0 +1,85 @@
+"""What has landed: transactions by signature and by the accounts they name."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solders.pubkey import Pubkey
+
+from sim.solana.transactions import Sent
+from sim.solana.vm import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Balances:
+    """What the accounts of a transaction held at one moment, in the order of its keys.
+
+    Attributes:
+        lamports: Of every account.
+        tokens: Of the token accounts, as the RPC tells them.
+    """
+
+    lamports: tuple[int, ...]
+    tokens: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A transaction in a block, be it that it failed there."""
+
+    sent: Sent
+    slot: int
+    time: int
+    outcome: Outcome
+    before: Balances
+    after: Balances
+
+
+class Ledger:
+    """The landed transactions of one fork, in order."""
+
+    def __init__(self, landed: Sequence[Landed] = ()) -> None:
+        self._all: list[Landed] = []
+        self._by_id: dict[str, Landed] = {}
+        self._by_key: defaultdict[Pubkey, list[Landed]] = defaultdict(list)
+        for one in landed:
+            self.add(one)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, landed: Landed) -> None:
+        """Add a transaction after all others."""
+        self._all.append(landed)
+        self._by_id[landed.sent.id] = landed
+        for key in dict.fromkeys(landed.sent.keys):
+            self._by_key[key].append(landed)
+
+    def get(self, signature: str) -> Landed | None:
+        """Return a transaction by its first signature."""
+        return self._by_id.get(signature)
+
+    def naming(self, key: Pubkey) -> Iterator[Landed]:
+        """Yield the transactions that name an account, newest first."""
+        yield from reversed(self._by_key.get(key, ()))
+
+    def since(self, place: int) -> list[Landed]:
+        """Return the transactions from a place on."""
+        return self._all[place:]
+
+    def after(self, slot: int) -> Iterator[Landed]:
+        """Yield the transactions of later slots, oldest first."""
+        place = bisect_right(self._all, slot, key=lambda one: one.slot)
+        yield from self._all[place:]
+
+    def of_slot(self, slot: int) -> list[Landed]:
+        """Return the transactions of a slot in order."""
+        return [one for one in self._all if one.slot == slot]
+
+    def until(self, slot: int) -> list[Landed]:
+        """Return the transactions up to and with a slot."""
+        return [one for one in self._all if one.slot <= slot]

@@ -1,0 +1,153 @@
+"""RPC methods that read accounts and tokens at a commitment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import base58
+from solders.account import Account
+from solders.pubkey import Pubkey
+
+from sim.solana import views
+from sim.solana.ask import Ask, Method, in_context, invalid, read_key
+from sim.solana.tokens import TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
+
+_MAX_ACCOUNTS = 100
+_LARGEST = 20
+
+
+def _encoding(options: Mapping[str, Any], default: str) -> str:
+    return str(options.get("encoding") or default)
+
+
+def _balance(ask: Ask) -> dict[str, Any]:
+    slot = ask.slot(1)
+    found = ask.chain.account(ask.key(0), slot)
+    return in_context(slot, 0 if found is None else found.lamports)
+
+
+def _account_info(ask: Ask) -> dict[str, Any]:
+    slot, options = ask.slot(1), ask.options(1)
+    found = ask.chain.account(ask.key(0), slot)
+    return in_context(
+        slot, views.account(ask.chain, found, _encoding(options, "base58"), slot, options.get("dataSlice"))
+    )
+
+
+def _multiple_accounts(ask: Ask) -> dict[str, Any]:
+    slot, options = ask.slot(1), ask.options(1)
+    found = [ask.chain.account(read_key(text), slot) for text in ask.texts(0, _MAX_ACCOUNTS)]
+    encoding, cut = _encoding(options, "base64"), options.get("dataSlice")
+    return in_context(slot, [views.account(ask.chain, one, encoding, slot, cut) for one in found])
+
+
+def _token_account_balance(ask: Ask) -> dict[str, Any]:
+    slot = ask.slot(1)
+    found = ask.chain.account(ask.key(0), slot)
+    if found is None:
+        raise invalid("Invalid param: could not find account")
+    held = read_held(found)
+    mint = None if held is None else read_mint(ask.chain.account(held.mint, slot))
+    if held is None or mint is None:
+        raise invalid("Invalid param: not a Token account")
+    return in_context(slot, ui_amount(held.amount, mint.decimals))
+
+
+def _token_supply(ask: Ask) -> dict[str, Any]:
+    slot = ask.slot(1)
+    mint = read_mint(ask.chain.account(ask.key(0), slot))
+    if mint is None:
+        raise invalid("Invalid param: not a Token mint")
+    return in_context(slot, ui_amount(mint.supply, mint.decimals))
+
+
+def _token_accounts(ask: Ask, whose: Callable[[Held], Pubkey | None]) -> dict[str, Any]:
+    slot, options, key = ask.slot(2), ask.options(2), ask.key(0)
+    fits = _token_filter(ask.options(1))
+    encoding = _encoding(options, "base58")
+    found = [
+        {"pubkey": str(at), "account": views.account(ask.chain, account, encoding, slot, options.get("dataSlice"))}
+        for at, account, held in _holdings(ask, slot)
+        if whose(held) == key and fits(held)
+    ]
+    return in_context(slot, found)
+
+
+def _holdings(ask: Ask, slot: int) -> Iterator[tuple[Pubkey, Account, Held]]:
+    for key, account in ask.chain.accounts.all_at(slot):
+        held = read_held(account)
+        if held is not None:
+            yield key, account, held
+
+
+def _token_filter(wanted: Mapping[str, Any]) -> Callable[[Held], bool]:
+    mint, program = wanted.get("mint"), wanted.get("programId")
+    if isinstance(mint, str):
+        of = read_key(mint)
+        return lambda held: held.mint == of
+    if isinstance(program, str):
+        by = read_key(program)
+        if by not in TOKEN_PROGRAMS:
+            raise invalid("Invalid param: unrecognized Token program id")
+        return lambda held: held.program == by
+    raise invalid("Invalid params: expected mint or programId.")
+
+
+def _by_owner(ask: Ask) -> dict[str, Any]:
+    return _token_accounts(ask, lambda held: held.owner)
+
+
+def _by_delegate(ask: Ask) -> dict[str, Any]:
+    return _token_accounts(ask, lambda held: held.state.delegate)
+
+
+def _largest(ask: Ask) -> dict[str, Any]:
+    slot, key = ask.slot(1), ask.key(0)
+    mint = read_mint(ask.chain.account(key, slot))
+    if mint is None:
+        raise invalid("Invalid param: not a Token mint")
+    held = sorted(((one.amount, str(at)) for at, _, one in _holdings(ask, slot) if one.mint == key), reverse=True)
+    return in_context(slot, [{"address": at, **ui_amount(amount, mint.decimals)} for amount, at in held[:_LARGEST]])
+
+
+def _program_accounts(ask: Ask) -> Any:
+    slot, options, program = ask.slot(1), ask.options(1), ask.key(0)
+    filters = options.get("filters") or []
+    if not isinstance(filters, list):
+        raise invalid("Invalid params: filters must be a sequence.")
+    encoding, cut = _encoding(options, "base58"), options.get("dataSlice")
+    found = [
+        {"pubkey": str(key), "account": views.account(ask.chain, account, encoding, slot, cut)}
+        for key, account in ask.chain.accounts.all_at(slot)
+        if account.owner == program and all(_passes(account, one) for one in filters)
+    ]
+    return in_context(slot, found) if options.get("withContext") else found
+
+
+def _passes(account: Account, wanted: Any) -> bool:
+    if not isinstance(wanted, dict):
+        raise invalid("Invalid params: a filter must be an object.")
+    if "dataSize" in wanted:
+        return bool(len(account.data) == wanted["dataSize"])
+    place = wanted.get("memcmp")
+    if isinstance(place, dict) and isinstance(place.get("offset"), int) and isinstance(place.get("bytes"), str):
+        try:
+            sought = base58.b58decode(place["bytes"])
+        except ValueError as fault:
+            raise invalid("Invalid param: the bytes of memcmp are no base58") from fault
+        return bytes(account.data)[place["offset"] :][: len(sought)] == sought
+    return read_held(account) is not None and account.owner == TOKEN
+
+
+METHODS: Mapping[str, Method] = {
+    "getBalance": _balance,
+    "getAccountInfo": _account_info,
+    "getMultipleAccounts": _multiple_accounts,
+    "getTokenAccountBalance": _token_account_balance,
+    "getTokenSupply": _token_supply,
+    "getTokenAccountsByOwner": _by_owner,
+    "getTokenAccountsByDelegate": _by_delegate,
+    "getTokenLargestAccounts": _largest,
+    "getProgramAccounts": _program_accounts,
+}

@@ -1,0 +1,109 @@
+"""RPC methods that send: preflight, simulation, airdrop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from solders.transaction import VersionedTransaction
+
+from sim.json_rpc import RpcError
+from sim.solana import bank, views
+from sim.solana.ask import Ask, Method, in_context, invalid, read_key, read_level
+from sim.solana.slots import Level
+from sim.solana.transactions import Malformed, decode
+from sim.solana.vm import Outcome
+
+PREFLIGHT_FAILED, SIGNATURE_FAILED, INTERNAL_ERROR = -32002, -32003, -32603
+_MAX_SIMULATED_ACCOUNTS = 64
+
+
+def _decoded(ask: Ask, options: Mapping[str, Any]) -> VersionedTransaction:
+    try:
+        return decode(ask.text(0), str(options.get("encoding") or "base58"))
+    except Malformed as fault:
+        raise invalid(str(fault)) from fault
+
+
+def _verify(transaction: VersionedTransaction) -> None:
+    if not all(transaction.verify_with_results()):
+        raise RpcError(SIGNATURE_FAILED, "Transaction signature verification failure")
+
+
+def _send(ask: Ask) -> str:
+    options = ask.options(1)
+    transaction = _decoded(ask, options)
+    if not options.get("skipPreflight"):
+        _verify(transaction)
+        level = read_level(options.get("preflightCommitment"))
+        _preflight(ask, transaction, ask.level({**options, "commitment": level.name}))
+    elif not all(transaction.verify_with_results()):
+        return str(transaction.signatures[0])  # the node hands it on and the network drops it
+    ask.chain.submit(transaction)
+    return str(transaction.signatures[0])
+
+
+def _preflight(ask: Ask, transaction: VersionedTransaction, level: Level) -> None:
+    slot = ask.standing.slot(level)
+    refusal = ask.chain.refusal(transaction, slot)
+    told = views.simulated(_refused(refusal)) if refusal else None
+    if told is None:
+        outcome = ask.chain.try_out(transaction, slot)
+        if outcome.err is None:
+            return
+        told = views.simulated(outcome)
+    message = f"Transaction simulation failed: {views.error_text(told['err'])}"
+    raise RpcError(PREFLIGHT_FAILED, message, told)
+
+
+def _refused(err: str) -> Outcome:
+    return Outcome(err=err, logs=(), units=0, fee=0, inner=(), returned=None)
+
+
+def _simulate(ask: Ask) -> dict[str, Any]:
+    options = ask.options(1)
+    transaction = _decoded(ask, options)
+    slot = ask.standing.slot(ask.level(options))
+    replacing = bool(options.get("replaceRecentBlockhash"))
+    if options.get("sigVerify"):
+        if replacing:
+            raise invalid("sigVerify may not be used with replaceRecentBlockhash")
+        _verify(transaction)
+    refusal = None if replacing else ask.chain.refusal(transaction, slot)
+    outcome = _refused(refusal) if refusal else ask.chain.try_out(transaction, slot)
+    told = views.simulated(outcome)
+    if replacing:
+        newest = ask.chain.slots.get(slot) or ask.chain.head
+        height = newest.height + ask.chain.slots.window
+        told["replacementBlockhash"] = {"blockhash": str(newest.hash), "lastValidBlockHeight": height}
+    if options.get("innerInstructions"):
+        told["innerInstructions"] = views.inner(outcome)
+    if options.get("accounts") is not None:
+        told["accounts"] = _accounts_after(ask, options["accounts"], outcome, slot)
+    return in_context(slot, told)
+
+
+def _accounts_after(ask: Ask, wanted: Any, outcome: Outcome, slot: int) -> list[Any]:
+    addresses = wanted.get("addresses") if isinstance(wanted, dict) else None
+    if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
+        raise invalid("Invalid params: accounts needs a list of addresses.")
+    if len(addresses) > _MAX_SIMULATED_ACCOUNTS:
+        raise invalid(f"Too many accounts provided; max {_MAX_SIMULATED_ACCOUNTS}")
+    after = dict(outcome.accounts)
+    keys = [read_key(one) for one in addresses]
+    encoding = wanted.get("encoding") or "base64"
+    return [views.account(ask.chain, after.get(key) or ask.chain.account(key, slot), encoding, slot) for key in keys]
+
+
+def _airdrop(ask: Ask) -> str:
+    try:
+        return bank.fund(ask.chain, ask.key(0), ask.number(1))
+    except bank.BankFailed as fault:
+        raise RpcError(INTERNAL_ERROR, f"airdrop request failed: {fault}") from fault
+
+
+METHODS: Mapping[str, Method] = {
+    "sendTransaction": _send,
+    "simulateTransaction": _simulate,
+    "requestAirdrop": _airdrop,
+}

@@ -1,0 +1,83 @@
+"""The WebSocket side: subscriptions, and the calls that clients make over the same connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from sim import json_rpc
+from sim.json_rpc import RpcError
+from sim.solana.chain import Chain
+from sim.solana.rpc import Rpc
+from sim.solana.subscriptions import OPENERS, Subscription
+
+Receive = Callable[[], Awaitable[str | bytes]]
+Send = Callable[[str], Awaitable[None]]
+
+
+class Connection:
+    """One client's connection."""
+
+    def __init__(self, chain: Chain, receive: Receive, send: Send) -> None:
+        self._chain = chain
+        self._receive = receive
+        self._send = send
+        self._rpc = Rpc(chain)
+        self._open: dict[int, Subscription] = {}
+        self._numbers = 0
+        self._woken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until the client goes."""
+        telling = asyncio.create_task(self._tell())
+        try:
+            while True:
+                message = await self._receive()
+                body = message.encode() if isinstance(message, str) else message
+                await self._send((await json_rpc.answer(body, self._call)).decode())
+                self._woken.set()
+        finally:
+            telling.cancel()
+
+    async def _call(self, method: str, params: list[Any]) -> Any:
+        if method in OPENERS:
+            return self._subscribe(method, params)
+        if method.endswith("Unsubscribe"):
+            return self._unsubscribe(params)
+        return await self._rpc.call(method, params)
+
+    def _subscribe(self, method: str, params: list[Any]) -> int:
+        opened = OPENERS[method](self._chain, params)
+        self._numbers += 1
+        self._open[self._numbers] = opened
+        return self._numbers
+
+    def _unsubscribe(self, params: list[Any]) -> bool:
+        number = params[0] if params else None
+        if not isinstance(number, int) or self._open.pop(number, None) is None:
+            raise RpcError(json_rpc.INVALID_PARAMS, "Invalid subscription id.")
+        return True
+
+    async def _tell(self) -> None:
+        """Send what is due whenever the chain changes or a subscription was opened."""
+        while True:
+            self._woken.clear()
+            for number, one in list(self._open.items()):
+                for result in one.due():
+                    await self._notify(number, one.notification, result)
+                if one.done:
+                    self._open.pop(number, None)
+            changed = asyncio.ensure_future(self._chain.change())
+            woken = asyncio.ensure_future(self._woken.wait())
+            try:
+                await asyncio.wait((changed, woken), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+                woken.cancel()
+
+    async def _notify(self, number: int, method: str, result: Any) -> None:
+        told = {"jsonrpc": "2.0", "method": method, "params": {"result": result, "subscription": number}}
+        await self._send(orjson.dumps(told).decode())

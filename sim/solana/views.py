@@ -1,0 +1,304 @@
+"""What the RPC says: accounts, transactions and errors as Solana's JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import base58
+from solders.account import Account
+from solders.instruction import CompiledInstruction
+from solders.message import MessageV0
+from solders.pubkey import Pubkey
+
+from sim.json_rpc import RpcError
+from sim.solana import parsed
+from sim.solana.ask import invalid
+from sim.solana.chain import Chain
+from sim.solana.ledger import Landed
+from sim.solana.slots import Level, Standing
+from sim.solana.transactions import Sent
+from sim.solana.vm import Outcome
+
+UNSUPPORTED_VERSION = -32015
+NO_RENT_EPOCH = 2**64 - 1
+_MAX_BASE58_BYTES = 128
+_TOP_LEVEL = 1
+_ERROR_TEXTS = {
+    "AccountNotFound": "Attempt to debit an account but found no record of a prior credit.",
+    "AccountInUse": "Account in use",
+    "AccountLoadedTwice": "Account loaded twice",
+    "AddressLookupTableNotFound": "Transaction loads an address table account that doesn't exist",
+    "AlreadyProcessed": "This transaction has already been processed",
+    "BlockhashNotFound": "Blockhash not found",
+    "InsufficientFundsForFee": "Insufficient funds for fee",
+    "InvalidAccountForFee": "This account may not be used to pay transaction fees",
+    "InvalidAddressLookupTableIndex": "Transaction address table lookup uses an invalid index",
+    "InvalidProgramForExecution": "This program may not be used for executing instructions",
+    "ProgramAccountNotFound": "Attempt to load a program that does not exist",
+    "SanitizeFailure": "Transaction failed to sanitize accounts offsets correctly",
+    "SignatureFailure": "Transaction did not pass signature verification",
+    "TooManyAccountLocks": "Transaction locked too many accounts",
+}
+
+
+def error_text(err: Any) -> str:
+    """Return a transaction error as a sentence."""
+    if isinstance(err, dict) and "InstructionError" in err:
+        place, reason = err["InstructionError"]
+        custom = reason.get("Custom") if isinstance(reason, dict) else None
+        told = f"custom program error: {custom:#x}" if custom is not None else str(reason)
+        return f"Error processing Instruction {place}: {told}"
+    if isinstance(err, dict) and "InsufficientFundsForRent" in err:
+        place = err["InsufficientFundsForRent"]["account_index"]
+        return f"Transaction results in an account ({place}) with insufficient funds for rent"
+    return _ERROR_TEXTS.get(str(err), str(err))
+
+
+def account(chain: Chain, found: Account | None, encoding: str, slot: int, cut: Any = None) -> dict[str, Any] | None:
+    """Return an account, None where there is none.
+
+    Args:
+        chain: Where a token account's mint is looked up.
+        found: The account.
+        encoding: base58, base64 or jsonParsed, which falls back to base64 for what no parser knows.
+        slot: The slot that the answer is about.
+        cut: dataSlice of the configuration.
+    """
+    if found is None:
+        return None
+    return {
+        "lamports": found.lamports,
+        "owner": str(found.owner),
+        "data": _data(chain, found, encoding, slot, cut),
+        "executable": found.executable,
+        "rentEpoch": NO_RENT_EPOCH,
+        "space": len(found.data),
+    }
+
+
+def _data(chain: Chain, found: Account, encoding: str, slot: int, cut: Any) -> Any:
+    data = bytes(found.data)
+    if encoding == "jsonParsed":
+        known = parsed.account(found, lambda mint: chain.account(mint, slot))
+        if known is not None:
+            return known
+        encoding = "base64"
+    if cut is not None:
+        data = _slice(data, cut)
+    if encoding == "base64":
+        return [base64.b64encode(data).decode(), "base64"]
+    if encoding in ("base58", "binary"):
+        if len(data) > _MAX_BASE58_BYTES:
+            raise invalid("Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.")
+        text = base58.b58encode(data).decode()
+        return text if encoding == "binary" else [text, "base58"]
+    raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")
+
+
+def _slice(data: bytes, cut: Any) -> bytes:
+    offset, length = (cut.get("offset"), cut.get("length")) if isinstance(cut, dict) else (None, None)
+    if not isinstance(offset, int) or not isinstance(length, int) or offset < 0 or length < 0:
+        raise invalid("Invalid params: dataSlice needs offset and length.")
+    return data[offset : offset + length]
+
+
+def simulated(outcome: Outcome) -> dict[str, Any]:
+    """Return a simulation's result: what a failed preflight carries too."""
+    return {
+        "err": outcome.err,
+        "logs": list(outcome.logs),
+        "accounts": None,
+        "unitsConsumed": outcome.units,
+        "returnData": _returned(outcome),
+        "innerInstructions": None,
+        "replacementBlockhash": None,
+        "fee": outcome.fee or None,
+        "loadedAccountsDataSize": None,
+        "loadedAddresses": None,
+        "preBalances": None,
+        "postBalances": None,
+        "preTokenBalances": None,
+        "postTokenBalances": None,
+    }
+
+
+def _returned(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.returned is None:
+        return None
+    program, data = outcome.returned
+    return {"programId": str(program), "data": [base64.b64encode(data).decode(), "base64"]}
+
+
+def inner(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return what instructions called, compiled."""
+    return [
+        {"index": place, "instructions": [_compiled(one.instruction(), one.stack_height()) for one in called]}
+        for place, called in enumerate(outcome.inner)
+        if called
+    ]
+
+
+def _inner_parsed(sent: Sent, outcome: Outcome) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": place,
+            "instructions": [parsed.instruction(one.instruction(), sent.keys, one.stack_height()) for one in called],
+        }
+        for place, called in enumerate(outcome.inner)
+        if called
+    ]
+
+
+def _compiled(instruction: CompiledInstruction, height: int | None) -> dict[str, Any]:
+    return {
+        "programIdIndex": instruction.program_id_index,
+        "accounts": list(bytes(instruction.accounts)),
+        "data": base58.b58encode(bytes(instruction.data)).decode(),
+        "stackHeight": height,
+    }
+
+
+def status(landed: Landed, standing: Standing) -> dict[str, Any]:
+    """Return the entry of getSignatureStatuses."""
+    level = standing.level(landed.slot)
+    return {
+        "slot": landed.slot,
+        "confirmations": None if level is Level.finalized else standing.head - landed.slot,
+        "err": landed.outcome.err,
+        "status": _status(landed.outcome.err),
+        "confirmationStatus": level.name,
+    }
+
+
+def _status(err: Any) -> dict[str, Any]:
+    return {"Ok": None} if err is None else {"Err": err}
+
+
+def listed(landed: Landed, standing: Standing) -> dict[str, Any]:
+    """Return the entry of getSignaturesForAddress."""
+    return {
+        "signature": landed.sent.id,
+        "slot": landed.slot,
+        "err": landed.outcome.err,
+        "memo": landed.sent.memo(),
+        "blockTime": landed.time,
+        "confirmationStatus": standing.level(landed.slot).name,
+    }
+
+
+def transaction(landed: Landed, encoding: str, newest_version: Any) -> dict[str, Any]:
+    """Return the answer of getTransaction.
+
+    Args:
+        landed: The transaction.
+        encoding: json, jsonParsed, base64 or base58.
+        newest_version: maxSupportedTransactionVersion, None when it was not given.
+    """
+    return {
+        "slot": landed.slot,
+        "blockTime": landed.time,
+        **with_meta(landed, encoding, newest_version),
+    }
+
+
+def with_meta(landed: Landed, encoding: str, newest_version: Any) -> dict[str, Any]:
+    """Return a transaction with its meta, as a block lists it."""
+    if landed.sent.is_v0 and newest_version is None:
+        told = (
+            "Transaction version (0) is not supported by the requesting client. Please try the request again with the "
+            'following configuration parameter: "maxSupportedTransactionVersion": 0'
+        )
+        raise RpcError(UNSUPPORTED_VERSION, told)
+    shown = {"transaction": _transaction(landed.sent, encoding), "meta": _meta(landed, encoding)}
+    if newest_version is not None:
+        shown["version"] = 0 if landed.sent.is_v0 else "legacy"
+    return shown
+
+
+def _meta(landed: Landed, encoding: str) -> dict[str, Any]:
+    outcome, sent = landed.outcome, landed.sent
+    told = {
+        "err": outcome.err,
+        "status": _status(outcome.err),
+        "fee": outcome.fee,
+        "preBalances": list(landed.before.lamports),
+        "postBalances": list(landed.after.lamports),
+        "preTokenBalances": list(landed.before.tokens),
+        "postTokenBalances": list(landed.after.tokens),
+        "innerInstructions": _inner_parsed(sent, outcome) if encoding == "jsonParsed" else inner(outcome),
+        "logMessages": list(outcome.logs),
+        "rewards": [],
+        "computeUnitsConsumed": outcome.units,
+    }
+    if encoding != "jsonParsed":
+        told["loadedAddresses"] = {"writable": _texts(sent.writable), "readonly": _texts(sent.readonly)}
+    returned = _returned(outcome)
+    return told if returned is None else {**told, "returnData": returned}
+
+
+def _texts(keys: Sequence[Pubkey]) -> list[str]:
+    return [str(key) for key in keys]
+
+
+def _transaction(sent: Sent, encoding: str) -> Any:
+    if encoding == "base64":
+        return [base64.b64encode(bytes(sent.raw)).decode(), "base64"]
+    if encoding in ("base58", "binary"):
+        text = base58.b58encode(bytes(sent.raw)).decode()
+        return text if encoding == "binary" else [text, "base58"]
+    if encoding not in ("json", "jsonParsed"):
+        raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")
+    message = _message_parsed(sent) if encoding == "jsonParsed" else _message(sent)
+    return {"signatures": [str(one) for one in sent.raw.signatures], "message": message}
+
+
+def _message(sent: Sent) -> dict[str, Any]:
+    message, header = sent.raw.message, sent.raw.message.header
+    told: dict[str, Any] = {
+        "accountKeys": _texts(message.account_keys),
+        "header": {
+            "numRequiredSignatures": header.num_required_signatures,
+            "numReadonlySignedAccounts": header.num_readonly_signed_accounts,
+            "numReadonlyUnsignedAccounts": header.num_readonly_unsigned_accounts,
+        },
+        "recentBlockhash": str(message.recent_blockhash),
+        "instructions": [_compiled(one, _TOP_LEVEL) for one in sent.instructions()],
+    }
+    return told | _lookups(sent)
+
+
+def _lookups(sent: Sent) -> dict[str, Any]:
+    message = sent.raw.message
+    if not isinstance(message, MessageV0):
+        return {}
+    return {
+        "addressTableLookups": [
+            {
+                "accountKey": str(one.account_key),
+                "writableIndexes": list(bytes(one.writable_indexes)),
+                "readonlyIndexes": list(bytes(one.readonly_indexes)),
+            }
+            for one in message.address_table_lookups
+        ]
+    }
+
+
+def _message_parsed(sent: Sent) -> dict[str, Any]:
+    message, keys = sent.raw.message, sent.keys
+    own, signers = len(message.account_keys), message.header.num_required_signatures
+    told: dict[str, Any] = {
+        "accountKeys": [
+            {
+                "pubkey": str(key),
+                "signer": place < signers,
+                "writable": sent.may_write(place),
+                "source": "transaction" if place < own else "lookupTable",
+            }
+            for place, key in enumerate(keys)
+        ],
+        "recentBlockhash": str(message.recent_blockhash),
+        "instructions": [parsed.instruction(one, keys, _TOP_LEVEL) for one in sent.instructions()],
+    }
+    return told | _lookups(sent)
