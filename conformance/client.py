@@ -206,6 +206,7 @@ class Client:
         json_body: Any = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        retry: bool = False,
     ) -> Answer:
         """Send one request and record it.
 
@@ -215,6 +216,7 @@ class Client:
             json_body: Value sent as JSON with `Content-Type: application/json`, when `body` is None.
             body: Raw body; a Content-Type must then be among `headers` if one is wanted.
             headers: Header fields, in order, repeats allowed.
+            retry: It repeats an exchange because the target asked for that.
 
         Raises:
             Unreachable: No HTTP answer came.
@@ -224,7 +226,7 @@ class Client:
             body = json.dumps(json_body, ensure_ascii=False, separators=(",", ":")).encode()
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
-        answer = await self._once(method, url, fields, body, retry=False)
+        answer = await self._once(method, url, fields, body, retry=retry)
         for _ in range(3):
             wait = _asked_to_wait(answer)
             if wait is None:

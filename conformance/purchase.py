@@ -106,13 +106,17 @@ async def present(
     body: Any = None,
     method: str = "POST",
     query: str = "",
+    retry: bool = False,
 ) -> Answer:
-    """Send a request with a proof (a JSON value, or the header's text as it is) and return whatever comes back."""
+    """Send a request with a proof (a JSON value, or the header's text as it is) and return whatever comes back.
+
+    `retry` says in the log that the target asked for it, so that runs are alike whatever blocks took.
+    """
     value = proof if isinstance(proof, str) else header_value(proof)
     case.client.names.name(value, "X_PAYMENT")
     url = operation.url + (f"?{query}" if query else "")
     sent = operation.body if body is None else body
-    return await case.client.call(method, url, json_body=sent, headers={"X-PAYMENT": value})
+    return await case.client.call(method, url, json_body=sent, headers={"X-PAYMENT": value}, retry=retry)
 
 
 async def redeem(case: Case, operation: Operation, proof: object, *, body: Any = None) -> Answer:
@@ -122,12 +126,13 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
     """
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
-    while True:
-        answer = await present(case, operation, proof, body=body)
-        again = _seconds(answer.headers.get("Retry-After")) if answer.status == 402 else None
-        if again is None or loop.time() + again > ends:
-            return answer
+    answer = await present(case, operation, proof, body=body)
+    while answer.status == 402 and (again := _seconds(answer.headers.get("Retry-After"))) is not None:
+        if loop.time() + again > ends:
+            break
         await asyncio.sleep(again)
+        answer = await present(case, operation, proof, body=body, retry=True)
+    return answer
 
 
 def _seconds(value: str | None) -> float | None:

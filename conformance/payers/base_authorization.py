@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eth_account import Account as Signer
 from eth_utils.crypto import keccak
+
+from conformance.payers.evm_sdk import Signer
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _MEMBERS = (

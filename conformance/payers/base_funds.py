@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from eth_account import Account as Signer
-
 from conformance.check import Inconclusive
 from conformance.client import Names
 from conformance.payers.base_node import Account, BaseNode, Refused
 from conformance.payers.base_token import Token
+from conformance.payers.evm_sdk import Signer
 from conformance.payers.node_control import read_secret
 from conformance.target import BaseChain
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import aiohttp
-from eth_account import Account as Signer
 from eth_utils.address import is_address, to_checksum_address
 from web3 import AsyncHTTPProvider, AsyncWeb3
 from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.payers.evm_sdk import Signer
 from conformance.payers.node_control import NodeControl
 from conformance.target import BaseChain, Budgets
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from eth_account import Account
@@ -10,6 +11,10 @@ from eth_utils.crypto import keccak
 from reference.chains.lane import Fees
 
 GAS_LIMIT = 200_000
+
+# py_ecc, which eth_account imports, lets the interpreter recurse a hundred times deeper than its stack is made for:
+# deeply nested JSON would then end the process instead of raising RecursionError.
+sys.setrecursionlimit(min(sys.getrecursionlimit(), 1000))
 
 
 class EvmAccount:

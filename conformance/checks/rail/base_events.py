@@ -218,7 +218,7 @@ async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
 
 async def _paid_one(case: Case, stake: Stake, given: Authorization, what: str) -> None:
     """Present the one that paid; whether a rail takes a settlement that it did not make itself is its own matter."""
-    answer = await stake.present(case, given)
+    answer = await stake.redeem(case, given)
     if answer.status >= 500:
         raise Inconclusive(f"the authorization that did pay was answered {told(answer)}")
     if answer.status != 200:

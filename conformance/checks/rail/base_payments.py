@@ -62,7 +62,7 @@ async def served_call_is_paid(case: Case) -> None:
     async def one(operation: Operation) -> None:
         stake = await stakes.stake(operation, prices=3)
         given = await stake.sign()
-        answer = await stake.present(case, given)
+        answer = await stake.redeem(case, given)
         if answer.status != 200:
             raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
         used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.moved()

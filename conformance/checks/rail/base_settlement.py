@@ -59,7 +59,7 @@ async def settlement_by_a_third_party(case: Case) -> None:
 
 
 async def _settled_elsewhere(case: Case, stake: Stake, given: Authorization, what: str) -> None:
-    answers = [await stake.present(case, given) for _ in range(2)]
+    answers = [await stake.redeem(case, given) for _ in range(2)]
     served = [answer for answer in answers if answer.status == 200]
     moved, different = await stake.moved(), {receipts(answer) for answer in served}
     case.expect(
@@ -95,6 +95,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
         ways = [Authorization.proof, *(spellings(payer.caip2).values() if mixed else ())]
         proofs = [ways[at % len(ways)](given) for at in range(_AT_ONCE)]
         answers = await together((stake.present(case, proof) for proof in proofs), at_once=_AT_ONCE)
+        answers.append(await stake.redeem(case, given))
         served = [answer for answer in answers if answer.status == 200]
         if not served:
             raise Inconclusive("none of 50 identical calls was served")
@@ -126,7 +127,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     operation = case.session.operations[0]
     stake = await Stakes(case, payer).stake(operation, prices=3)
     given = await stake.sign()
-    first = await stake.present(case, given)
+    first = await stake.redeem(case, given)
     if first.status != 200:
         raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
     again: dict[str, Mapping[str, Any]] = {
@@ -135,7 +136,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
         "signed again with another window": (await stake.sign(valid_before=given.valid_before + 1)).proof(),
     }
     for what, proof in again.items():
-        answer = await stake.present(case, proof)
+        answer = await stake.redeem(case, proof)
         moved = await stake.moved()
         case.expect(
             "RAIL-WELD-11",
@@ -170,7 +171,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
         return await stake.present(case, given.changed(sender=name).signed(thief.key))
 
     claimed = await together(claim(at) for at in range(_CLAIMS))
-    answer = await stake.present(case, given)
+    answer = await stake.redeem(case, given)
     served = [one for one in claimed if one.status == 200]
     where = {"payment": f"after {_CLAIMS} claims of strangers, {len(served)} of them served"}
     case.expect("RAIL-PAY-04", answer.status == 200, "200", told(answer), exchange=answer, where=where)
@@ -206,7 +207,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     finally:
         await payer.control("lag", blocks=0)
     await payer.blocks_later(2)
-    late = await together((honest.present(case, right), dishonest.present(case, wrong)))
+    late = await together((honest.redeem(case, right), dishonest.redeem(case, wrong)))
     for answer in (early[1], late[1]):
         where = {"payment": "its nonce was used to pay the payer itself, its log comes late"}
         case.expect("RAIL-PAY-07", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)

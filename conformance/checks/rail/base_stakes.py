@@ -18,7 +18,7 @@ from conformance.discovery import Operation
 from conformance.payers.base import Account, BasePayer
 from conformance.payers.base_authorization import Authorization
 from conformance.payers.base_token import Token
-from conformance.purchase import Challenge, challenge, name_live_values, present
+from conformance.purchase import Challenge, challenge, name_live_values, present, redeem
 
 _BLOCKS_LATER = 2
 
@@ -74,6 +74,12 @@ class Stake:
         name_live_values(case, proof)
         return await present(case, self.quote.operation, proof, body=self.quote.body)
 
+    async def redeem(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
+        """Present a proof, again as often as the rail says "not yet", and return the last word."""
+        proof = dict(_proof(given))
+        name_live_values(case, proof)
+        return await redeem(case, self.quote.operation, proof, body=self.quote.body)
+
     async def moved(self) -> int:
         """Return how much less the account holds than it should, in atomic units."""
         return self.held - await self.token.balance(self.account.address)
@@ -121,12 +127,12 @@ class Stakes:
         """Present a proof that must buy nothing, and let the audit look at the account."""
         proof = _proof(given)
         stake.judged.append((row, what))
-        return await refused(self._case, row, stake.quote, proof, what)
+        return await refused(self._case, row, stake.quote, proof, what, patient=True)
 
     async def free_or_paid(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:
         """Present a proof that a target may take or refuse: what counts is that it is served for its price only."""
         case = self._case
-        answer = await stake.present(case, given)
+        answer = await stake.redeem(case, given)
         moved = await stake.moved()
         taken = answer.status < 300 or bool(
             [one for one in goods(case, answer) if one not in goods(case, stake.quote.answer)]

@@ -16,7 +16,7 @@ from conformance.checks.rail.weld import SUBMISSION_FAULTS, forgeries, judge_rec
 from conformance.discovery import Operation
 from conformance.payers.base import BasePayer
 from conformance.payers.base_authorization import Authorization, nonce_of
-from conformance.purchase import challenge, header_value, pay, present
+from conformance.purchase import challenge, header_value, pay, present, redeem
 from conformance.together import together
 
 
@@ -99,7 +99,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
             for row in ("RAIL-WELD-03", "RAIL-WELD-15"):
                 await stakes.buys_nothing(row, mine, given, what)
         await stakes.audit()
-        answer = await present(case, operation, mine_given.proof())
+        answer = await mine.redeem(case, mine_given)
         if answer.status != 200:
             raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
 
@@ -232,13 +232,15 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     operation = case.session.operations[0]
     bought = await challenge(case, operation)
     spent = await pay(case, bought, "base")
-    first = await present(case, operation, spent)
+    first = await redeem(case, operation, spent)
     if first.status != 200:
         raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
-    stake = await Stakes(case, payer).stake(operation)
-    token = stake.quote.reference("base")
+    stakes = Stakes(case, payer)
+    refusals = await _refusals(case, stakes, operation)
+    token = (await challenge(case, operation)).reference("base")
     seen = {token, bought.reference("base")}
-    for what, proof in (await _refusals(case, stake)).items():
+    for what, proof in refusals.items():
+        seen.add(str(proof["challenge_token"]))
         judge_recovery(case, await present(case, operation, proof), seen, (402,), what)
     spent_status = case.profile.rail_bindings.spent_status
     again = await present(case, operation, {**spent, "challenge_token": token})
@@ -247,20 +249,28 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
         judge_recovery(case, await present(case, other, spent), seen, spent_status, "on another operation")
 
 
-async def _refusals(case: Case, stake: Stake) -> Mapping[str, dict[str, Any]]:
-    """Return one proof of each kind that is refused, by what it is."""
-    forged = forgeries(case, stake.quote)[0][1]
-    good = await stake.sign()
-    stranger, penniless = await stake.payer.new_account(), await stake.payer.new_account()
+async def _refusals(case: Case, stakes: Stakes, operation: Operation) -> Mapping[str, dict[str, Any]]:
+    """Return one proof of each kind that is refused, by what it is; each has a challenge and an account of its own."""
+    stranger, forged = (
+        (await stakes.payer.new_account()).address,
+        forgeries(case, await challenge(case, operation))[0][1],
+    )
+    changes: dict[str, dict[str, Any]] = {
+        "a wrong nonce": {"nonce": bytes(32)},
+        "too little": {"value": 1},
+        "to another account": {"to": stranger},
+        "expired": {"valid_before": 1},
+        "a token that was never issued": {"token": forged, "nonce": nonce_of(forged)},
+    }
+    proofs = {what: (await (await stakes.stake(operation)).sign(**one)).proof() for what, one in changes.items()}
+    poor = await (await stakes.stake(operation, prices=0)).sign()
+    noisy = (await (await stakes.stake(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
+    bare = (await (await stakes.stake(operation)).sign()).proof()
     return {
-        "a wrong nonce": (await stake.sign(nonce=bytes(32))).proof(),
-        "too little": (await stake.sign(value=1)).proof(),
-        "to another account": (await stake.sign(to=stranger.address)).proof(),
-        "a signature that is noise": good.changed(signature=bytes(64) + b"\x1b").proof(),
-        "expired": (await stake.sign(valid_before=1)).proof(),
-        "a payer without money": (await stake.payer.authorize(stake.entry, penniless)).proof(),
-        "a token that was never issued": (await stake.sign(token=forged, nonce=nonce_of(forged))).proof(),
-        "an authorization without members": {**good.proof(), "authorization": {}},
+        **proofs,
+        "a payer without money": poor.proof(),
+        "a signature that is noise": noisy.proof(),
+        "an authorization without members": {**bare, "authorization": {}},
     }
 
 
@@ -311,7 +321,7 @@ async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple
 
 
 async def _after_a_fault(case: Case, name: str, stake: Stake, honest: Authorization) -> None:
-    answer = await stake.present(case, honest)
+    answer = await stake.redeem(case, honest)
     moved = await stake.moved()
     where = {"fault": name, "payment": "an honest payment, after the faults"}
     expected, found = "one price moved at most", f"{told(answer)} and {moved} of {stake.price} moved"

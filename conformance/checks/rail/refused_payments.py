@@ -39,12 +39,19 @@ async def control(case: Case, operation: Operation) -> Mapping[str, Any]:
 
 
 async def refused(
-    case: Case, row: str, quote: Challenge, proof: Mapping[str, Any], what: str, *, operation: Operation | None = None
+    case: Case,
+    row: str,
+    quote: Challenge,
+    proof: Mapping[str, Any],
+    what: str,
+    *,
+    operation: Operation | None = None,
+    patient: bool = False,
 ) -> Answer:
-    """Present a proof and expect that it buys nothing."""
+    """Present a proof and expect that it buys nothing; `patient`, also when the rail has said "not yet" for a while."""
     name_live_values(case, proof)
-    target = operation or quote.operation
-    answer = await present(case, target, dict(proof), body=quote.body if operation is None else None)
+    target, send = operation or quote.operation, redeem if patient else present
+    answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
     given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
     _judge_refusal(case, row, answer, given, {"operation": target.path, "payment": what})
     return answer
