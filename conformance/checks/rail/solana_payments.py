@@ -289,29 +289,46 @@ async def solana_payment_in_something_else(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="solana",
-    exclusive=True,
     fix="Look at the transaction's err first: what failed is on the chain, with its instructions, and paid nothing.",
 )
 async def failed_solana_transaction(case: Case) -> None:
     """A failed transaction is not redeemed.
 
-    Sends welded payments that the chain records with an error: from an account that lacks the token, and right ones
-    whose transaction fails afterwards by another instruction; one that the node refuses outright; and one that the node
-    takes and drops. Expects that none is served.
+    Sends welded payments that the node refuses outright, or that the chain records with an error: from an account that
+    lacks the token, and a right one whose transaction fails afterwards by another instruction. Expects that none is
+    served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
     await control(case, operation)
-    await _penniless(case, payer, operation)
-    quoted = await Quoted.ask(case, operation)
 
     def too_much_after(made: TokenTransfer) -> list[Instruction]:
         return [made.instruction(), made.changed(amount=2**63, references=()).instruction()]
 
-    tx_id = await _fails(quoted.send(too_much_after, how={"skip_preflight": True}))
-    await quoted.buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
+    async def undone() -> None:
+        quoted = await Quoted.ask(case, operation)
+        tx_id = await _fails(quoted.send(too_much_after, how={"skip_preflight": True}))
+        await quoted.buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
+
+    await together((_penniless(case, payer, operation), undone()))
+
+
+@check(
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="solana",
+    exclusive=True,
+    fix="A transaction that the node has taken is no payment; one that stands in a slot is.",
+)
+async def dropped_solana_transaction(case: Case) -> None:
+    """A transaction that the node took and dropped is not redeemed.
+
+    Has the node take a welded payment and drop it, and presents it. Expects that it is not served.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
     if "reject_late" not in await payer.fault_names():
-        case.note("this node cannot be made to drop a transaction (no control verb `reject_late`)")
+        case.documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
         return
+    await control(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     await payer.control("fault", name="reject_late", seed=1, count=1)

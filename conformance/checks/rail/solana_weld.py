@@ -139,16 +139,14 @@ async def transfer_inside_a_program_call(case: Case) -> None:
 async def reference_of_another_challenge(case: Case) -> None:
     """A transfer with another live challenge's reference is not redeemed for this one; the two belong together.
 
-    Asks for two challenges, pays the second, and presents that payment with the first one's token; then pays the
-    first, and presents each payment with the other's token. Expects that no mixed pair is served, and that the right
-    pair is.
+    Asks for two challenges, pays both, and presents each payment with the other's token. Expects that no mixed pair
+    is served, and that the right pair is.
     """
 
     async def one(operation: Operation) -> None:
         mine, other = await Quoted.ask(case, operation), await Quoted.ask(case, operation)
-        paid_other = await other.send()
+        paid_mine, paid_other = await together((mine.send(), other.send()))
         await mine.buys_nothing("RAIL-WELD-04", paid_other, "another live challenge's reference")
-        paid_mine = await mine.send()
         for tx_id, quoted in ((paid_mine, other), (paid_other, mine)):
             await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
         answer = await mine.present(paid_mine)
@@ -353,11 +351,14 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     token, payer = quoted.order.text, quoted.payer
     seen = {token, bought.order.text}
     own = await payer.token_account(quoted.order.mint, payer.main.key)
+    bare, little, elsewhere = await together(
+        (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own))
+    )
     wrong: dict[str, object] = {
         "an unknown transaction": quoted.proof(invented_id(case.rng.randbytes(64))),
-        "no reference": quoted.proof(await quoted.send(references=())),
-        "too little": quoted.proof(await quoted.send(amount=1)),
-        "another recipient": quoted.proof(await quoted.send(destination=own)),
+        "no reference": quoted.proof(bare),
+        "too little": quoted.proof(little),
+        "another recipient": quoted.proof(elsewhere),
         "an unreadable proof": "e30",
         "a token that was never issued": {"tx_id": spent["tx_id"], "payment_reference": _forged(case, quoted)},
     }
