@@ -1,0 +1,195 @@
+"""Each example pays with its unmodified SDK and prints a receipt that verifies; with a line spoiled it does not.
+
+The controls run a copy of the script with the lines that make the weld, or that guard it, edited.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from tests.outside.npm_examples import EXAMPLES, node_modules
+from tests.outside.sides import BaseSide, Side, SolanaSide
+
+PRICE = 50_000
+PROJECT = {"conformance", "localnet", "reference", "sim", "tests", "openapi"}
+Edits = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A script, its chain, and the edits of its controls."""
+
+    script: str
+    lane: str
+    unwelded: Edits
+    other_request: Edits
+
+    @property
+    def moves_money_unwelded(self) -> bool:
+        """Whether the payment is made before the rail has judged it."""
+        return self.lane == "solana"
+
+
+WEB3PY = Example(
+    "pay_with_web3py.py",
+    "base",
+    (
+        ('Web3.keccak(text=entry["extra"]["payment_reference"])', "os.urandom(32)"),
+        ('if nonce != entry["extra"]["authorization_nonce"]', "if not nonce"),
+    ),
+    ((', "network": "base_mainnet"}', "}"),),
+)
+VIEM = Example(
+    "pay_with_viem.mjs",
+    "base",
+    (
+        ("keccak256(stringToBytes(payment_reference))", "keccak256(stringToBytes(`${Math.random()}`))"),
+        ("if (nonce !== authorization_nonce)", "if (!nonce)"),
+    ),
+    ((', network: "base_mainnet" }', " }"),),
+)
+SOLANA_PY = Example(
+    "pay_with_solana_py.py",
+    "solana",
+    (("[*transfer.accounts, AccountMeta(reference, is_signer=False, is_writable=False)]", "transfer.accounts"),),
+    ((', "network": "solana_mainnet"}', "}"),),
+)
+WEB3JS = Example(
+    "pay_with_web3js.mjs",
+    "solana",
+    (("transfer.keys.push(", "void ("),),
+    ((', network: "solana_mainnet" }', " }"),),
+)
+FEW_SECONDS_LEFT: Edits = (("LEFT_AT_LEAST = 120", "LEFT_AT_LEAST = 1800"),)
+DEAR: Edits = (("PRICE_AT_MOST = 100_000", "PRICE_AT_MOST = 49_999"),)
+
+every_example = pytest.mark.parametrize("example", [WEB3PY, VIEM, SOLANA_PY, WEB3JS], ids=lambda one: one.script)
+
+
+def side_of(example: Example, stack: dict[str, str]) -> Side:
+    return BaseSide(stack) if example.lane == "base" else SolanaSide(stack)
+
+
+class Payer:
+    """A fresh account that runs a script as a user does, and what it and the payee hold."""
+
+    def __init__(self, example: Example, stack: dict[str, str], folder: Path) -> None:
+        self.example, self.folder, self.rail = example, folder, stack["rail"]
+        self.side = side_of(example, stack)
+        self.address = self.side.new_payer(folder / "key")
+
+    def holdings(self) -> tuple[int, int]:
+        return self.side.dollars(self.address), self.side.dollars(self.side.payee)
+
+    def run(self, edits: Edits = ()) -> subprocess.CompletedProcess[str]:
+        """Run a copy of the script, with edits, each of which must fit exactly once."""
+        text = (EXAMPLES / self.example.script).read_text("utf-8")
+        for old, new in edits:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        script = self.folder / self.example.script
+        script.write_text(text, "utf-8")
+        runtime = sys.executable
+        if script.suffix == ".mjs":
+            runtime = "node"
+            (self.folder / "node_modules").symlink_to(node_modules(), target_is_directory=True)
+        given = {"PATH": os.environ["PATH"], "RAIL_URL": self.rail, "KEY_FILE": str(self.folder / "key")}
+        environment = given | self.side.environment
+        words = [runtime, script.name]
+        return subprocess.run(
+            words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+
+@pytest.fixture
+def payer(example: Example, stack: dict[str, str], tmp_path: Path) -> Payer:
+    return Payer(example, stack, tmp_path)
+
+
+def verified(stack: dict[str, str], receipt: str) -> Any:
+    key = jwt.PyJWKClient(stack["rail"] + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
+    return jwt.decode(receipt, key.key, algorithms=["EdDSA"])
+
+
+@every_example
+def test_the_sdk_pays_and_the_receipt_verifies(payer: Payer, stack: dict[str, str]) -> None:
+    """The script ends well, prints what the published key signed, and exactly the price has changed hands."""
+    mine, theirs = payer.holdings()
+    ended = payer.run()
+    assert ended.returncode == 0, ended.stderr
+    printed = json.loads(ended.stdout)
+    claims = verified(stack, printed["payable_receipt"])
+    assert printed["claims"] == claims
+    assert (claims["service_id"], claims["amount_microunits"]) == ("compliance-receipt", str(PRICE))
+    assert (claims["network"], claims["pay_to"]) == (payer.side.network, payer.side.payee)
+    assert payer.holdings() == (mine - PRICE, theirs + PRICE)
+
+
+@every_example
+def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:
+    """The control: the reference left out, or a nonce of the payer's own, is refused; Base moves no money for it."""
+    mine, theirs = payer.holdings()
+    ended = payer.run(payer.example.unwelded)
+    assert ended.returncode == 1
+    assert "not served: 402 weld_mismatch" in ended.stderr
+    assert ended.stdout == ""
+    lost = PRICE if payer.example.moves_money_unwelded else 0
+    assert payer.holdings() == (mine - lost, theirs + lost)
+
+
+@every_example
+@pytest.mark.parametrize(
+    ("guard", "sentence"),
+    [
+        ("other_request", "the challenge is for another request"),
+        ("few_seconds_left", "the challenge is about to lapse"),
+        ("dear", "the price is 50000"),
+    ],
+)
+def test_the_script_stops_before_it_pays(payer: Payer, guard: str, sentence: str) -> None:
+    """A challenge for another request, about to lapse, or too dear is not paid."""
+    edits = {"other_request": payer.example.other_request, "few_seconds_left": FEW_SECONDS_LEFT, "dear": DEAR}
+    before = payer.holdings()
+    ended = payer.run(edits[guard])
+    assert ended.returncode == 1
+    assert sentence in ended.stderr
+    assert payer.holdings() == before
+
+
+def imported(script: Path) -> set[str]:
+    """Return the modules and packages that a script imports."""
+    text = script.read_text("utf-8")
+    if script.suffix == ".mjs":
+        return set(re.findall(r'(?:from|import|import\()\s*"([^"]+)"', text))
+    nodes = list(ast.walk(ast.parse(text)))
+    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return plain | {"." * node.level + (node.module or "") for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+@every_example
+def test_the_script_imports_nothing_of_this_project(example: Example) -> None:
+    """Only packages of the registries and the language's own are imported."""
+    names = imported(EXAMPLES / example.script)
+    assert len(names) > 4
+    assert not {name for name in names if name.startswith(".") or name.split(".")[0] in PROJECT}
+
+
+def test_the_lock_file_names_the_public_registry_alone() -> None:
+    """Every package comes from registry.npmjs.org with a hash."""
+    packages = json.loads((EXAMPLES / "package-lock.json").read_text("utf-8"))["packages"]
+    del packages[""]
+    assert len(packages) > 10
+    for place, package in packages.items():
+        assert package["resolved"].startswith("https://registry.npmjs.org/"), place
+        assert package["integrity"].startswith("sha512-"), place
