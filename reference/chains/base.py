@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ _KNOWN = ("already known", "nonce too low", "replacement transaction underpriced
 _BLOCKS_A_SEARCH = 5_000
 _SEARCHES = 40
 _FEE_FACTOR = 2
+_WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
 
 
 class BaseLane:
@@ -93,7 +96,7 @@ class BaseLane:
         found = await self._find_use(authorization, since)
         if found is None:
             return Use(used=True)
-        if member(found, "topics", list)[0] == _CANCELED:
+        if member(found, "topics", list)[:1] == [_CANCELED]:
             return Use(used=True, cancelled=True)
         return Use(used=True, tx_id=member(found, "transactionHash", str).lower())
 
@@ -176,13 +179,17 @@ def _call(function: tuple[str, tuple[str, ...]], arguments: tuple[Any, ...]) -> 
 
 
 def _events(logs: list[Any]) -> tuple[tuple[Transfer, ...], tuple[AuthorizationUsed, ...]]:
-    """Return transfers and uses with their place among the transaction's own logs (P-CK-08)."""
+    """Return transfers and uses with their place among the transaction's own logs (P-CK-08).
+
+    Any contract may emit what only looks like a Transfer. One whose data is no word is none, and no fault of the node:
+    else a stranger could hide a payment behind it, by using its authorization in one transaction with it.
+    """
     transfers, uses = [], []
     for ordinal, log in enumerate(logs):
         asset, topics = member(log, "address", str).lower(), [str(one).lower() for one in member(log, "topics", list)]
-        if topics[:1] == [_TRANSFER] and len(topics) == 3:
-            value = _quantity(member(log, "data", str))
-            transfers.append(Transfer(ordinal, asset, _address(topics[1]), _address(topics[2]), value))
+        value = member(log, "data", str)
+        if topics[:1] == [_TRANSFER] and len(topics) == 3 and _WORD.fullmatch(value):
+            transfers.append(Transfer(ordinal, asset, _address(topics[1]), _address(topics[2]), int(value, 16)))
         elif topics[:1] == [_USED] and len(topics) == 3:
             uses.append(AuthorizationUsed(ordinal, asset, _address(topics[1]), topics[2]))
     return tuple(transfers), tuple(uses)
@@ -198,9 +205,6 @@ def _quantity(value: Any) -> int:
     Raises:
         ChainUnavailable: It is none.
     """
-    try:
-        if isinstance(value, str) and value.startswith("0x"):
-            return int(value, 16)
-    except ValueError:
-        pass
+    if isinstance(value, str) and _QUANTITY.fullmatch(value):
+        return int(value, 16)
     raise ChainUnavailable("the node's answer holds no quantity where one belongs")

@@ -96,3 +96,11 @@ def settler(base: SimulatedBase, tmp_path: Path) -> Settler:
 def on_base(base: SimulatedBase, settler: Settler) -> dict[str, str]:
     """Settings of a rail that offers Base alone, to a payee of its own."""
     return base_settings(base, settler, Account.create().address)
+
+
+@pytest.fixture
+def slow_base() -> Iterator[SimulatedBase]:
+    """A Base of one test alone, whose blocks come when the test says so."""
+    running = SimulatedBase(block_seconds=3600)
+    yield running
+    running.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -31,7 +32,7 @@ def database(request: pytest.FixtureRequest) -> dict[str, str]:
     return {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
 
 
-def crashed(make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings: str) -> tuple[Rail, dict[str, str]]:
+def crashed(make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings: str) -> tuple[Rail, dict[str, Any]]:
     """Present an authorization to a rail that dies at one point of its settlement; return it, dead, with the proof."""
     rail = make(mutant=mutant, **settings)
     proof = payer.authorize(rail.quote())

@@ -1,0 +1,345 @@
+"""Settling on Base when the chain, the payer or a stranger gets in the way (P-LN-03, P-LN-07, P-LN-08, P-ST-08)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from eth_account import Account
+
+from reference.protocol.redemption import State
+from reference.store.redemptions import Redemption
+from reference.store.settlements import Fate, Settlement
+from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, until
+from tests.reference.rail.rail_answers import code_of, refused_otherwise, refused_payment
+from tests.reference.rail.rail_stack import Rail, SimulatedChain
+from tests.reference.rail.rail_tables import rows_of, settlements_of
+
+IMPATIENT = {"WP_RAIL_CONFIRM_WAIT": "0.2"}
+NOT_YET = (402, "tx_not_confirmed")
+
+
+@pytest.fixture(scope="module")
+def shared_rail(
+    chain: SimulatedChain, pay_to: str, base: SimulatedBase, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Rail]:
+    """A rail on Base that does not wait long inside a call."""
+    folder = tmp_path_factory.mktemp("settling")
+    settings = base_settings(base, Settler(base, folder), Account.create().address)
+    running = Rail(chain, folder / "rail", pay_to, settings | IMPATIENT).start()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def rail(shared_rail: Rail, calm_base: SimulatedBase) -> Rail:
+    """That rail, on a chain that may be troubled."""
+    del calm_base
+    return shared_rail
+
+
+def later(rail: Rail, seconds: int) -> None:
+    """Move a rail's clock on, for it never goes back."""
+    rail.set_clock(float(rail.clock_file.read_text("ascii")) + seconds)
+
+
+def sent_for(rail: Rail, proof: dict[str, Any]) -> list[Settlement]:
+    """Return what a rail sent for a token."""
+    return [one for one in settlements_of(rail) if one.token == proof["challenge_token"]]
+
+
+def claims_of(rail: Rail, proof: dict[str, Any]) -> list[Redemption]:
+    """Return the rows of a payer on a token."""
+    payer = proof["authorization"]["from"].lower()
+    rows = [one for one in rows_of(rail) if one.token == proof["challenge_token"]]
+    return [one for one in rows if f"|{payer}|" in one.payment_key]
+
+
+def begun(rail: Rail, payer: BasePayer) -> dict[str, Any]:
+    """Present an authorization whose settlement is sent and then comes into no block; return the proof."""
+    payer.chain.control("fault", name="withhold", count=1)
+    proof = payer.authorize(rail.quote())
+    answer = rail.present(proof)
+    [sent] = sent_for(rail, proof)
+    refused_payment(answer, "tx_not_confirmed", sent.hashes[0])
+    assert answer.headers["Retry-After"] == "2"
+    return proof
+
+
+def decided(rail: Rail, proof: dict[str, Any]) -> httpx.Response:
+    """Present until the answer is more than "not yet"."""
+    deadline = time.monotonic() + 20
+    answer = rail.present(proof)
+    while answer.headers.get("Retry-After") and time.monotonic() < deadline:
+        answer = rail.present(proof)
+    return answer
+
+
+def served(rail: Rail, proof: dict[str, Any]) -> str:
+    """Present until it is served and return the transaction that settled it."""
+    answer = decided(rail, proof)
+    assert answer.status_code == 200, answer.text
+    [row] = claims_of(rail, proof)
+    assert row.state is State.SPENT
+    return row.tx_id
+
+
+# What is stuck.
+
+
+def test_a_stuck_settlement_is_replaced(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """After the stuck time: the same nonce, a fee that a node takes for a replacement; it settles, one price moves."""
+    proof = begun(rail, base_payer)
+    [stuck] = sent_for(rail, proof)
+    later(rail, 31)
+    tx_id = served(rail, proof)
+    [replaced] = sent_for(rail, proof)
+    assert (replaced.nonce, replaced.attempt, replaced.hashes) == (stuck.nonce, 1, (*stuck.hashes, tx_id))
+    assert replaced.fee * 100 >= stuck.fee * 110
+    assert replaced.tip * 100 >= stuck.tip * 110
+    base.control("advance", blocks=3)
+    assert base_payer.usdc == 10**8 - PRICE
+    assert base.count_of(replaced.settler) == stuck.nonce + 1
+
+
+def test_the_first_of_two_counts_when_it_is_the_one_that_is_mined(
+    rail: Rail, base: SimulatedBase, base_payer: BasePayer
+) -> None:
+    """The replacement never lands, the stuck one does after all: that is the settlement."""
+    proof = begun(rail, base_payer)
+    base.control("fault", name="reject_late", count=1)
+    later(rail, 31)
+    until(lambda: sent_for(rail, proof)[0].attempt == 1)
+    base.control("release")
+    tx_id = served(rail, proof)
+    [sent] = sent_for(rail, proof)
+    assert tx_id == sent.hashes[0]
+    assert len(sent.hashes) == 2
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+def test_gas_that_became_dearer_is_paid(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """What no block takes at the old fee is replaced by what the next one takes."""
+    proof = begun(rail, base_payer)
+    base.control("base_fee", amount="50000000")
+    base.control("advance", blocks=2)
+    [stuck] = sent_for(rail, proof)
+    assert base.count_of(stuck.settler) == stuck.nonce
+    later(rail, 31)
+    served(rail, proof)
+    [replaced] = sent_for(rail, proof)
+    assert replaced.fee >= 50_000_000 > stuck.fee
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+def test_what_was_accepted_and_dropped_is_sent_again(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """A node that forgets a transaction at once is told it again; nobody waits for the stuck time."""
+    base.control("fault", name="reject_late", count=1)
+    proof = base_payer.authorize(rail.quote())
+    tx_id = served(rail, proof)
+    [sent] = sent_for(rail, proof)
+    assert sent.hashes == (tx_id,)
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+def test_a_client_that_never_comes_back_has_paid(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """The money moved, so the row is marked paid without a call; whoever comes later with the proof is served."""
+    proof = begun(rail, base_payer)
+    base.control("release")
+    [row] = until(lambda: [one for one in claims_of(rail, proof) if one.state is State.PAID])
+    assert (row.payer, row.tx_id) == (base_payer.address.lower(), sent_for(rail, proof)[0].hashes[0])
+    assert rail.present(proof).status_code == 200
+
+
+def test_a_stuck_settlement_of_a_client_that_never_comes_back_is_replaced(rail: Rail, base_payer: BasePayer) -> None:
+    """Its nonce must not hold up the others'."""
+    proof = begun(rail, base_payer)
+    later(rail, 31)
+    until(lambda: [one.state for one in claims_of(rail, proof)] == [State.PAID])
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+# Strangers.
+
+
+def test_a_settlement_by_a_stranger_is_served(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """The payee has the money: the stranger's transaction is the payment, and the rail sends none."""
+    proof = base_payer.authorize(rail.quote())
+    tx_id = BasePayer(base, usdc=0).use(proof)
+    assert served(rail, proof) == tx_id
+    assert sent_for(rail, proof) == []
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+def test_a_settlement_that_was_overtaken_is_served(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """Ours fails in its block, for a stranger's was first; it counts against nobody."""
+    proof = begun(rail, base_payer)
+    tx_id = BasePayer(base, usdc=0).use(proof)
+    base.control("release")
+    assert served(rail, proof) == tx_id
+    [sent] = until(lambda: [one for one in sent_for(rail, proof) if one.fate is not Fate.OPEN])
+    assert sent.fate is Fate.OVERTAKEN
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+def test_a_stranger_is_looked_for_until_searches_know_him(
+    rail: Rail, base: SimulatedBase, base_payer: BasePayer
+) -> None:
+    """While searches for events lag, the answer is "not yet"; nothing is sent meanwhile."""
+    base.control("lag", blocks=100_000)
+    proof = base_payer.authorize(rail.quote())
+    tx_id = BasePayer(base, usdc=0).use(proof)
+    refused_payment(rail.present(proof), "tx_not_confirmed")
+    base.control("lag", blocks=0)
+    assert served(rail, proof) == tx_id
+    assert sent_for(rail, proof) == []
+
+
+def test_a_second_payer_of_a_token_in_flight_is_not_charged(
+    rail: Rail, base: SimulatedBase, base_payer: BasePayer
+) -> None:
+    """409 while the first is on its way, 409 when it has bought; his authorization is never used."""
+    entry = rail.quote()
+    base.control("fault", name="withhold", count=1)
+    first, other = base_payer.authorize(entry), BasePayer(base)
+    assert code_of(rail.present(first)) == NOT_YET
+    second = other.authorize(entry)
+    refused_otherwise(rail.present(second), 409, "payment_in_progress")
+    base.control("release")
+    served(rail, first)
+    refused_otherwise(rail.present(second), 409, "payment_already_spent")
+    assert (base_payer.usdc, other.usdc) == (10**8 - PRICE, 10**8)
+    assert len(sent_for(rail, first)) == 1
+
+
+# What cannot be settled.
+
+
+def refused_unsent(rail: Rail, proof: dict[str, Any], code: str) -> None:
+    """Present a proof that is refused without a submission, and leaves no claim behind."""
+    refused_payment(rail.present(proof), code)
+    assert sent_for(rail, proof) == []
+    assert claims_of(rail, proof) == []
+
+
+def test_a_cancelled_authorization_buys_nothing(rail: Rail, base_payer: BasePayer) -> None:
+    """The payer took it out of use before it was presented."""
+    proof = base_payer.authorize(rail.quote())
+    base_payer.cancel(proof)
+    refused_unsent(rail, proof, "authorization_used")
+
+
+def test_an_empty_account_buys_nothing(rail: Rail, base: SimulatedBase) -> None:
+    """One atomic unit is missing; with it the same authorization is settled."""
+    payer = BasePayer(base, usdc=PRICE - 1)
+    proof = payer.authorize(rail.quote())
+    refused_unsent(rail, proof, "insufficient_funds")
+    base.control("mint", address=payer.address, amount="1")
+    served(rail, proof)
+    assert payer.usdc == 0
+
+
+def test_a_settler_without_gas_is_a_chain_that_is_away(
+    own_rail: Callable[..., Rail], base: SimulatedBase, base_payer: BasePayer, tmp_path: Path
+) -> None:
+    """503 with Retry-After, for the client must not pay again; with gas the same proof is served."""
+    poor = Settler(base, tmp_path, wei=0)
+    rail = own_rail(**base_settings(base, poor, Account.create().address))
+    proof = base_payer.authorize(rail.quote())
+    answer = rail.present(proof)
+    refused_otherwise(answer, 503, "chain_unavailable")
+    assert answer.headers["Retry-After"] == "5"
+    assert sent_for(rail, proof) == []
+    base.control("fund", address=poor.address, amount=str(10**18))
+    served(rail, proof)
+
+
+def test_a_payer_whose_settlements_fail_is_not_settled_for_a_while(rail: Rail, base: SimulatedBase) -> None:
+    """P-LN-08: three times he empties his account in between; the fourth try sends nothing, until an hour is over."""
+    payer, elsewhere = BasePayer(base, usdc=PRICE), Account.create().address
+    for _ in range(3):
+        proof = begun(rail, payer)
+        payer.transfer(elsewhere, PRICE)
+        base.control("release")
+        refused_payment(decided(rail, proof), "insufficient_funds")
+        assert [one.fate for one in sent_for(rail, proof)] == [Fate.FAILED]
+        base.control("mint", address=payer.address, amount=str(PRICE))
+    for seconds in (0, 3500):
+        later(rail, seconds)
+        refused_unsent(rail, payer.authorize(rail.quote()), "settlement_failed")
+    assert payer.usdc == PRICE
+    later(rail, 200)
+    served(rail, payer.authorize(rail.quote()))
+    assert payer.usdc == 0
+
+
+# Chains that change their mind.
+
+
+@pytest.fixture
+def slow_rail(own_rail: Callable[..., Rail], slow_base: SimulatedBase, tmp_path: Path) -> Rail:
+    """A rail on a chain whose blocks come when the test says so."""
+    slow_settler = Settler(slow_base, tmp_path)
+    return own_rail(**base_settings(slow_base, slow_settler, Account.create().address), **IMPATIENT)
+
+
+def test_the_chain_s_own_time_decides_about_the_window(slow_rail: Rail, slow_base: SimulatedBase) -> None:
+    """An authorization that only the rail's clock finds open: the contract's word, before anything is sent."""
+    payer, now = BasePayer(slow_base), int(time.time())
+    slow_base.control("block_time_offset", seconds=2000)
+    refused_unsent(slow_rail, payer.authorize(slow_rail.quote(), validBefore=now + 1000), "authorization_expired")
+    later(slow_rail, 5000)
+    early = payer.authorize(slow_rail.quote(), validAfter=now + 3000)
+    refused_unsent(slow_rail, early, "authorization_not_yet_valid")
+
+
+def sent_of(rail: Rail, proof: dict[str, Any]) -> str:
+    """Present, and return the transaction that was sent for it and waits for a block."""
+    assert code_of(rail.present(proof)) == NOT_YET
+    return next(one for one in settlements_of(rail) if one.token == proof["challenge_token"]).hashes[0]
+
+
+def test_a_reorganisation_before_finality_costs_nothing(slow_rail: Rail, slow_base: SimulatedBase) -> None:
+    """The settlement is sent again, as it was; one price moves."""
+    payer = BasePayer(slow_base)
+    proof = payer.authorize(slow_rail.quote())
+    tx_id = sent_of(slow_rail, proof)
+    slow_base.control("advance", blocks=2)
+    assert payer.usdc == 10**8 - PRICE
+    assert code_of(slow_rail.present(proof)) == NOT_YET
+    assert slow_base.control("reorg", depth=2)["dropped"] == [tx_id]
+    assert payer.usdc == 10**8
+    until(lambda: slow_base.ask("eth_getTransactionByHash", tx_id))
+    slow_base.control("advance", blocks=3)
+    assert served(slow_rail, proof) == tx_id
+    assert payer.usdc == 10**8 - PRICE
+    assert len(settlements_of(slow_rail)) == 1
+
+
+@pytest.mark.parametrize("lying", [False, True], ids=["a deep reorganisation", "a node that lied about finality"])
+def test_nonces_heal_after_a_reorganisation_of_what_was_served(
+    slow_rail: Rail, slow_base: SimulatedBase, lying: bool
+) -> None:
+    """A served settlement is undone: the next one takes it along, so neither is lost nor charged twice."""
+    first, second = BasePayer(slow_base), BasePayer(slow_base)
+    proof = first.authorize(slow_rail.quote())
+    tx_id = sent_of(slow_rail, proof)
+    blocks = 1 if lying else 4
+    slow_base.control("fault", name="early_finality", count=10_000 if lying else 0)
+    slow_base.control("advance", blocks=blocks)
+    assert served(slow_rail, proof) == tx_id
+    until(lambda: [one.fate for one in settlements_of(slow_rail)] == [Fate.SETTLED])
+    slow_base.calm()
+    assert slow_base.control("reorg", depth=blocks)["dropped"] == [tx_id]
+    assert first.usdc == 10**8
+    other = second.authorize(slow_rail.quote())
+    later = sent_of(slow_rail, other)
+    slow_base.control("advance", blocks=3)
+    assert served(slow_rail, other) == later
+    assert [one.nonce for one in settlements_of(slow_rail)] == [0, 1]
+    assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
+    assert slow_rail.present(proof).headers["Idempotent-Replayed"] == "true"
