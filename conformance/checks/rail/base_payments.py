@@ -155,13 +155,11 @@ async def authorization_of_other_terms(case: Case) -> None:
     async def elsewhere(what: str, to: Callable[[Stake], str]) -> None:
         stake = await stakes.stake(operation)
         given = await stake.sign(to=to(stake))
-        for row in ("RAIL-PAY-08", "RAIL-PAY-14"):
-            await stakes.buys_nothing(row, stake, given, what)
+        await stakes.buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
 
-    async def other_value(row: str, what: str, of: Callable[[int], int]) -> None:
+    async def other_value(rows: tuple[str, ...], what: str, of: Callable[[int], int]) -> None:
         stake = await stakes.stake(operation, prices=3)
-        given = await stake.sign(value=of(stake.price))
-        await stakes.buys_nothing(row, stake, given, what)
+        await stakes.buys_nothing(rows, stake, await stake.sign(value=of(stake.price)), what)
 
     recipients: dict[str, Callable[[Stake], str]] = {
         "to another account": lambda _: stranger,
@@ -181,8 +179,8 @@ async def authorization_of_other_terms(case: Case) -> None:
     await together(
         (
             *(elsewhere(what, to) for what, to in recipients.items()),
-            *(other_value("RAIL-PAY-09", what, of) for what, of in less.items()),
-            *(other_value("RAIL-PAY-14", what, of) for what, of in {**less, **more}.items()),
+            *(other_value(("RAIL-PAY-09", "RAIL-PAY-14"), what, of) for what, of in less.items()),
+            *(other_value(("RAIL-PAY-14",), what, of) for what, of in more.items()),
         )
     )
     await stakes.audit()
@@ -293,8 +291,8 @@ async def base_proof_of_another_lane(case: Case) -> None:
 
     async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
         stake = await stakes.stake(operation)
-        for row in ("RAIL-PAY-06", "RAIL-PAY-15"):
-            await stakes.buys_nothing(row, stake, of(stake.quote.reference("base")), what)
+        proof = of(stake.quote.reference("base"))
+        await stakes.buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, what)
 
     async def other_token(lane: str) -> None:
         stake = await stakes.stake(operation)

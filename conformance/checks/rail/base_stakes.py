@@ -123,10 +123,12 @@ class Stakes:
         self._all.append(made)
         return made
 
-    async def buys_nothing(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:
+    async def buys_nothing(
+        self, row: str | tuple[str, ...], stake: Stake, given: Authorization | Mapping[str, Any], what: str
+    ) -> Answer:
         """Present a proof that must buy nothing, and let the audit look at the account."""
         proof = _proof(given)
-        stake.judged.append((row, what))
+        stake.judged.extend((one, what) for one in ((row,) if isinstance(row, str) else row))
         return await refused(self._case, row, stake.quote, proof, what, patient=True)
 
     async def free_or_paid(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:

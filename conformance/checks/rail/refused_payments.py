@@ -40,7 +40,7 @@ async def control(case: Case, operation: Operation) -> Mapping[str, Any]:
 
 async def refused(
     case: Case,
-    row: str,
+    row: str | tuple[str, ...],
     quote: Challenge,
     proof: Mapping[str, Any],
     what: str,
@@ -48,12 +48,13 @@ async def refused(
     operation: Operation | None = None,
     patient: bool = False,
 ) -> Answer:
-    """Present a proof and expect that it buys nothing; `patient`, also when the rail has said "not yet" for a while."""
+    """Present a proof and judge by each row that it buys nothing; `patient`, when the rail says "not yet" no more."""
     name_live_values(case, proof)
     target, send = operation or quote.operation, redeem if patient else present
     answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
     given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
-    _judge_refusal(case, row, answer, given, {"operation": target.path, "payment": what})
+    for one in (row,) if isinstance(row, str) else row:
+        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what})
     return answer
 
 
