@@ -38,7 +38,7 @@ T = TypeVar("T")
 _SHORT = 300
 _GATHER_SECONDS = 0.05
 _MOST_STATUSES = 256
-_LONGEST_WAIT, _LONGER = 1.0, 1.5
+_SOON_SECONDS, _LATER_SECONDS = 2.0, 0.5
 _RANK = {
     str(level): rank
     for rank, level in enumerate(
@@ -247,13 +247,13 @@ class SolanaNode:
         Raises:
             Inconclusive: It has not within the budget.
         """
-        loop, wait = asyncio.get_running_loop(), 0.0
-        ends = loop.time() + self._budgets.confirmation
+        loop = asyncio.get_running_loop()
+        started = loop.time()
         while (found := await self.status(tx_id)) is None or _rank(found) < _RANK[str(level)]:
-            if loop.time() > ends:
+            if loop.time() > started + self._budgets.confirmation:
                 raise Inconclusive(f"the transaction was not {level} within {self._budgets.confirmation:g} s")
-            await asyncio.sleep(wait)
-            wait = min(wait * _LONGER or _GATHER_SECONDS, _LONGEST_WAIT)
+            # A simulated chain is final in a second, another one in a quarter of a minute.
+            await asyncio.sleep(0 if loop.time() < started + _SOON_SECONDS else _LATER_SECONDS)
         return found
 
     async def succeeded(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> None:
