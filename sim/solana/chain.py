@@ -129,10 +129,14 @@ class Chain:
     # What is done.
 
     def write(self, key: Pubkey, account: Account | None) -> None:
-        """Write an account from outside any transaction; only the genesis and cheat calls do."""
+        """Write an account from outside any transaction; only the genesis and cheat calls do.
+
+        Raises:
+            ValueError: A program or sysvar cannot be that.
+        """
         self.accounts.remember(key)
-        self.accounts.put(key, self.head.number, account)
         self.vm.set_account(key, account)
+        self.accounts.put(key, self.head.number, account if account is not None and account.lamports else None)
 
     def submit(self, transaction: VersionedTransaction) -> None:
         """Take what a client sent. What the network would drop without a word leaves no trace.
@@ -228,19 +232,19 @@ class Chain:
         head, kept = self.head, self.head.number - depth
         times = [self.slots.get(number) for number in range(kept + 1, head.number + 1)]
         self.slots.cut(kept)
-        dropped = [one.sent.id for one in self.ledger.since(0) if one.slot > kept]
-        self.ledger = Ledger(self.ledger.until(kept))
+        dropped = list(self.ledger.after(kept))
+        self.ledger = Ledger(self.ledger.all()[: len(self.ledger) - len(dropped)])
         for key in self.accounts.cut(kept):
             self.vm.set_account(key, self.accounts.at(key, kept))
         for old in times:
             self.slots.open_next(old.time if old is not None else head.time)
         self._tell()
-        return dropped
+        return [one.sent.id for one in dropped]
 
     def save(self) -> int:
         """Keep the chain as it is now and return the snapshot's id."""
         self.seal()
-        self._saved.append(_Saved(self.accounts.copy(), self.slots.copy(), self.ledger.since(0)))
+        self._saved.append(_Saved(self.accounts.copy(), self.slots.copy(), self.ledger.all()))
         return len(self._saved) - 1
 
     def restore(self, number: int) -> None:

@@ -30,7 +30,11 @@ def _set_account(ask: Ask) -> dict[str, Any]:
         raise invalid("Invalid params: data must be hexadecimal.") from fault
     new_owner = old.owner if owner is None else read_key(str(owner))
     executable = bool(wanted.get("executable", old.executable))
-    ask.chain.write(key, Account(_u64(wanted, "lamports", old.lamports), new_data, new_owner, executable))
+    new = Account(_u64(wanted, "lamports", old.lamports), new_data, new_owner, executable)
+    try:
+        ask.chain.write(key, new)
+    except ValueError as fault:
+        raise invalid(f"Invalid param: {fault}") from fault
     return in_context(ask.chain.head.number, None)
 
 

@@ -13,7 +13,7 @@ from sim.solana import bank
 from sim.solana.ask import read_key
 from sim.solana.chain import Chain
 
-_MOST_BLOCKS = 100_000
+_MOST_BLOCKS, _MOST_SECONDS = 100_000, 10**10
 
 
 class Verbs:
@@ -52,7 +52,7 @@ class Verbs:
             raise control.Refused(f"member blocks must be at most {_MOST_BLOCKS}")
         self._chain.release()
         if "seconds" in members:
-            self._chain.clock.set_offset(self._chain.clock.offset + control.integer(members, "seconds"))
+            self._chain.clock.set_offset(self._chain.clock.offset + _seconds(members))
             self._chain.seal()
         for _ in range(blocks):
             self._chain.seal()
@@ -60,7 +60,7 @@ class Verbs:
 
     async def block_time_offset(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`seconds`: block times are system time and so much; it never shrinks."""
-        self._chain.clock.set_offset(control.integer(members, "seconds"))
+        self._chain.clock.set_offset(_seconds(members))
         self._chain.seal()
         return {"time": self._chain.head.time}
 
@@ -109,6 +109,13 @@ def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
     verbs = {name: (verb.__doc__ or "").strip() for name, verb in Verbs(chain).all().items()}
     return {"verbs": verbs, "faults": chain.faults.names}
+
+
+def _seconds(members: Mapping[str, Any]) -> int:
+    seconds = control.integer(members, "seconds")
+    if seconds > _MOST_SECONDS:
+        raise control.Refused(f"member seconds must be at most {_MOST_SECONDS}")
+    return seconds
 
 
 def _address(members: Mapping[str, Any], name: str) -> Pubkey:

@@ -47,14 +47,12 @@ def _signatures_for_address(ask: Ask) -> list[dict[str, Any]]:
 
 def _between(ask: Ask, found: list[Landed], before: Any, until: Any) -> list[Landed]:
     """Transactions older than one signature and newer than another, which need not name the account."""
-    places = {one.sent.id: place for place, one in enumerate(ask.chain.ledger.since(0))} if before or until else {}
+    place = ask.chain.ledger.place
     if before is not None:
-        end = places.get(read_signature(str(before)))
-        found = [] if end is None else [one for one in found if places[one.sent.id] < end]
-    if until is not None:
-        start = places.get(read_signature(str(until)), -1)
-        found = [one for one in found if places[one.sent.id] > start]
-    return found
+        end = place(read_signature(str(before)))
+        found = [] if end is None else [one for one in found if (place(one.sent.id) or 0) < end]
+    start = None if until is None else place(read_signature(str(until)))
+    return found if start is None else [one for one in found if (place(one.sent.id) or 0) > start]
 
 
 def _transaction(ask: Ask) -> dict[str, Any] | None:

@@ -45,6 +45,7 @@ class Ledger:
     def __init__(self, landed: Sequence[Landed] = ()) -> None:
         self._all: list[Landed] = []
         self._by_id: dict[str, Landed] = {}
+        self._places: dict[str, int] = {}
         self._by_key: defaultdict[Pubkey, list[Landed]] = defaultdict(list)
         for one in landed:
             self.add(one)
@@ -54,6 +55,7 @@ class Ledger:
 
     def add(self, landed: Landed) -> None:
         """Add a transaction after all others."""
+        self._places[landed.sent.id] = len(self._all)
         self._all.append(landed)
         self._by_id[landed.sent.id] = landed
         for key in dict.fromkeys(landed.sent.keys):
@@ -63,13 +65,17 @@ class Ledger:
         """Return a transaction by its first signature."""
         return self._by_id.get(signature)
 
+    def place(self, signature: str) -> int | None:
+        """Return a transaction's place in the order of landing, None when it is not there."""
+        return self._places.get(signature)
+
     def naming(self, key: Pubkey) -> Iterator[Landed]:
         """Yield the transactions that name an account, newest first."""
         yield from reversed(self._by_key.get(key, ()))
 
-    def since(self, place: int) -> list[Landed]:
-        """Return the transactions from a place on."""
-        return self._all[place:]
+    def all(self) -> list[Landed]:
+        """Return every transaction, oldest first."""
+        return list(self._all)
 
     def after(self, slot: int) -> Iterator[Landed]:
         """Yield the transactions of later slots, oldest first."""
@@ -78,8 +84,4 @@ class Ledger:
 
     def of_slot(self, slot: int) -> list[Landed]:
         """Return the transactions of a slot in order."""
-        return [one for one in self._all if one.slot == slot]
-
-    def until(self, slot: int) -> list[Landed]:
-        """Return the transactions up to and with a slot."""
-        return [one for one in self._all if one.slot <= slot]
+        return [one for one in self.after(slot - 1) if one.slot == slot]

@@ -31,7 +31,7 @@ def _account_info(ask: Ask) -> dict[str, Any]:
     slot, options = ask.slot(1), ask.options(1)
     found = ask.chain.account(ask.key(0), slot)
     return in_context(
-        slot, views.account(ask.chain, found, _encoding(options, "base58"), slot, options.get("dataSlice"))
+        slot, views.account(ask.chain, found, _encoding(options, "binary"), slot, options.get("dataSlice"))
     )
 
 
@@ -65,7 +65,7 @@ def _token_supply(ask: Ask) -> dict[str, Any]:
 def _token_accounts(ask: Ask, whose: Callable[[Held], Pubkey | None]) -> dict[str, Any]:
     slot, options, key = ask.slot(2), ask.options(2), ask.key(0)
     fits = _token_filter(ask.options(1))
-    encoding = _encoding(options, "base58")
+    encoding = _encoding(options, "binary")
     found = [
         {"pubkey": str(at), "account": views.account(ask.chain, account, encoding, slot, options.get("dataSlice"))}
         for at, account, held in _holdings(ask, slot)
@@ -116,7 +116,7 @@ def _program_accounts(ask: Ask) -> Any:
     filters = options.get("filters") or []
     if not isinstance(filters, list):
         raise invalid("Invalid params: filters must be a sequence.")
-    encoding, cut = _encoding(options, "base58"), options.get("dataSlice")
+    encoding, cut = _encoding(options, "binary"), options.get("dataSlice")
     found = [
         {"pubkey": str(key), "account": views.account(ask.chain, account, encoding, slot, cut)}
         for key, account in ask.chain.accounts.all_at(slot)

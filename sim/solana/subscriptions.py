@@ -96,7 +96,7 @@ class OneAccount:
         ask = _ask(chain, params)
         self._chain, self._key, options = chain, ask.key(0), ask.options(1)
         self._level = read_level(options.get("commitment"))
-        self._encoding = str(options.get("encoding") or "base58")
+        self._encoding = str(options.get("encoding") or "binary")
         self._last = self._now()
         self.done = False
 

@@ -12,7 +12,7 @@ from solders.instruction import CompiledInstruction
 from solders.message import MessageV0
 from solders.pubkey import Pubkey
 
-from sim.json_rpc import RpcError
+from sim.json_rpc import INVALID_REQUEST, RpcError
 from sim.solana import parsed
 from sim.solana.ask import invalid
 from sim.solana.chain import Chain
@@ -62,7 +62,7 @@ def account(chain: Chain, found: Account | None, encoding: str, slot: int, cut: 
     Args:
         chain: Where a token account's mint is looked up.
         found: The account.
-        encoding: base58, base64 or jsonParsed, which falls back to base64 for what no parser knows.
+        encoding: binary (bare base58), base58, base64 or jsonParsed, which is base64 for what no parser knows.
         slot: The slot that the answer is about.
         cut: dataSlice of the configuration.
     """
@@ -91,7 +91,8 @@ def _data(chain: Chain, found: Account, encoding: str, slot: int, cut: Any) -> A
         return [base64.b64encode(data).decode(), "base64"]
     if encoding in ("base58", "binary"):
         if len(data) > _MAX_BASE58_BYTES:
-            raise invalid("Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.")
+            told = "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding."
+            raise RpcError(INVALID_REQUEST, told)
         text = base58.b58encode(data).decode()
         return text if encoding == "binary" else [text, "base58"]
     raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")

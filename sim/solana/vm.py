@@ -60,8 +60,15 @@ class Vm:
         return self._svm.get_account(key)
 
     def set_account(self, key: Pubkey, account: Account | None) -> None:
-        """Write an account as it is; None removes it."""
-        self._svm.set_account(key, _GONE if account is None else account)
+        """Write an account as it is; None removes it.
+
+        Raises:
+            ValueError: A program or sysvar cannot be that.
+        """
+        try:
+            self._svm.set_account(key, _GONE if account is None else account)
+        except Exception as fault:  # noqa: BLE001 - solders does not export LiteSVMError
+            raise ValueError(str(fault)) from fault
 
     def rent_exempt(self, size: int) -> int:
         """Return the lamports that an account of `size` bytes must hold."""
