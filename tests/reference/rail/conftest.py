@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,8 +11,14 @@ import pytest
 from algosdk import account
 from eth_account import Account
 
-from tests.reference.rail.base_stack import BasePayer, Settler, SimulatedBase, base_settings
-from tests.reference.rail.rail_stack import Payer, Rail, SimulatedChain
+from reference.protocol.redemption import State
+from reference.store.settlements import Fate
+from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, until
+from tests.reference.rail.fleet import Shopping, fleet
+from tests.reference.rail.rail_stack import USDC, Payer, Rail, SimulatedChain
+from tests.reference.rail.rail_tables import rows_of, settlements_of
+
+PAYERS = 4
 
 
 @pytest.fixture(scope="session")
@@ -104,3 +112,47 @@ def slow_base() -> Iterator[SimulatedBase]:
     running = SimulatedBase(block_seconds=3600)
     yield running
     running.stop()
+
+
+@pytest.fixture
+def shop(
+    chain: SimulatedChain, pay_to: str, base: SimulatedBase, tmp_path: Path, postgres_database: str
+) -> Callable[..., None]:
+    """Let clients buy, and hold what they got against what the chains and the ledger show."""
+
+    def held_on_algorand(address: str) -> int:
+        found = chain.client.account_asset_info(address, USDC)
+        return int(found["asset-holding"]["amount"])  # type: ignore[call-overload]
+
+    def run(count: int, *, workers: int, kills: int, lanes: str, at_once: int) -> None:
+        payee, seed = Account.create().address, secrets.randbits(32)
+        settler = Settler(base, tmp_path)
+        settings = base_settings(base, settler, payee, lanes) | {"WP_RAIL_DB": postgres_database}
+        on_algorand = [Payer(chain) for _ in range(PAYERS)] if "algorand" in lanes else []
+        on_base = [BasePayer(base) for _ in range(PAYERS)]
+        before = sum(held_on_algorand(payer.address) for payer in on_algorand)
+        kept = held_on_algorand(pay_to)
+        with fleet(chain, tmp_path / "fleet", pay_to, workers, settings) as running:
+            shopping = Shopping(running, on_algorand, on_base, seed, kills)
+            started = time.monotonic()
+            answers = shopping.buy(count, at_once=at_once)
+            seconds = time.monotonic() - started
+            assert [answer.text for answer in answers if answer.status_code != 200] == [], seed
+            until(lambda: all(one.fate is not Fate.OPEN for one in settlements_of(running[0])), 60)
+            rows, sent = rows_of(running[0]), settlements_of(running[0])
+        receipts = {answer.json()["payable_receipt"] for answer in answers}
+        assert len(receipts) == count, seed
+        assert sorted(row.answer or b"" for row in rows if row.state is State.SPENT) == sorted(
+            answer.content for answer in answers
+        )
+        assert len({row.payment_key for row in rows}) == len(rows) == count, seed
+        moved_on_base = sum(10**8 - payer.usdc for payer in on_base)
+        moved = moved_on_base + before - sum(held_on_algorand(payer.address) for payer in on_algorand)
+        assert moved == count * PRICE, seed
+        assert base.usdc_of(payee) + held_on_algorand(pay_to) - kept == count * PRICE
+        assert [one.nonce for one in sent] == list(range(base.count_of(settler.address)))
+        assert len([one for one in sent if one.fate is Fate.SETTLED]) == moved_on_base // PRICE
+        told = f"{count} payments, {workers} workers, {shopping.killed} killed, {seconds:.1f} s, seed {seed}"
+        print(told, f"{len(sent)} settlements, {moved} atomic units moved", sep=": ")  # noqa: T201 - the run's figures
+
+    return run
