@@ -28,7 +28,7 @@ PORTS = {
     "solana": 8899,
     "solana_ws": 8900,
 }
-LANES = ("algorand", "base")
+LANES = ("algorand", "base", "solana")
 SLOT_SECONDS = 0.02
 _RAISED = "1000000"
 

@@ -73,7 +73,10 @@ class Rpc:
         known = self._methods.get(method)
         if known is None:
             raise RpcError(METHOD_NOT_FOUND, f"the method {method} does not exist/is not available")
-        return known(params)
+        try:
+            return known(params)
+        except (TypeError, ValueError, AttributeError) as fault:  # a member of another kind than the method takes
+            raise RpcError(INVALID_PARAMS, f"invalid argument: {fault}") from fault
 
     # Which block is meant.
 
