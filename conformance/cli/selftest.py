@@ -17,7 +17,7 @@ from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, own_stack
 from conformance.runner import Plan, Run, select_checks
-from conformance.selftest.kills import KillList, load_kill_lists, shard
+from conformance.selftest.kills import DEFAULT_LANES, KillList, load_kill_lists, shard
 from conformance.verdict import Exit, Verdict
 
 
@@ -84,7 +84,7 @@ def _described(one: KillList) -> dict[str, Any]:
 async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
     for one in lists:
         started = time.perf_counter()
-        found = await verdicts_against(one.mutant, one.surface, seed)
+        found = await verdicts_against(one.mutant, one.surface, seed, one.lanes)
         differences = one.differences(found)
         result = {**_described(one), "seconds": round(time.perf_counter() - started, 1), "differences": differences}
         results.append(result)
@@ -95,14 +95,17 @@ async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any
                 click.echo(f"    {line}")
 
 
-async def verdicts_against(mutant: str | None, surface: str, seed: int) -> dict[str, Verdict]:
+async def verdicts_against(
+    mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
+) -> dict[str, Verdict]:
     """Run the suite over `surface` against our own stack with `mutant` and return the verdict of each row.
 
     Raises:
         StackFault: The stack did not come up.
     """
     log = EventLog()
-    async with own_stack(["--mutant", mutant] if mutant else []) as stack:
+    options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
+    async with own_stack(options) as stack:
         rows = load().select([surface])
         plan = Plan(rows, select_checks(rows, stack.profile), seed=seed, workers=stack.profile.pace.workers)
         await Run(plan, stack.profile, log).execute()

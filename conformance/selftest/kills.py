@@ -15,6 +15,7 @@ from importlib.resources import files
 from conformance.ledger import load
 from conformance.verdict import Verdict
 
+DEFAULT_LANES = ("algorand",)
 BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})
 
 
@@ -26,6 +27,7 @@ class KillList:
         mutant: Id of the mutant.
         rule: The rule of the profile it drops, in words.
         surface: Prefix of the rows over which the list is exact.
+        lanes: Lanes of the stack that it runs on.
         caught_by: The row its author named beforehand.
         also: Further rows, each with the reason why it sees the fault.
     """
@@ -35,6 +37,7 @@ class KillList:
     surface: str
     caught_by: str
     also: Mapping[str, str]
+    lanes: tuple[str, ...] = DEFAULT_LANES
 
     def expected(self) -> dict[str, Verdict]:
         """Return each row that must be breached and as what."""
@@ -71,7 +74,8 @@ def load_kill_lists() -> tuple[KillList, ...]:
     entries = tomllib.loads(files(__package__).joinpath("kills.toml").read_text("utf-8"))["mutant"]
     lists = []
     for entry in entries:
-        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], entry.get("also", {}))
+        lanes = tuple(entry.get("lanes", DEFAULT_LANES))
+        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], entry.get("also", {}), lanes)
         unknown = [row for row in (kill.caught_by, *kill.also) if row not in load()]
         unreasoned = [row for row, reason in kill.also.items() if not reason.strip()]
         if unknown or unreasoned or not kill.rule:

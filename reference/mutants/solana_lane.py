@@ -1,0 +1,161 @@
+"""Mutants of the Solana lane: each drops one rule of profile 5.5 or P-LN-06."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as changed
+from typing import Any
+
+import base58
+
+from reference.chains.solana import SolanaLane
+from reference.mutants.seams import Mutant, replace
+from reference.protocol import solana_transfers, weld
+from reference.protocol.observed import ObservedTransaction, Transfer
+
+
+def _always(*_: object) -> bool:
+    return True
+
+
+def _any_reference(transfer: Transfer, claim: weld.Claim) -> bool:
+    del claim
+    return bool(transfer.accounts)
+
+
+def _reference_anywhere() -> None:
+    """An account of any instruction counts as the transfer's."""
+
+    def generous(transfers: Callable[..., Any]) -> Callable[..., Any]:
+        def found(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
+            named = (*_keys(raw), *loaded)
+            return tuple(changed(one, accounts=named) for one in transfers(raw, loaded))
+
+        return found
+
+    replace(solana_transfers, "transfers", generous)
+
+
+def _keys(raw: bytes) -> tuple[str, ...]:
+    return tuple(map(str, solana_transfers._decoded(raw).message.account_keys))  # noqa: SLF001 - a mutant reaches in
+
+
+def _mint_ignored() -> None:
+    """A transfer of any mint counts, into the payee's account for that mint."""
+
+    def careless(_: Callable[..., Any]) -> Callable[..., Any]:
+        def judge(self: SolanaLane, seen: Any, terms: Any, token: Any, tx_id: str, ttl: int) -> weld.Payment:
+            mint = seen.transfers[0].asset if seen.transfers else terms.asset
+            destination = solana_transfers.associated_account(terms.pay_to, mint or terms.asset)
+            claim = weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text))
+            return weld.judge(weld.REFERENCE_BINDING, claim, tx_id)
+
+        return judge
+
+    replace(SolanaLane, "judge", careless)
+    replace(weld, "is_right_asset", lambda _: _always)
+
+
+def _amounts_added() -> None:
+    """Part payments are added up."""
+
+    def adding(transfers: Callable[..., Any]) -> Callable[..., Any]:
+        def found(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
+            parts = transfers(raw, loaded)
+            return tuple(changed(one, value=sum(part.value for part in parts)) for one in parts)
+
+        return found
+
+    replace(solana_transfers, "transfers", adding)
+
+
+def _observed(more: Callable[[Mapping[str, Any], Sequence[str]], list[Transfer]]) -> Callable[[], None]:
+    """Return what adds transfers that are no top-level instruction of the token program to what a node shows."""
+
+    def seeing(observed: Callable[..., Any]) -> Callable[..., Any]:
+        async def observe(
+            self: SolanaLane, found: Mapping[str, Any], tx_id: str, *, final: bool
+        ) -> ObservedTransaction:
+            seen: ObservedTransaction = await observed(self, found, tx_id, final=final)
+            keys = [*_keys(_raw(found)), *_tables(found)]
+            return changed(seen, transfers=(*seen.transfers, *more(found["meta"], keys)))
+
+        return observe
+
+    return lambda: replace(SolanaLane, "_observed", seeing)
+
+
+def _raw(found: Mapping[str, Any]) -> bytes:
+    from reference.chains import solana  # noqa: PLC0415 - the clean code's own reader
+
+    return solana._raw(found)  # noqa: SLF001 - a mutant reaches in
+
+
+def _tables(found: Mapping[str, Any]) -> list[str]:
+    from reference.chains import solana  # noqa: PLC0415 - the clean code's own reader
+
+    return solana._loaded(found["meta"])  # noqa: SLF001 - a mutant reaches in
+
+
+def _by_balances(meta: Mapping[str, Any], keys: Sequence[str]) -> list[Transfer]:
+    """What an owner holds more of afterwards, in whatever account, whoever moved it there."""
+    held = {
+        (one["accountIndex"], one["owner"]): int(one["uiTokenAmount"]["amount"]) for one in meta["preTokenBalances"]
+    }
+    found = []
+    for one in meta["postTokenBalances"]:
+        gained = int(one["uiTokenAmount"]["amount"]) - held.get((one["accountIndex"], one["owner"]), 0)
+        destination = solana_transfers.associated_account(one["owner"], one["mint"])
+        found.append(Transfer(99, one["mint"], keys[0], destination, gained, accounts=tuple(keys)))
+    return found
+
+
+def _inside_calls(meta: Mapping[str, Any], keys: Sequence[str]) -> list[Transfer]:
+    """What programs moved when they were called."""
+    found = []
+    for group in meta["innerInstructions"]:
+        for one in group["instructions"]:
+            named = [keys[place] for place in one["accounts"]]
+            transfer = solana_transfers._transfer(group["index"], base58.b58decode(one["data"]), named)  # noqa: SLF001 - same
+            if transfer is not None and keys[one["programIdIndex"]] == solana_transfers.TOKEN_PROGRAM:
+                found.append(changed(transfer, accounts=tuple(keys)))
+    return found
+
+
+def _failed_counts() -> None:
+    def blind(ask: Callable[..., Any]) -> Callable[..., Any]:
+        async def asked(self: SolanaLane, tx_id: str) -> Any:
+            found = await ask(self, tx_id)
+            if found is None:
+                return None
+            meta = {"meta": {**found["meta"], "err": None}} if isinstance(found.get("meta"), dict) else {}
+            return {**found, "err": None, **meta}
+
+        return asked
+
+    replace(SolanaLane, "_status", blind)
+    replace(SolanaLane, "_transaction", blind)
+
+
+MUTANTS = (
+    Mutant(
+        "solana-reference-ignored",
+        "the reference is an account of the transfer (5.5, Solana)",
+        lambda: replace(weld, "names_reference", lambda _: _always),
+    ),
+    Mutant(
+        "solana-any-reference",
+        "the reference is this challenge's (5.5, Solana)",
+        lambda: replace(weld, "names_reference", lambda _: _any_reference),
+    ),
+    Mutant(
+        "solana-reference-anywhere", "the reference is in the transfer's own instruction (P-LN-06)", _reference_anywhere
+    ),
+    Mutant("solana-mint-ignored", "the transfer is of the asset's mint (5.5, Solana)", _mint_ignored),
+    Mutant("solana-amounts-added", "one transfer reaches the price (5.5, Solana)", _amounts_added),
+    Mutant(
+        "solana-balances-decide", "a transfer is an instruction, not a balance (5.5, Solana)", _observed(_by_balances)
+    ),
+    Mutant("solana-inner-counts", "the transfer is a top-level instruction (P-LN-06)", _observed(_inside_calls)),
+    Mutant("solana-failed-counts", "the transaction did not fail (5.5, Solana)", _failed_counts),
+)
