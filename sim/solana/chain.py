@@ -108,17 +108,16 @@ class Chain:
         sent = resolve(transaction, lambda key: self.account(key, slot))
         tables = [one.account_key for one in getattr(transaction.message, "address_table_lookups", [])]
         with self._as_of(slot, (*sent.keys, *tables)):
+            self._set_sysvars(sent, self.slots.get(slot) or self.head)
             return self.vm.try_out(transaction)
 
     @contextmanager
     def _as_of(self, slot: int, keys: Iterable[Pubkey]) -> Iterator[None]:
-        """Let the VM see some accounts and the time of an older slot."""
+        """Let the VM see some accounts as they were in an older slot."""
         written = [key for key in keys if key in self.accounts]
         older = [(key, self.account(key, slot), self.account(key)) for key in written]
         differing = [(key, old, new) for key, old, new in older if old is not new]
-        at = self.slots.get(slot) or self.head
         try:
-            self.vm.set_time(at.number, at.time)
             for key, old, _ in differing:
                 self.vm.set_account(key, old)
             yield
@@ -163,9 +162,7 @@ class Chain:
         for key in writable:
             self.accounts.remember(key)
         before = self._balances(sent)
-        self.vm.set_time(slot.number, slot.time)
-        if LOOKUP_TABLES in sent.keys:
-            self.vm.set_slot_hashes((one.number, one.hash) for one in self.slots.newest(SLOT_HASHES))
+        self._set_sysvars(sent, slot)
         outcome = self.vm.run(transaction)
         if not self._keep(writable):
             return None
@@ -173,6 +170,12 @@ class Chain:
         self.ledger.add(landed)
         self._tell()
         return landed
+
+    def _set_sysvars(self, sent: Sent, slot: Slot) -> None:
+        """Let programs see a slot. Its predecessors are many, and only creating a lookup table reads them."""
+        self.vm.set_time(slot.number, slot.time)
+        if LOOKUP_TABLES in sent.keys:
+            self.vm.set_slot_hashes((one.number, one.hash) for one in self.slots.before(slot.number, SLOT_HASHES))
 
     def _keep(self, writable: Sequence[Pubkey]) -> bool:
         """Record what the VM has written; return whether that is anything: what lands has paid a fee at least."""
@@ -229,15 +232,14 @@ class Chain:
         Raises:
             ValueError: There are not so many slots.
         """
-        head, kept = self.head, self.head.number - depth
-        times = [self.slots.get(number) for number in range(kept + 1, head.number + 1)]
-        self.slots.cut(kept)
+        kept = self.head.number - depth
+        replaced = self.slots.cut(kept)
         dropped = list(self.ledger.after(kept))
         self.ledger = Ledger(self.ledger.all()[: len(self.ledger) - len(dropped)])
         for key in self.accounts.cut(kept):
             self.vm.set_account(key, self.accounts.at(key, kept))
-        for old in times:
-            self.slots.open_next(old.time if old is not None else head.time)
+        for old in replaced:
+            self.slots.open_next(old.time)
         self._tell()
         return [one.sent.id for one in dropped]
 

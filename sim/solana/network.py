@@ -130,7 +130,7 @@ def _rent_exemption(ask: Ask) -> int:
 
 
 def _priority_fees(ask: Ask) -> list[dict[str, int]]:
-    newest = ask.chain.slots.newest(150)
+    newest = ask.chain.slots.before(ask.chain.head.number, 150)
     return [{"slot": slot.number, "prioritizationFee": 0} for slot in reversed(list(newest))]
 
 

@@ -96,24 +96,26 @@ class Slots:
         known = self._by_hash.get(blockhash)
         return known is not None and known.number <= slot <= known.number + self.window
 
-    def newest(self, count: int) -> Iterator[Slot]:
-        """Yield the newest closed slots, newest first."""
-        for number in range(self.head.number - 1, self.head.number - 1 - count, -1):
-            slot = self._slots.get(number)
+    def before(self, number: int, count: int) -> Iterator[Slot]:
+        """Yield so many slots before one, newest first."""
+        for one in range(number - 1, number - 1 - count, -1):
+            slot = self._slots.get(one)
             if slot is not None:
                 yield slot
 
-    def cut(self, number: int) -> None:
-        """Forget every slot after one that is kept.
+    def cut(self, number: int) -> list[Slot]:
+        """Forget every slot after one that is kept, and return the forgotten.
 
         Raises:
             ValueError: That slot is not kept.
         """
         if number not in self._slots:
             raise ValueError(f"slot {number} is not there to return to")
-        for gone in range(number + 1, self.head.number + 1):
-            self._by_hash.pop(self._slots.pop(gone).hash, None)
+        forgotten = [self._slots.pop(gone) for gone in range(number + 1, self.head.number + 1)]
+        for slot in forgotten:
+            del self._by_hash[slot.hash]
         self.head = self._slots[number]
+        return forgotten
 
     def copy(self) -> dict[int, Slot]:
         """Return the slots, to be given back to `load`."""

@@ -67,7 +67,7 @@ class Vm:
         """
         try:
             self._svm.set_account(key, _GONE if account is None else account)
-        except Exception as fault:  # noqa: BLE001 - solders does not export LiteSVMError
+        except Exception as fault:  # solders does not export LiteSVMError
             raise ValueError(str(fault)) from fault
 
     def rent_exempt(self, size: int) -> int:

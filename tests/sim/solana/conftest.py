@@ -1,0 +1,178 @@
+"""A simulated Solana in this process, whose slots close only when a test says so, and one as a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+import pytest
+from solders.hash import Hash
+from solders.instruction import AccountMeta, Instruction
+from solders.keypair import Keypair
+from solders.message import Message, MessageV0
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from solders.system_program import TransferParams, transfer
+from solders.transaction import VersionedTransaction
+from spl.token.instructions import create_idempotent_associated_token_account, transfer_checked
+from spl.token.models import TransferCheckedParams
+
+from sim import json_rpc
+from sim.clock import BlockClock
+from sim.solana import control
+from sim.solana.chain import Chain
+from sim.solana.rpc import Rpc
+from sim.solana.tokens import TOKEN, associated
+
+START = 1_800_000_000
+
+
+class Bench:
+    """A chain with what a client does to it."""
+
+    def __init__(self, window: int = 150) -> None:
+        self.system_time = START
+        self.chain = Chain(BlockClock(lambda: self.system_time), window=window)
+        self.usdc = self.chain.mints[0]
+        self._rpc = Rpc(self.chain)
+
+    def body(self, request: bytes) -> Any:
+        """Return what a request body is answered."""
+        return orjson.loads(asyncio.run(json_rpc.answer(request, self._rpc.call)))
+
+    def ask(self, method: str, *params: Any) -> Any:
+        """Return the whole answer of a call."""
+        return self.body(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+
+    def call(self, method: str, *params: Any) -> Any:
+        """Return a call's result."""
+        answer = self.ask(method, *params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def refused(self, method: str, *params: Any) -> Any:
+        """Return a call's error."""
+        return self.ask(method, *params)["error"]
+
+    def control(self, verb: str, **members: Any) -> dict[str, Any]:
+        """Carry out a control verb that must do."""
+        status, body = asyncio.run(control.carry_out(self.chain, {"verb": verb, **members}))
+        assert (status, body["ok"]) == (200, True), body
+        return body
+
+    def control_refused(self, request: Any) -> str:
+        """Return why a control call is not carried out."""
+        status, body = asyncio.run(control.carry_out(self.chain, request))
+        assert (status, body["ok"]) == (400, False)
+        return str(body["error"])
+
+    def slots(self, count: int) -> None:
+        """Let slots pass."""
+        for _ in range(count):
+            self.chain.seal()
+
+    def funded(self, *, lamports: int = 10**9, usdc: int = 10**6) -> Keypair:
+        """Return an account with lamports and USDC, final."""
+        key = Keypair()
+        self.control("fund", address=str(key.pubkey()), amount=str(lamports))
+        if usdc:
+            self.control("mint", address=str(key.pubkey()), amount=str(usdc))
+        self.slots(33)
+        return key
+
+    def sign(
+        self, instructions: Sequence[Instruction], *signers: Keypair, blockhash: Hash | None = None, legacy: bool = True
+    ) -> VersionedTransaction:
+        """Return a transaction of the newest final blockhash, or of another."""
+        recent = blockhash or Hash.from_string(self.call("getLatestBlockhash")["value"]["blockhash"])
+        payer = signers[0].pubkey()
+        if legacy:
+            return VersionedTransaction(Message.new_with_blockhash(instructions, payer, recent), list(signers))
+        return VersionedTransaction(MessageV0.try_compile(payer, instructions, [], recent), list(signers))
+
+    def payment(
+        self, payer: Keypair, payee: Pubkey, amount: int, *references: Pubkey, **sign: Any
+    ) -> VersionedTransaction:
+        """Return a USDC payment that makes the payee's account and names references after the owner."""
+        move = TransferCheckedParams(
+            program_id=TOKEN,
+            source=associated(payer.pubkey(), self.usdc),
+            mint=self.usdc,
+            dest=associated(payee, self.usdc),
+            owner=payer.pubkey(),
+            amount=amount,
+            decimals=6,
+            signers=[],
+        )
+        paid = transfer_checked(move)
+        named = [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
+        paid = Instruction(paid.program_id, paid.data, [*paid.accounts, *named])
+        made = create_idempotent_associated_token_account(payer.pubkey(), payee, self.usdc, TOKEN)
+        return self.sign([made, paid], payer, **sign)
+
+    def lamports(self, payer: Keypair, receiver: Pubkey, amount: int, **sign: Any) -> VersionedTransaction:
+        """Return a payment of lamports."""
+        moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=receiver, lamports=amount))
+        return self.sign([moved], payer, **sign)
+
+    def send(self, transaction: VersionedTransaction, **options: Any) -> str:
+        """Send a transaction that the node takes."""
+        return str(self.call("sendTransaction", wire(transaction), {"encoding": "base64", **options}))
+
+    def send_refused(self, transaction: VersionedTransaction, **options: Any) -> Any:
+        """Send a transaction that the node refuses and return the error."""
+        return self.refused("sendTransaction", wire(transaction), {"encoding": "base64", **options})
+
+    def simulate(self, transaction: VersionedTransaction, **options: Any) -> Any:
+        """Return what a simulation says."""
+        return self.call("simulateTransaction", wire(transaction), {"encoding": "base64", **options})["value"]
+
+    def status(self, signature: str) -> Any:
+        """Return a signature's status, None when it is unknown."""
+        return self.call("getSignatureStatuses", [signature], {"searchTransactionHistory": True})["value"][0]
+
+    def balance(self, key: Pubkey, commitment: str = "processed") -> int:
+        """Return lamports."""
+        return int(self.call("getBalance", str(key), {"commitment": commitment})["value"])
+
+    def held(self, owner: Pubkey, commitment: str = "processed") -> int | None:
+        """Return USDC, None without a token account."""
+        answer = self.ask("getTokenAccountBalance", str(associated(owner, self.usdc)), {"commitment": commitment})
+        return int(answer["result"]["value"]["amount"]) if "result" in answer else None
+
+    def total_fees(self) -> int:
+        """Return the fees of everything that has landed."""
+        return sum(one.outcome.fee for one in self.chain.ledger.all())
+
+
+def wire(transaction: VersionedTransaction) -> str:
+    return base64.b64encode(bytes(transaction)).decode()
+
+
+def unsigned(transaction: VersionedTransaction) -> VersionedTransaction:
+    """Return a transaction with a signature that is none."""
+    return VersionedTransaction.populate(transaction.message, [Signature.from_bytes(bytes([7]) * 64)])
+
+
+@pytest.fixture(name="bench")
+def _bench() -> Bench:
+    return Bench()
+
+
+@pytest.fixture(scope="session", name="node")
+def _node() -> Iterator[dict[str, Any]]:
+    """The ready line of a running simulator with slots of 5 ms."""
+    command = [sys.executable, "-m", "sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0

@@ -1,0 +1,257 @@
+"""Landing and being undone: commitments, blockhashes, duplicates, fees, reorganisations, snapshots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+
+def test_a_payment_becomes_processed_then_confirmed_then_finalized(bench: Any) -> None:
+    """It is processed in the open slot, confirmed when that closes, and finalized 32 slots after."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    signature = bench.send(bench.payment(payer, payee, 400_000))
+    seen = []
+    for _ in range(34):
+        told = bench.status(signature)
+        seen.append((told["confirmationStatus"], told["confirmations"]))
+        bench.slots(1)
+    confirmed = [("confirmed", count) for count in range(1, 32)]
+    assert [("processed", 0), *confirmed, ("finalized", None), ("finalized", None)] == seen
+
+
+def test_state_is_read_at_the_commitment_that_is_asked_for(bench: Any) -> None:
+    """A balance changes for processed at once, for confirmed a slot later, for finalized with the 32nd slot."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    bench.send(bench.payment(payer, payee, 400_000))
+    levels = ("processed", "confirmed", "finalized")
+    assert [400_000, None, None] == [bench.held(payee, level) for level in levels]
+    bench.slots(1)
+    assert [400_000, 400_000, None] == [bench.held(payee, level) for level in levels]
+    bench.slots(31)
+    assert [400_000, 400_000, 400_000] == [bench.held(payee, level) for level in levels]
+
+
+def test_a_transaction_is_looked_up_only_at_its_commitment(bench: Any) -> None:
+    """getTransaction defaults to finalized, knows confirmed, and refuses processed."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    signature = bench.send(bench.payment(payer, payee, 1))
+    assert bench.call("getTransaction", signature, {"commitment": "confirmed"}) is None
+    bench.slots(1)
+    assert bench.call("getTransaction", signature, {"commitment": "confirmed"})["meta"]["err"] is None
+    assert bench.call("getTransaction", signature) is None
+    bench.slots(31)
+    assert bench.call("getTransaction", signature)["meta"]["err"] is None
+    assert bench.refused("getTransaction", signature, {"commitment": "processed"})["code"] == -32602
+
+
+def test_a_blockhash_is_good_for_its_window_and_not_a_slot_longer(bench: Any) -> None:
+    """At lastValidBlockHeight it still lands; at the next height it does not."""
+    payer = bench.funded()
+    told = bench.call("getLatestBlockhash", {"commitment": "processed"})["value"]
+    transactions = [bench.lamports(payer, payer.pubkey(), amount) for amount in (1, 2)]
+    recent = bench.call("getLatestBlockhash")["value"]
+    bench.slots(recent["lastValidBlockHeight"] - bench.call("getBlockHeight", {"commitment": "processed"}))
+    assert bench.call("isBlockhashValid", recent["blockhash"], {"commitment": "processed"})["value"] is True
+    landed = bench.send(transactions[0], preflightCommitment="processed")
+    assert bench.status(landed)["err"] is None
+    bench.slots(1)
+    assert bench.call("isBlockhashValid", recent["blockhash"], {"commitment": "processed"})["value"] is False
+    error = bench.send_refused(transactions[1], preflightCommitment="processed")
+    assert (-32002, "BlockhashNotFound") == (error["code"], error["data"]["err"])
+    late = bench.send(transactions[1], skipPreflight=True)
+    assert bench.status(late) is None
+    assert told["lastValidBlockHeight"] > recent["lastValidBlockHeight"]
+
+
+def test_the_same_transaction_lands_once(bench: Any) -> None:
+    """Sent again it is refused by the preflight, and without one it changes nothing."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    payment = bench.payment(payer, payee, 400_000)
+    first = bench.send(payment)
+    error = bench.send_refused(payment, preflightCommitment="processed")
+    assert (-32002, "AlreadyProcessed") == (error["code"], error["data"]["err"])
+    assert first == bench.send(payment, skipPreflight=True)
+    assert bench.held(payee) == 400_000
+
+
+def test_a_failing_transaction_lands_with_its_error_when_preflight_is_skipped(bench: Any) -> None:
+    """It moves nothing, costs its fee and is found by the accounts it names."""
+    payer, payee, reference = bench.funded(usdc=10), Pubkey.new_unique(), Pubkey.new_unique()
+    before = bench.balance(payer.pubkey())
+    payment = bench.payment(payer, payee, 11, reference)
+    refused = bench.send_refused(payment)
+    assert (-32002, {"InstructionError": [1, {"Custom": 1}]}) == (refused["code"], refused["data"]["err"])
+    assert refused["message"].endswith("Error processing Instruction 1: custom program error: 0x1")
+    signature = bench.send(payment, skipPreflight=True)
+    bench.slots(32)
+    assert {"InstructionError": [1, {"Custom": 1}]} == bench.status(signature)["err"]
+    assert (before - 5000, None) == (bench.balance(payer.pubkey()), bench.held(payee))
+    listed = bench.call("getSignaturesForAddress", str(reference))
+    assert [(signature, {"InstructionError": [1, {"Custom": 1}]})] == [(one["signature"], one["err"]) for one in listed]
+    shown = bench.call("getTransaction", signature)["meta"]
+    assert (5000, shown["preTokenBalances"]) == (shown["fee"], shown["postTokenBalances"])
+
+
+@pytest.mark.parametrize(
+    ("lamports", "err"), [(0, "AccountNotFound"), (4_000, "InsufficientFundsForFee")], ids=["none", "too few"]
+)
+def test_who_cannot_pay_the_fee_lands_nothing(bench: Any, lamports: int, err: str) -> None:
+    """The preflight says why; without it the network drops the transaction in silence."""
+    payer = Keypair()
+    bench.call("surfnet_setAccount", str(payer.pubkey()), {"lamports": lamports})
+    bench.slots(33)
+    payment = bench.lamports(payer, Pubkey.new_unique(), 1)
+    assert bench.send_refused(payment)["data"]["err"] == err
+    signature = bench.send(payment, skipPreflight=True)
+    assert bench.status(signature) is None
+    assert bench.balance(payer.pubkey()) == lamports
+
+
+def test_an_account_must_be_left_rent_exempt(bench: Any) -> None:
+    """A receiver below the rent exemption makes the transaction fail as a whole."""
+    payer, poor = bench.funded(usdc=0), Pubkey.new_unique()
+    refused = bench.send_refused(bench.lamports(payer, poor, 10))
+    assert {"InsufficientFundsForRent": {"account_index": 1}} == refused["data"]["err"]
+    least = bench.call("getMinimumBalanceForRentExemption", 0)
+    bench.send(bench.lamports(payer, poor, least))
+    assert bench.balance(poor) == least
+
+
+def test_a_preflight_looks_at_the_bank_of_its_commitment(bench: Any) -> None:
+    """Money that is not final yet is not there for a preflight on the finalized bank, and is for a processed one."""
+    payer = Keypair()
+    bench.control("fund", address=str(payer.pubkey()), amount=str(10**9))
+    payment = bench.lamports(payer, payer.pubkey(), 1)
+    assert bench.send_refused(payment)["data"]["err"] == "AccountNotFound"
+    assert bench.status(bench.send(payment, preflightCommitment="processed"))["err"] is None
+
+
+def test_a_preflight_leaves_the_newest_state_alone(bench: Any) -> None:
+    """Looking at an older state for a simulation does not bring it back."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    bench.send(bench.payment(payer, payee, 300_000))
+    asked = bench.payment(payer, payee, 1_000_000)
+    told = bench.simulate(asked, commitment="finalized")
+    assert told["err"] is None
+    assert (700_000, 300_000) == (bench.held(payer.pubkey()), bench.held(payee))
+    bench.send(asked, skipPreflight=True)
+    assert (700_000, 300_000) == (bench.held(payer.pubkey()), bench.held(payee))
+
+
+def test_a_reorganisation_undoes_what_the_last_slots_did(bench: Any) -> None:
+    """Balances and lookups are as before, what is older stays, and the slot number does not go back."""
+    payer, payee, reference = bench.funded(), Pubkey.new_unique(), Pubkey.new_unique()
+    kept = bench.send(bench.payment(payer, payee, 100, reference))
+    bench.slots(3)
+    before = (bench.balance(payer.pubkey()), bench.held(payer.pubkey()), bench.held(payee))
+    hashes = bench.call("getLatestBlockhash", {"commitment": "processed"})["value"]["blockhash"]
+    gone = bench.send(bench.payment(payer, payee, 200, reference))
+    bench.slots(5)
+    head = bench.call("getSlot", {"commitment": "processed"})
+    assert [gone] == bench.control("reorg", depth=7)["dropped"]
+    assert head == bench.call("getSlot", {"commitment": "processed"})
+    assert before == (bench.balance(payer.pubkey()), bench.held(payer.pubkey()), bench.held(payee))
+    assert bench.status(gone) is None
+    assert bench.call("isBlockhashValid", hashes, {"commitment": "processed"})["value"] is False
+    listed = bench.call("getSignaturesForAddress", str(reference), {"commitment": "confirmed"})
+    assert [kept] == [one["signature"] for one in listed]
+
+
+def test_a_payment_that_was_undone_can_be_sent_again(bench: Any) -> None:
+    """Its blockhash is older than the fork, so the very same transaction lands anew."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    payment = bench.payment(payer, payee, 250)
+    signature = bench.send(payment)
+    assert [signature] == bench.control("reorg", depth=1)["dropped"]
+    assert bench.held(payee) is None
+    assert signature == bench.send(payment)
+    assert bench.held(payee) == 250
+
+
+def test_a_reorganisation_below_finality_takes_what_was_called_final(bench: Any) -> None:
+    """A real cluster does not; a test that lets the node lie needs it."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    signature = bench.send(bench.payment(payer, payee, 250))
+    bench.slots(40)
+    assert bench.status(signature)["confirmationStatus"] == "finalized"
+    assert signature in bench.control("reorg", depth=41)["dropped"]
+    assert (None, None) == (bench.status(signature), bench.held(payee, "finalized"))
+
+
+def test_a_snapshot_brings_everything_back(bench: Any) -> None:
+    """State, lookups and slots are those of the snapshot, and it can be returned to twice."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    first = bench.send(bench.payment(payer, payee, 100))
+    number = bench.control("snapshot")["id"]
+    then = (bench.chain.head.number, bench.chain.totals())
+    for _ in range(2):
+        later = bench.send(bench.payment(payer, payee, 200))
+        stranger = bench.funded()
+        bench.control("restore", id=number)
+        assert then == (bench.chain.head.number, bench.chain.totals())
+        assert (100, 0) == (bench.held(payee), bench.balance(stranger.pubkey()))
+        assert (None, None) == (bench.status(first)["err"], bench.status(later))
+
+
+def test_slots_after_a_restore_have_hashes_of_their_own(bench: Any) -> None:
+    """A blockhash from the time that was undone is unknown for ever."""
+    number = bench.control("snapshot")["id"]
+    bench.slots(2)
+    undone = str(bench.chain.head.hash)
+    bench.control("restore", id=number)
+    bench.slots(5)
+    assert bench.call("isBlockhashValid", undone, {"commitment": "processed"})["value"] is False
+
+
+def test_a_withheld_transaction_lands_when_it_is_released(bench: Any) -> None:
+    """Until then it is in no lookup, however often it is sent."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    payment = bench.payment(payer, payee, 100)
+    bench.control("fault", name="withhold", seed=1, count=1)
+    signature = bench.send(payment)
+    assert signature == bench.send(payment)
+    bench.slots(3)
+    assert (None, None) == (bench.status(signature), bench.held(payee))
+    assert bench.control("release")["released"] == 1
+    assert (None, 100) == (bench.status(signature)["err"], bench.held(payee))
+
+
+def test_a_withheld_transaction_lands_on_advance_unless_its_blockhash_has_expired(bench: Any) -> None:
+    """Advancing lets it land; a release after the window drops it."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    for spent, expected in ((1, 100), (160, 100)):
+        bench.control("fault", name="withhold", count=1)
+        bench.send(bench.payment(payer, payee, 100))
+        bench.slots(spent)
+        bench.control("advance", blocks=1)
+        assert bench.held(payee) == expected
+
+
+def test_a_transaction_rejected_late_never_lands(bench: Any) -> None:
+    """The node takes it, and nothing ever comes of it, even when it is sent again; the next one is honest."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    payment = bench.payment(payer, payee, 100)
+    bench.control("fault", name="reject_late", count=1)
+    signature = bench.send(payment)
+    bench.send(payment)
+    bench.control("advance", blocks=40)
+    assert (None, None) == (bench.status(signature), bench.held(payee))
+    bench.send(bench.payment(payer, payee, 101))
+    assert bench.held(payee) == 101
+
+
+def test_early_finality_is_a_lie_for_a_count_of_answers(bench: Any) -> None:
+    """Fresh transactions are called final and found at finalized, and afterwards the node is honest again."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    signature = bench.send(bench.payment(payer, payee, 100))
+    bench.control("fault", name="early_finality", count=3)
+    bench.call("getLatestBlockhash")  # an answer without a commitment to lie about does not count
+    told = bench.status(signature)
+    assert ("finalized", None) == (told["confirmationStatus"], told["confirmations"])
+    assert bench.call("getTransaction", signature)["meta"]["err"] is None
+    assert bench.held(payee, "finalized") == 100
+    assert bench.status(signature)["confirmationStatus"] == "processed"
+    assert bench.call("getTransaction", signature) is None

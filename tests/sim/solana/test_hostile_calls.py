@@ -1,0 +1,102 @@
+"""Whatever a client sends, the node answers with JSON-RPC and its state stays whole."""
+
+from __future__ import annotations
+
+import base64
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
+
+from sim.solana.rpc import METHODS
+from sim.solana.subscriptions import OPENERS
+
+_KEY = str(Pubkey.from_bytes(bytes([3]) * 32))
+_WORDS = st.sampled_from(
+    [
+        *("", "x", "é", "finalized", "processed", "base58", "base64", "jsonParsed", "morse", "all", "full", "none"),
+        *(_KEY, "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "1" * 32, "1" * 64, "AAAA"),
+    ]
+)
+_SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | _WORDS
+_OPTIONS = st.dictionaries(
+    st.sampled_from(
+        [
+            *("commitment", "encoding", "dataSlice", "filters", "limit", "before", "until", "minContextSlot", "mint"),
+            *("maxSupportedTransactionVersion", "accounts", "programId", "memcmp", "offset", "length", "bytes"),
+            *("lamports", "data", "owner", "executable", "amount", "skipPreflight", "mentions", "transactionDetails"),
+            *("addresses", "sigVerify", "replaceRecentBlockhash", "preflightCommitment", "dataSize"),
+        ]
+    ),
+    _SCALARS | st.lists(_SCALARS, max_size=2) | st.dictionaries(_WORDS | st.just("offset"), _SCALARS, max_size=2),
+    max_size=4,
+)
+_PARAMS = st.lists(_SCALARS | _OPTIONS | st.lists(_SCALARS | _OPTIONS, max_size=3), max_size=4)
+
+
+@pytest.fixture(scope="module", name="shared")
+def _shared() -> Any:
+    spec = spec_from_file_location("solana_bench", Path(__file__).with_name("conftest.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Bench()
+
+
+@given(method=st.sampled_from(sorted(METHODS)), params=_PARAMS)
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_any_parameters_are_answered(shared: Any, method: str, params: list[Any]) -> None:
+    """Result or error object, never an exception."""
+    answer = shared.ask(method, *params)
+    assert ("result" in answer) != ("error" in answer)
+
+
+@given(method=st.sampled_from(sorted(OPENERS)), params=_PARAMS)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_any_subscription_is_opened_or_refused(shared: Any, method: str, params: list[Any]) -> None:
+    """What opens can tell what is due."""
+    from sim.json_rpc import RpcError  # noqa: PLC0415
+
+    try:
+        opened = OPENERS[method](shared.chain, params)
+    except RpcError:
+        return
+    orjson.dumps(list(opened.due()))
+
+
+@given(body=st.binary(max_size=60) | st.recursive(_SCALARS, st.lists, max_leaves=6).map(orjson.dumps))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_any_body_is_answered(shared: Any, body: bytes) -> None:
+    """Bytes that are no call have JSON-RPC's codes."""
+    answer = shared.body(body)
+    for one in answer if isinstance(answer, list) else [answer]:
+        assert one["error"]["code"] in (-32700, -32600)
+
+
+@given(place=st.integers(0, 400), flipped=st.integers(1, 255), cut=st.integers(0, 20), skip=st.booleans())
+@settings(max_examples=250, deadline=None, derandomize=True)
+def test_a_damaged_transaction_never_moves_money(shared: Any, place: int, flipped: int, cut: int, skip: bool) -> None:
+    """One changed byte or a missing end: refused or dropped, and no balance changes."""
+    payer = getattr(shared, "payer", None)
+    if payer is None:
+        payer = shared.payer = shared.funded()
+    raw = bytearray(bytes(shared.payment(payer, Pubkey.from_bytes(bytes([9]) * 32), 5)))
+    raw[place % len(raw)] ^= flipped
+    damaged = bytes(raw[: len(raw) - cut])
+    before = shared.chain.totals()
+    answer = shared.ask(
+        "sendTransaction", base64.b64encode(damaged).decode(), {"encoding": "base64", "skipPreflight": skip}
+    )
+    assert before == shared.chain.totals()
+    if "error" in answer:
+        assert answer["error"]["code"] in (-32602, -32003)
+    else:
+        assert skip
+        VersionedTransaction.from_bytes(damaged)
