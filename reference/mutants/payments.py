@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from reference.chains.algorand import AlgorandLane
 from reference.chains.lane import ChainUnavailable
 from reference.mutants.seams import Mutant, replace
 from reference.protocol import weld
-from reference.protocol.observed import Transfer, TxStatus
+from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.rail.collecting import Observer
 from reference.rail.settlement import Settler
 
@@ -43,6 +45,22 @@ def _note_is_some_token(_: Transfer, claim: weld.Claim) -> bool:
 
 def _almost_enough(transfer: Transfer, claim: weld.Claim) -> bool:
     return transfer.value >= int(claim.terms.amount) - 1
+
+
+def _close_out_counts() -> None:
+    """What a close-out moved is added to the plain amount."""
+
+    def adding(from_algod: Callable[..., Any]) -> Callable[..., Any]:
+        async def seen(self: AlgorandLane, pending: Any) -> ObservedTransaction:
+            found: ObservedTransaction = await from_algod(self, pending)
+            closed = pending.get("asset-closing-amount", 0)
+            return dataclasses.replace(
+                found, transfers=tuple(dataclasses.replace(one, value=one.value + closed) for one in found.transfers)
+            )
+
+        return seen
+
+    replace(AlgorandLane, "_from_algod", adding)
 
 
 def _pending_is_final(claim: weld.Claim) -> bool:
@@ -117,6 +135,8 @@ MUTANTS = (
     Mutant("asset-ignored", "the asset is the one asked for, by id", _rule("is_right_asset", _always)),
     Mutant("amount-ignored", "the amount reaches the price", _rule("is_enough", _always)),
     Mutant("amount-one-short", "the amount reaches the whole price", _rule("is_enough", _almost_enough)),
+    Mutant("close-out-counts", "the plain amount alone reaches the price (P-LN-09)", _close_out_counts),
+    Mutant("clawback-counts", "the transfer is no clawback (P-LN-09)", _rule("is_plain_transfer", _always)),
     Mutant("pending-counts", "the transaction is in a block", _pending_counts),
     Mutant("late-payment-counts", "the payment was made within the lifetime (P-ST-01)", _rule("is_not_later", _always)),
     Mutant("failed-counts", "the transaction did not fail", _failed_counts),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 from reference.mutants.seams import Mutant, replace
-from reference.protocol import challenge, weld
+from reference.protocol import challenge, networks, weld
 from reference.protocol.challenge import Mint
 from reference.protocol.redemption import State
 from reference.rail import challenges
@@ -87,6 +88,35 @@ def _looks_then_acts() -> None:
     replace(Redeemer, "redeem", racing)
 
 
+def _keyed_by_text() -> None:
+    """A transaction is known again by the text of its id, and a node takes several spellings of one."""
+    used: dict[str, Served] = {}
+    one_at_a_time = asyncio.Lock()
+
+    def textual(redeem: Callable[..., Any]) -> Callable[..., Any]:
+        async def redeemed(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
+            async with one_at_a_time:
+                if presented.payment_key not in used and await _is_spent(self, presented):
+                    payment = await self._collector(presented).collect(presented, _row(self, presented, call, ""))
+                    row = dataclasses.replace(_row(self, presented, call, payment.payer), tx_id=payment.tx_id)
+                    answer = self.signer.answer(row, call.service, request)
+                    used[presented.payment_key] = Served(answer.body, answer.payment_response, replayed=False)
+                    return used[presented.payment_key]
+                served: Served = await redeem(self, presented, call, request)
+                used[presented.payment_key] = served
+                return served
+
+        return redeemed
+
+    replace(networks, "canonical_tx_id", lambda _: lambda network, text: text)  # noqa: ARG005 - the seam's shape
+    replace(Redeemer, "redeem", textual)
+
+
+async def _is_spent(self: Redeemer, presented: Any) -> bool:
+    rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+    return any(row.state is State.SPENT for row in rows)
+
+
 def _row(self: Redeemer, presented: Any, call: Call, payer: str) -> Redemption:
     now = self._clock.now()
     return Redemption(
@@ -156,6 +186,7 @@ MUTANTS = (
     Mutant("body-unbound", "the body is part of the request (P-RH-01)", _body_unbound),
     Mutant("spent-runs-again", "a spent payment buys no second execution (P-ST-04)", _runs_again),
     Mutant("looks-then-acts", "one statement decides who redeems (step 14b)", _looks_then_acts),
+    Mutant("keyed-by-text", "a transaction has one canonical id (P-NW-04)", _keyed_by_text),
     Mutant("spent-serves-others", "a spent payment buys nothing for another request (step 9)", _any_claimant),
     Mutant("token-reused", "every refusal carries fresh tokens (P-ER-01)", _same_token_again),
 )

@@ -37,6 +37,18 @@ class Verbs:
             return {}
         return {"tx_id": self._bank({"type": "axfer", "xaid": asset, "arcv": receiver, "aamt": amount})}
 
+    async def clawback(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`address`, `receiver`, `amount`, `note`?: the asset's issuer moves USDC that somebody else holds."""
+        moved = {
+            "type": "axfer",
+            "xaid": self._chain.genesis.assets[0],
+            "asnd": _address(members),
+            "arcv": _address(members, "receiver"),
+            "aamt": control.amount(members),
+        }
+        note = str(members.get("note", "")).encode()
+        return {"tx_id": self._bank(moved, note=note)}
+
     async def advance(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`blocks` or `seconds`: empty blocks, or one block that is later; withheld transactions are let in."""
         if ("blocks" in members) == ("seconds" in members):
@@ -88,11 +100,11 @@ class Verbs:
 
     def all(self) -> dict[str, control.Verb]:
         """Return every verb by its name."""
-        named = (self.fund, self.mint, self.advance, self.block_time_offset, self.lag, self.reorg)
+        named = (self.fund, self.mint, self.clawback, self.advance, self.block_time_offset, self.lag, self.reorg)
         rest = (self.fault, self.release, self.snapshot, self.restore)
         return {verb.__name__: verb for verb in (*named, *rest)}
 
-    def _bank(self, fields: Mapping[str, Any]) -> str:
+    def _bank(self, fields: Mapping[str, Any], note: bytes = b"") -> str:
         """Put a signed transaction of the bank into a block of its own."""
         chain = self._chain
         transaction = {
@@ -103,7 +115,7 @@ class Verbs:
             "lv": chain.round + _LIFE,
             "gen": chain.genesis.id,
             "gh": chain.genesis.hash,
-            "note": f"bank {chain.round} {len(chain.index)}".encode(),
+            "note": note or f"bank {chain.round} {len(chain.index)}".encode(),
         }
         kept = {name: value for name, value in transaction.items() if value != 0}
         signature = chain.bank.sign(b"TX" + pack(kept)).signature
@@ -126,8 +138,8 @@ def describe(chain: Chain) -> dict[str, Any]:
     return {"verbs": verbs, "faults": chain.faults.names}
 
 
-def _address(members: Mapping[str, Any]) -> bytes:
+def _address(members: Mapping[str, Any], name: str = "address") -> bytes:
     try:
-        return decode_address(control.text(members, "address"))
+        return decode_address(control.text(members, name))
     except Malformed as fault:
         raise control.Refused(str(fault)) from fault
