@@ -109,6 +109,9 @@ def _at(keys: Sequence[str], place: int) -> str | None:
 
 def _decoded(raw: bytes) -> VersionedTransaction:
     try:
-        return VersionedTransaction.from_bytes(raw)
+        decoded = VersionedTransaction.from_bytes(raw)
     except Exception as fault:
         raise NotATransaction("not a Solana transaction") from fault
+    if not decoded.signatures or not decoded.message.account_keys:
+        raise NotATransaction("a Solana transaction has a signature and an account")
+    return decoded

@@ -1,0 +1,322 @@
+"""Base's weld: what is judged before any money moves, and what logs must show (profile 5.5, P-LN-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_utils.address import to_checksum_address
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference.protocol import eip3009
+from reference.protocol.challenge import Terms
+from reference.protocol.eip3009 import Authorization, Domain, Offered
+from reference.protocol.networks import NETWORKS
+from reference.protocol.observed import AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.refusals import CODES_402, PaymentRefused
+
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+DOMAIN = Domain("USD Coin", "2", 8453, USDC)
+PAYEE = "0x" + "ab" * 20
+TOKEN = "1767225600:0011223344556677:" + "ab" * 32
+TERMS = Terms("base_mainnet", "eip155:8453", USDC, "10000", to_checksum_address(PAYEE))
+NOW = 1_767_225_600
+KEY = bytes(range(32))
+TYPES = {
+    "TransferWithAuthorization": [
+        {"name": "from", "type": "address"},
+        {"name": "to", "type": "address"},
+        {"name": "value", "type": "uint256"},
+        {"name": "validAfter", "type": "uint256"},
+        {"name": "validBefore", "type": "uint256"},
+        {"name": "nonce", "type": "bytes32"},
+    ]
+}
+
+
+def signed(key: bytes = KEY, domain: Domain = DOMAIN, **changes: Any) -> Authorization:
+    """Return an authorization as eth-account signs it."""
+    payer = Account.from_key(key).address.lower()
+    made = Authorization(payer, PAYEE, 10_000, 0, NOW + 600, eip3009.nonce_of(TOKEN), "")
+    made = replace(made, **changes)
+    told = {
+        "name": domain.name,
+        "version": domain.version,
+        "chainId": domain.chain_id,
+        "verifyingContract": domain.contract,
+    }
+    message = {
+        "from": to_checksum_address(made.payer),
+        "to": to_checksum_address(made.to),
+        "value": made.value,
+        "validAfter": made.valid_after,
+        "validBefore": made.valid_before,
+        "nonce": bytes.fromhex(made.nonce[2:]),
+    }
+    signature = Account.sign_typed_data(key, told, TYPES, message).signature
+    return replace(made, signature="0x" + bytes(signature).hex())
+
+
+def offered(authorization: Authorization, **changes: Any) -> Offered:
+    return replace(Offered(authorization, TERMS, TOKEN, DOMAIN, NOW), **changes)
+
+
+def refusal_of(authorization: Authorization, **changes: Any) -> str:
+    with pytest.raises(PaymentRefused) as caught:
+        eip3009.judge_offline(offered(authorization, **changes))
+    return caught.value.code
+
+
+# Hashes.
+
+
+@pytest.mark.parametrize(
+    ("key", "separator"),
+    [
+        ("base_mainnet", "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"),
+        ("base_sepolia", "0x71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818"),
+    ],
+)
+def test_the_domain_separators_are_those_of_the_deployed_assets(key: str, separator: str) -> None:
+    """What `DOMAIN_SEPARATOR()` of USDC answers on each network (P-NW-03)."""
+    network = NETWORKS[key]
+    chain_id = int(network.caip2.partition(":")[2])
+    domain = Domain(network.eip712_name, network.eip712_version, chain_id, network.asset_id)
+    assert domain.separator.hex() == separator[2:]
+
+
+def test_a_nonce_is_the_keccak_hash_of_the_token() -> None:
+    """Keccak-256 as Ethereum uses it, not SHA3-256: of the empty text, and the profile's vector (5.4)."""
+    token = "1767225600:0011223344556677:810b7a167fcae78f8f725677312b195896cc6782690363a2edebdc2642bf33b5"
+    assert eip3009.nonce_of(token) == "0x0da67b5b616aab08a9a9492d4435ff24d6b06f22afac2b779811d58359e3f54b"
+    assert eip3009.nonce_of("") == "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
+
+
+# Who signed.
+
+
+@settings(max_examples=25)
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 2**256 - 1), st.binary(min_size=32, max_size=32))
+def test_the_signer_is_whoever_signed(key: bytes, value: int, nonce: bytes) -> None:
+    """For any key, as eth-account signs; another amount is another message, so another signer or none."""
+    number = int.from_bytes(key, "big") % (ORDER - 1) + 1
+    made = signed(number.to_bytes(32, "big"), value=value, nonce="0x" + nonce.hex())
+    assert eip3009.signer(DOMAIN, made) == made.payer
+    assert eip3009.signer(DOMAIN, replace(made, value=value ^ 1)) != made.payer
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        replace(DOMAIN, name="USDC"),
+        replace(DOMAIN, version="1"),
+        replace(DOMAIN, chain_id=84532),
+        replace(DOMAIN, contract="0x" + "11" * 20),
+    ],
+)
+def test_a_signature_for_another_domain_is_another_s(domain: Domain) -> None:
+    """Each member of the domain is signed."""
+    made = signed(domain=domain)
+    assert eip3009.signer(domain, made) == made.payer
+    assert refusal_of(made) == "invalid_signature"
+
+
+def altered(change: Callable[[int, int, int], bytes]) -> str:
+    """Return a good signature's text with (r, s, v) changed."""
+    raw = bytes.fromhex(signed().signature[2:])
+    return "0x" + change(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:64], "big"), raw[64]).hex()
+
+
+def packed(r: int, s: int, *end: int) -> bytes:
+    return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes(end)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        altered(packed),
+        altered(lambda r, s, v: packed(r, s, v - 27)),
+        altered(packed)[2:],
+        "0x" + altered(packed)[2:].upper(),
+    ],
+    ids=["v 27 or 28", "v 0 or 1", "without 0x", "in capitals"],
+)
+def test_a_signature_may_be_written_in_these_ways(signature: str) -> None:
+    """V counts from 0 or from 27; the contract is told 27 or 28."""
+    made = replace(signed(), signature=signature)
+    eip3009.judge_offline(offered(made))
+    assert made.vrs is not None
+    assert made.vrs[0] in {27, 28}
+
+
+BAD_SIGNATURES = {
+    "the other recovery": altered(lambda r, s, v: packed(r, s, 55 - v)),
+    "a high s": altered(lambda r, s, v: packed(r, ORDER - s, 55 - v)),
+    "v 2": altered(lambda r, s, _: packed(r, s, 2)),
+    "v 26": altered(lambda r, s, _: packed(r, s, 26)),
+    "v 29": altered(lambda r, s, _: packed(r, s, 29)),
+    "v 255": altered(lambda r, s, _: packed(r, s, 255)),
+    "r 0": altered(lambda _, s, v: packed(0, s, v)),
+    "r the order": altered(lambda _, s, v: packed(ORDER, s, v)),
+    "r 2**256 - 1": altered(lambda _, s, v: packed(2**256 - 1, s, v)),
+    "s 0": altered(lambda r, _, v: packed(r, 0, v)),
+    "zeros": "0x" + "00" * 65,
+    "64 bytes": altered(lambda r, s, _: packed(r, s)),
+    "66 bytes": altered(lambda r, s, v: packed(r, s, v, 0)),
+    "0x alone": "0x",
+    "0x twice": "0x" + altered(packed),
+    "no hex": "0x" + "zz" * 65,
+    "half a byte more": altered(packed) + "0",
+    "a line end": altered(packed) + "\n",
+    "fullwidth digits": "0x" + "\uff11" * 130,
+}
+
+
+@pytest.mark.parametrize("signature", BAD_SIGNATURES.values(), ids=BAD_SIGNATURES.keys())
+def test_a_signature_that_is_none_is_refused(signature: str) -> None:
+    """By its code, and never by a fault of the library beneath."""
+    assert refusal_of(replace(signed(), signature=signature)) == "invalid_signature"
+
+
+# The offline rules, each alone.
+
+
+def test_an_authorization_as_it_was_asked_for_holds() -> None:
+    """Nothing is refused."""
+    eip3009.judge_offline(offered(signed()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"to": "0x" + "cd" * 20}, "wrong_recipient"),
+        ({"value": 9_999}, "wrong_amount"),
+        ({"value": 10_001}, "wrong_amount"),
+        ({"value": 0}, "wrong_amount"),
+        ({"nonce": eip3009.nonce_of(TOKEN + " ")}, "weld_mismatch"),
+        ({"valid_after": NOW}, "authorization_not_yet_valid"),
+        ({"valid_before": NOW + 29}, "authorization_expired"),
+        ({"valid_before": 0}, "authorization_expired"),
+    ],
+)
+def test_one_thing_that_is_wrong_is_named(changes: dict[str, Any], code: str) -> None:
+    """Signed as it stands, so that nothing else is wrong with it."""
+    assert refusal_of(signed(**changes)) == code
+    assert code in CODES_402
+
+
+@pytest.mark.parametrize(
+    "changes", [{"valid_after": NOW - 1}, {"valid_before": NOW + 30}, {"valid_before": 2**256 - 1}]
+)
+def test_the_window_s_ends_hold(changes: dict[str, Any]) -> None:
+    """The window began a second ago; it lasts 30 more seconds, or for ever."""
+    eip3009.judge_offline(offered(signed(**changes)))
+
+
+def test_the_first_thing_that_is_wrong_is_named() -> None:
+    """The order of the rules is the profile's: each one mended shows the next."""
+    wrong: dict[str, Any] = {
+        "to": "0x" + "cd" * 20,
+        "value": 1,
+        "nonce": "0x" + "00" * 32,
+        "valid_after": NOW,
+        "valid_before": NOW,
+    }
+    found = []
+    while wrong:
+        found.append(refusal_of(replace(signed(**wrong), signature="0x")))
+        wrong.pop(next(iter(wrong)))
+    found.append(refusal_of(replace(signed(), signature="0x")))
+    assert found == [code for _, code in eip3009.OFFLINE]
+
+
+# Reading.
+
+
+@pytest.mark.parametrize("number", [7, "7"])
+def test_numbers_are_integers_or_decimal_strings(number: int | str) -> None:
+    """Both forms of the profile; addresses and nonce are compared in lower case."""
+    members = {**signed().as_members(), "value": number, "to": to_checksum_address(PAYEE)}
+    read = Authorization.read(members, "0x")
+    assert (read.value, read.to) == (7, PAYEE)
+    assert Authorization.read(read.as_members(), "0x") == read
+
+
+@pytest.mark.parametrize("name", ["from", "to", "value", "validAfter", "validBefore", "nonce"])
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 1.0, -1, 2**256, "-1", "+1", "1.0", "01", "0x1", " 1", "1\n", "٣", "", [], {}, "9" * 79, str(2**256)],
+)
+def test_a_member_of_another_kind_is_no_authorization(name: str, value: Any) -> None:
+    """One member at a time; a missing one counts as null."""
+    with pytest.raises(ValueError, match="not"):
+        Authorization.read({**signed().as_members(), name: value}, "0x")
+
+
+# What settled it.
+
+NONCE = eip3009.nonce_of(TOKEN)
+PAID = Transfer(1, USDC.lower(), signed().payer, PAYEE, 10_000)
+USED = AuthorizationUsed(0, USDC.lower(), signed().payer, NONCE)
+
+
+def settled(*events: Transfer | AuthorizationUsed) -> Transfer | None:
+    """Return what counts as the settlement in a transaction with these events, each at its own place."""
+    seen = ObservedTransaction(
+        TxStatus.CONFIRMED,
+        final=True,
+        transfers=tuple(one for one in events if isinstance(one, Transfer)),
+        authorizations_used=tuple(one for one in events if isinstance(one, AuthorizationUsed)),
+    )
+    return eip3009.settling_transfer(seen, signed(), TERMS)
+
+
+def test_the_transfer_directly_after_its_use_settles() -> None:
+    """Whatever stands around the two."""
+    assert settled(USED, PAID) == PAID
+    moved = replace(PAID, ordinal=8)
+    assert settled(PAID, replace(USED, ordinal=7), moved, replace(PAID, ordinal=9)) == moved
+
+
+def test_one_s_own_authorization_beside_an_unrelated_transfer_settles_nothing() -> None:
+    """P-LN-10, base-self-authorization: the same nonce to himself; the price went to the payee for something else."""
+    to_himself = replace(PAID, receiver=signed().payer)
+    unrelated = replace(PAID, ordinal=2)
+    assert settled(USED, to_himself, unrelated) is None
+    assert settled(replace(PAID, ordinal=0), replace(USED, ordinal=1), replace(to_himself, ordinal=2)) is None
+
+
+def test_of_many_uses_before_one_transfer_only_the_last_is_settled() -> None:
+    """P-LN-10, base-batched-authorizations: k nonces, one transfer: it belongs to the use right before it."""
+    others = [replace(USED, ordinal=at, nonce=eip3009.nonce_of(str(at))) for at in (1, 2)]
+    assert settled(USED, *others, replace(PAID, ordinal=3)) is None
+    last = replace(PAID, ordinal=4)
+    assert settled(*others, replace(USED, ordinal=3), last) == last
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (),
+        (USED,),
+        (PAID,),
+        (PAID, replace(USED, ordinal=2)),
+        (USED, replace(PAID, ordinal=2)),
+        (replace(USED, asset="0x" + "11" * 20), PAID),
+        (replace(USED, authorizer="0x" + "11" * 20), PAID),
+        (replace(USED, nonce="0x" + "11" * 32), PAID),
+        (USED, replace(PAID, asset="0x" + "11" * 20)),
+        (USED, replace(PAID, sender="0x" + "11" * 20)),
+        (USED, replace(PAID, receiver="0x" + "11" * 20)),
+        (USED, replace(PAID, value=9_999)),
+        (USED, replace(PAID, value=10_001)),
+    ],
+)
+def test_what_does_not_settle(events: tuple[Transfer | AuthorizationUsed, ...]) -> None:
+    """One event missing, elsewhere, or with one member of another's."""
+    assert settled(*events) is None
