@@ -17,6 +17,8 @@ import pytest
 
 from conformance import target
 
+LANES = ("algorand", "base", "solana")
+SECRETS = ("algod_token", "payto_algorand.mnemonic", "payto_base.key", "payto_solana.json", "settler.key")
 UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0"]
 
 
@@ -47,16 +49,16 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
     with start(tmp_path) as stack:
         ready = ready_line(stack)
         with urllib.request.urlopen(ready["rail"] + "/health", timeout=5) as answer:
-            assert json.loads(answer.read())["lanes"] == ["algorand_mainnet"]
+            assert json.loads(answer.read())["lanes"] == [f"{lane}_mainnet" for lane in LANES]
         profile = target.load(tmp_path / "weldproof.toml")
         assert profile.claims.surfaces == ("rail",)
-        assert profile.claims.lanes == ("algorand",)
+        assert profile.claims.lanes == LANES
         assert profile.surfaces["rail"].url == ready["rail"]
         stack.send_signal(number)
         assert stack.wait(30) == 0
     assert not (tmp_path / "weldproof.toml").exists()
-    assert not listens(ready["rail"])
-    assert not listens(ready["algod"])
+    for name in ("rail", "algod", "indexer", "base", "base_sepolia", "solana"):
+        assert not listens(ready[name])
     for pid in dict(ready["pids"]).values():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
@@ -76,7 +78,7 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
     """Key files have mode 0600, and no child was given a secret on its command line."""
     with start(tmp_path) as stack:
         ready = ready_line(stack)
-        secrets = [tmp_path / "stack" / name for name in ("algod_token", "payto_algorand.mnemonic")]
+        secrets = [tmp_path / "stack" / name for name in SECRETS]
         secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
         for path in secrets:
             assert path.stat().st_mode & 0o777 == 0o600, path
@@ -95,6 +97,16 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
     assert done.returncode == 4
     assert f"port {port}" in done.stderr
     assert "--port-base" in done.stderr
+
+
+def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
+    """`--lane` leaves the other chains away, and the profile claims what is left."""
+    with start(tmp_path, "--lane", "algorand") as stack:
+        ready = ready_line(stack)
+        assert sorted(dict(ready["pids"])) == ["the rail", "the simulated Algorand"]
+        assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
+        stack.terminate()
+        assert stack.wait(30) == 0
 
 
 def test_an_unknown_mutant_is_refused(tmp_path: Path) -> None:
