@@ -61,7 +61,12 @@ class AlgorandNode:
         token = read_secret(chain.token, names, "ALGOD_TOKEN")
         self._algod = AlgodClient(token, chain.algod.rstrip("/"))
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
-        self._session = aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=budgets.request))
+        # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True),
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=budgets.request),
+        )
         self._lives = count()
 
     async def close(self) -> None:

@@ -17,7 +17,12 @@ class NodeControl:
     def __init__(self, url: str | None, what: str, seconds: float) -> None:
         self._url = url
         self._what = what
-        self._session = aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=seconds))
+        # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True),
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=seconds),
+        )
 
     async def close(self) -> None:
         """Close connections."""
