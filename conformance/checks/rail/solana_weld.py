@@ -8,6 +8,8 @@ from typing import Any
 
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
+from solders.system_program import TransferParams
+from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 
 from conformance import clock
@@ -18,7 +20,7 @@ from conformance.checks.rail.solana_orders import Quoted, derived_reference, sol
 from conformance.checks.rail.weld import SUBMISSION_FAULTS, forgeries, judge_recovery
 from conformance.discovery import Operation
 from conformance.payers.solana import Refused, invented_id
-from conformance.payers.solana_instructions import TokenTransfer, memo
+from conformance.payers.solana_instructions import TokenTransfer, memo, with_accounts
 from conformance.payers.solana_relay import through
 from conformance.purchase import header_value, pay, present
 from conformance.together import together
@@ -79,6 +81,10 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
     def nothing_to_payee(quoted: Quoted, made: TokenTransfer) -> Instruction:
         return made.changed(amount=0, references=(quoted.order.reference,)).instruction()
 
+    def of_coin(quoted: Quoted, _: TokenTransfer) -> Instruction:
+        moved = transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1))
+        return with_accounts(moved, [quoted.order.reference])
+
     return {
         "no reference": lambda quoted: quoted.send(references=()),
         "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
@@ -87,6 +93,7 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
         "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
         "as text in a memo": beside(lambda quoted, _: memo(me, str(quoted.order.reference).encode())),
         "the token in a memo": beside(lambda quoted, _: memo(me, quoted.order.text.encode())),
+        "in a transfer of native coin": beside(of_coin),
         "in a token transfer of one unit to the payer": beside(to_self),
         "in a token transfer of one unit to the payer, before": beside(to_self, first=True),
         "in a token transfer of one unit to the payee": beside(to_payee),
