@@ -1,0 +1,163 @@
+"""What was sent, on both databases: nonces safe across workers, one settlement a token, fates (P-LN-07, P-LN-08)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from reference.store.engine import open_engine
+from reference.store.redemptions import Redemptions
+from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
+
+BASE, SETTLER = "eip155:8453", "0xSettler"
+SENT = Settlement(
+    caip2=BASE,
+    settler=SETTLER,
+    nonce=0,
+    token="token-0",
+    payment_key="key-0",
+    payer="0xpayer",
+    authorization="{}",
+    raw=b"\x02\x00\xff",
+    hashes=("0x00",),
+    fee=2**200,
+    tip=2**190,
+    attempt=0,
+    sent_at=1_000,
+)
+
+
+def sent(number: int, **changes: Any) -> Settlement:
+    """Return the `number`-th settlement of as many tokens."""
+    return replace(SENT, nonce=number, token=f"token-{number}", payment_key=f"key-{number}", **changes)
+
+
+@pytest.fixture
+def settlements(ledger: Redemptions, engine: AsyncEngine) -> Settlements:
+    """The table, empty."""
+    del ledger  # it makes the tables
+    return Settlements(engine)
+
+
+async def test_what_is_reserved_is_found_as_it_was(settlements: Settlements) -> None:
+    """By its token and among its account's; numbers of the chain keep all their bits."""
+    await settlements.reserve(SENT)
+    assert await settlements.open_for("token-0") == SENT
+    assert await settlements.open_of(BASE, SETTLER) == [SENT]
+    assert await settlements.open_for("token-1") is None
+    assert await settlements.open_of(BASE, "0xAnother") == []
+
+
+async def test_a_nonce_is_taken_once(settlements: Settlements) -> None:
+    """Of one account on one chain; another's are its own."""
+    await settlements.reserve(sent(0))
+    with pytest.raises(NonceTaken):
+        await settlements.reserve(replace(sent(1), nonce=0))
+    await settlements.reserve(replace(sent(1), nonce=0, settler="0xAnother"))
+    await settlements.reserve(replace(sent(2), nonce=0, caip2="eip155:84532"))
+
+
+async def test_a_token_has_one_settlement_on_its_way(settlements: Settlements) -> None:
+    """A second one may follow when the first is closed."""
+    await settlements.reserve(sent(0))
+    again = replace(sent(1), token="token-0")
+    with pytest.raises(TokenTaken):
+        await settlements.reserve(again)
+    assert await settlements.close(sent(0), Fate.FAILED, now=1_001)
+    await settlements.reserve(again)
+    assert await settlements.open_for("token-0") == again
+
+
+async def test_free_nonces_leave_none_out(settlements: Settlements) -> None:
+    """The lowest from the chain's count on that nobody has; a gap is filled, for all after it wait for it."""
+    assert await settlements.free_nonce(BASE, SETTLER, at_least=0) == 0
+    assert await settlements.free_nonce(BASE, SETTLER, at_least=7) == 7
+    for number in (0, 1, 2, 4):
+        await settlements.reserve(sent(number))
+    await settlements.close(sent(0), Fate.SETTLED, now=1_001)
+    free = [await settlements.free_nonce(BASE, SETTLER, at_least=least) for least in (0, 2, 3, 4, 9)]
+    assert free == [3, 3, 3, 5, 9]
+    assert await settlements.free_nonce(BASE, "0xAnother", at_least=0) == 0
+
+
+async def test_workers_at_once_share_nonces_without_a_gap(dsn: str, ledger: Redemptions) -> None:
+    """Forty settlements over two engines: forty nonces in a row."""
+    del ledger
+    engines = [open_engine(dsn) for _ in range(2)]
+
+    async def reserve(number: int) -> int:
+        mine = Settlements(engines[number % 2])
+        while True:
+            nonce = await mine.free_nonce(BASE, SETTLER, at_least=5)
+            try:
+                await mine.reserve(replace(sent(number), nonce=nonce))
+            except NonceTaken:
+                continue
+            return nonce
+
+    try:
+        taken = await asyncio.gather(*(reserve(number) for number in range(40)))
+    finally:
+        for engine in engines:
+            await engine.dispose()
+    assert sorted(taken) == list(range(5, 45))
+
+
+async def test_two_at_once_for_one_token_are_one(dsn: str, ledger: Redemptions) -> None:
+    """Whatever nonces they take: one is told that there is one already."""
+    del ledger
+    engines = [open_engine(dsn) for _ in range(2)]
+    try:
+        outcomes = await asyncio.gather(
+            *(Settlements(engine).reserve(replace(sent(at), token="token")) for at, engine in enumerate(engines)),
+            return_exceptions=True,
+        )
+    finally:
+        for engine in engines:
+            await engine.dispose()
+    assert sorted(type(one).__name__ for one in outcomes) == ["NoneType", "TokenTaken"]
+
+
+async def test_a_replacement_is_one_worker_s(settlements: Settlements) -> None:
+    """Only the first to replace what it saw does; hashes of all attempts are kept, the newest last."""
+    await settlements.reserve(SENT)
+    new = {"raw": b"\x03", "tx_id": "0x01", "fee": 2**201, "tip": 2**191, "now": 1_030}
+    assert await settlements.replace(SENT, **new)  # type: ignore[arg-type]
+    assert not await settlements.replace(SENT, **(new | {"tx_id": "0x02"}))  # type: ignore[arg-type]
+    found = await settlements.open_for("token-0")
+    assert found == replace(
+        SENT, raw=b"\x03", hashes=("0x00", "0x01"), fee=2**201, tip=2**191, attempt=1, sent_at=1_030
+    )
+    assert found is not None
+    assert await settlements.replace(found, **(new | {"tx_id": "0x02"}))  # type: ignore[arg-type]
+
+
+async def test_what_is_closed_stays_as_it_is(settlements: Settlements) -> None:
+    """It is on its way no more, cannot be replaced or closed again, and is found among its account's nonces."""
+    for number in range(4):
+        await settlements.reserve(sent(number))
+    assert await settlements.close(sent(1), Fate.SETTLED, now=1_001)
+    assert not await settlements.close(sent(1), Fate.FAILED, now=1_002)
+    assert not await settlements.replace(sent(1), raw=b"", tx_id="0x01", fee=1, tip=1, now=1_003)
+    assert [one.nonce for one in await settlements.open_of(BASE, SETTLER)] == [0, 2, 3]
+    between = await settlements.between(BASE, SETTLER, 1, 2)
+    assert [(one.nonce, one.fate) for one in between] == [(1, Fate.SETTLED), (2, Fate.OPEN)]
+    assert await settlements.between(BASE, SETTLER, 4, 3) == []
+
+
+async def test_failures_of_a_payer_are_counted_for_their_time(settlements: Settlements) -> None:
+    """Only those that moved nothing, of this payer, on this chain, since then."""
+    fates = (Fate.FAILED, Fate.FAILED, Fate.OVERTAKEN, Fate.SETTLED, Fate.VOID)
+    for number, fate in enumerate(fates):
+        await settlements.reserve(sent(number))
+        await settlements.close(sent(number), fate, now=1_000 + number)
+    await settlements.reserve(sent(5, payer="0xother"))
+    await settlements.close(sent(5), Fate.FAILED, now=1_000)
+    await settlements.reserve(sent(6))
+    counted = [await settlements.failures(BASE, "0xpayer", since=since) for since in (999, 1_000, 1_001)]
+    assert counted == [2, 1, 0]
+    assert await settlements.failures("eip155:84532", "0xpayer", since=0) == 0
