@@ -27,6 +27,7 @@ class Connection:
         self._send = send
         self._rpc = Rpc(chain)
         self._open: dict[int, Subscription] = {}
+        self._opening: dict[int, Subscription] = {}
         self._numbers = 0
         self._woken = asyncio.Event()
 
@@ -38,6 +39,8 @@ class Connection:
                 message = await self._receive()
                 body = message.encode() if isinstance(message, str) else message
                 await self._send((await json_rpc.answer(body, self._call)).decode())
+                self._open |= self._opening  # only now: no notification may come before its subscription's number
+                self._opening = {}
                 self._woken.set()
         finally:
             telling.cancel()
@@ -52,7 +55,7 @@ class Connection:
     def _subscribe(self, method: str, params: list[Any]) -> int:
         opened = OPENERS[method](self._chain, params)
         self._numbers += 1
-        self._open[self._numbers] = opened
+        self._opening[self._numbers] = opened
         return self._numbers
 
     def _unsubscribe(self, params: list[Any]) -> bool:

@@ -27,15 +27,15 @@ def test_state_is_read_at_the_commitment_that_is_asked_for(bench: Any) -> None:
     payer, payee = bench.funded(), Pubkey.new_unique()
     bench.send(bench.payment(payer, payee, 400_000))
     levels = ("processed", "confirmed", "finalized")
-    assert [400_000, None, None] == [bench.held(payee, level) for level in levels]
+    assert [bench.held(payee, level) for level in levels] == [400_000, None, None]
     bench.slots(1)
-    assert [400_000, 400_000, None] == [bench.held(payee, level) for level in levels]
+    assert [bench.held(payee, level) for level in levels] == [400_000, 400_000, None]
     bench.slots(31)
-    assert [400_000, 400_000, 400_000] == [bench.held(payee, level) for level in levels]
+    assert [bench.held(payee, level) for level in levels] == [400_000, 400_000, 400_000]
 
 
 def test_a_transaction_is_looked_up_only_at_its_commitment(bench: Any) -> None:
-    """getTransaction defaults to finalized, knows confirmed, and refuses processed."""
+    """A lookup by signature defaults to finalized, knows confirmed, and refuses processed."""
     payer, payee = bench.funded(), Pubkey.new_unique()
     signature = bench.send(bench.payment(payer, payee, 1))
     assert bench.call("getTransaction", signature, {"commitment": "confirmed"}) is None
@@ -60,7 +60,7 @@ def test_a_blockhash_is_good_for_its_window_and_not_a_slot_longer(bench: Any) ->
     bench.slots(1)
     assert bench.call("isBlockhashValid", recent["blockhash"], {"commitment": "processed"})["value"] is False
     error = bench.send_refused(transactions[1], preflightCommitment="processed")
-    assert (-32002, "BlockhashNotFound") == (error["code"], error["data"]["err"])
+    assert (error["code"], error["data"]["err"]) == (-32002, "BlockhashNotFound")
     late = bench.send(transactions[1], skipPreflight=True)
     assert bench.status(late) is None
     assert told["lastValidBlockHeight"] > recent["lastValidBlockHeight"]
@@ -72,7 +72,7 @@ def test_the_same_transaction_lands_once(bench: Any) -> None:
     payment = bench.payment(payer, payee, 400_000)
     first = bench.send(payment)
     error = bench.send_refused(payment, preflightCommitment="processed")
-    assert (-32002, "AlreadyProcessed") == (error["code"], error["data"]["err"])
+    assert (error["code"], error["data"]["err"]) == (-32002, "AlreadyProcessed")
     assert first == bench.send(payment, skipPreflight=True)
     assert bench.held(payee) == 400_000
 
@@ -83,11 +83,11 @@ def test_a_failing_transaction_lands_with_its_error_when_preflight_is_skipped(be
     before = bench.balance(payer.pubkey())
     payment = bench.payment(payer, payee, 11, reference)
     refused = bench.send_refused(payment)
-    assert (-32002, {"InstructionError": [1, {"Custom": 1}]}) == (refused["code"], refused["data"]["err"])
+    assert (refused["code"], refused["data"]["err"]) == (-32002, {"InstructionError": [1, {"Custom": 1}]})
     assert refused["message"].endswith("Error processing Instruction 1: custom program error: 0x1")
     signature = bench.send(payment, skipPreflight=True)
     bench.slots(32)
-    assert {"InstructionError": [1, {"Custom": 1}]} == bench.status(signature)["err"]
+    assert bench.status(signature)["err"] == {"InstructionError": [1, {"Custom": 1}]}
     assert (before - 5000, None) == (bench.balance(payer.pubkey()), bench.held(payee))
     listed = bench.call("getSignaturesForAddress", str(reference))
     assert [(signature, {"InstructionError": [1, {"Custom": 1}]})] == [(one["signature"], one["err"]) for one in listed]
@@ -114,7 +114,7 @@ def test_an_account_must_be_left_rent_exempt(bench: Any) -> None:
     """A receiver below the rent exemption makes the transaction fail as a whole."""
     payer, poor = bench.funded(usdc=0), Pubkey.new_unique()
     refused = bench.send_refused(bench.lamports(payer, poor, 10))
-    assert {"InsufficientFundsForRent": {"account_index": 1}} == refused["data"]["err"]
+    assert refused["data"]["err"] == {"InsufficientFundsForRent": {"account_index": 1}}
     least = bench.call("getMinimumBalanceForRentExemption", 0)
     bench.send(bench.lamports(payer, poor, least))
     assert bench.balance(poor) == least
@@ -136,9 +136,9 @@ def test_a_preflight_leaves_the_newest_state_alone(bench: Any) -> None:
     asked = bench.payment(payer, payee, 1_000_000)
     told = bench.simulate(asked, commitment="finalized")
     assert told["err"] is None
-    assert (700_000, 300_000) == (bench.held(payer.pubkey()), bench.held(payee))
+    assert (bench.held(payer.pubkey()), bench.held(payee)) == (700_000, 300_000)
     bench.send(asked, skipPreflight=True)
-    assert (700_000, 300_000) == (bench.held(payer.pubkey()), bench.held(payee))
+    assert (bench.held(payer.pubkey()), bench.held(payee)) == (700_000, 300_000)
 
 
 def test_a_reorganisation_undoes_what_the_last_slots_did(bench: Any) -> None:
@@ -178,7 +178,7 @@ def test_a_reorganisation_below_finality_takes_what_was_called_final(bench: Any)
     bench.slots(40)
     assert bench.status(signature)["confirmationStatus"] == "finalized"
     assert signature in bench.control("reorg", depth=41)["dropped"]
-    assert (None, None) == (bench.status(signature), bench.held(payee, "finalized"))
+    assert (bench.status(signature), bench.held(payee, "finalized")) == (None, None)
 
 
 def test_a_snapshot_brings_everything_back(bench: Any) -> None:
@@ -192,8 +192,8 @@ def test_a_snapshot_brings_everything_back(bench: Any) -> None:
         stranger = bench.funded()
         bench.control("restore", id=number)
         assert then == (bench.chain.head.number, bench.chain.totals())
-        assert (100, 0) == (bench.held(payee), bench.balance(stranger.pubkey()))
-        assert (None, None) == (bench.status(first)["err"], bench.status(later))
+        assert (bench.held(payee), bench.balance(stranger.pubkey())) == (100, 0)
+        assert (bench.status(first)["err"], bench.status(later)) == (None, None)
 
 
 def test_slots_after_a_restore_have_hashes_of_their_own(bench: Any) -> None:
@@ -214,9 +214,9 @@ def test_a_withheld_transaction_lands_when_it_is_released(bench: Any) -> None:
     signature = bench.send(payment)
     assert signature == bench.send(payment)
     bench.slots(3)
-    assert (None, None) == (bench.status(signature), bench.held(payee))
+    assert (bench.status(signature), bench.held(payee)) == (None, None)
     assert bench.control("release")["released"] == 1
-    assert (None, 100) == (bench.status(signature)["err"], bench.held(payee))
+    assert (bench.status(signature)["err"], bench.held(payee)) == (None, 100)
 
 
 def test_a_withheld_transaction_lands_on_advance_unless_its_blockhash_has_expired(bench: Any) -> None:
@@ -238,7 +238,7 @@ def test_a_transaction_rejected_late_never_lands(bench: Any) -> None:
     signature = bench.send(payment)
     bench.send(payment)
     bench.control("advance", blocks=40)
-    assert (None, None) == (bench.status(signature), bench.held(payee))
+    assert (bench.status(signature), bench.held(payee)) == (None, None)
     bench.send(bench.payment(payer, payee, 101))
     assert bench.held(payee) == 101
 
@@ -250,7 +250,7 @@ def test_early_finality_is_a_lie_for_a_count_of_answers(bench: Any) -> None:
     bench.control("fault", name="early_finality", count=3)
     bench.call("getLatestBlockhash")  # an answer without a commitment to lie about does not count
     told = bench.status(signature)
-    assert ("finalized", None) == (told["confirmationStatus"], told["confirmations"])
+    assert (told["confirmationStatus"], told["confirmations"]) == ("finalized", None)
     assert bench.call("getTransaction", signature)["meta"]["err"] is None
     assert bench.held(payee, "finalized") == 100
     assert bench.status(signature)["confirmationStatus"] == "processed"

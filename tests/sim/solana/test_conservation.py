@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from solders.hash import Hash
 from solders.keypair import Keypair
 
 from sim.solana.tokens import read_mint
@@ -44,7 +43,7 @@ class Money(RuleBasedStateMachine):
     def _seen(self) -> Any:
         return self.bench.chain.totals(), [one.sent.id for one in self.bench.chain.ledger.all()]
 
-    def _recent(self) -> Hash:
+    def _recent(self) -> Any:
         return self.bench.chain.head.hash
 
     @rule(owner=_OWNERS, amount=st.integers(1, 1000))
@@ -114,5 +113,5 @@ class Money(RuleBasedStateMachine):
         assert all(chain.vm.account(key) == chain.account(key) for key in chain.accounts.written())
 
 
-class TestMoney(Money.TestCase):  # type: ignore[name-defined,misc]
-    settings = settings(max_examples=15, stateful_step_count=25, deadline=None, derandomize=True)
+TestMoney = Money.TestCase
+TestMoney.settings = settings(max_examples=15, stateful_step_count=25, deadline=None, derandomize=True)

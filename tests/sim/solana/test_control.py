@@ -16,9 +16,9 @@ def test_minting_makes_the_token_account_and_funding_gives_lamports(bench: Any) 
     owner = Keypair().pubkey()
     answers = [bench.control("mint", address=str(owner), amount="300") for _ in range(2)]
     answers += [bench.control("fund", address=str(owner), amount="1000000") for _ in range(2)]
-    assert (600, 2_000_000) == (bench.held(owner), bench.balance(owner))
+    assert (bench.held(owner), bench.balance(owner)) == (600, 2_000_000)
     statuses = [bench.status(one["tx_id"]) for one in answers]
-    assert [(None, "confirmed")] * 4 == [(one["err"], one["confirmationStatus"]) for one in statuses]
+    assert [(one["err"], one["confirmationStatus"]) for one in statuses] == [(None, "confirmed")] * 4
 
 
 def test_advancing_makes_slots_or_time(bench: Any) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
+from sim.json_rpc import RpcError
 from sim.solana.rpc import METHODS
 from sim.solana.subscriptions import OPENERS
 
@@ -62,8 +63,6 @@ def test_any_parameters_are_answered(shared: Any, method: str, params: list[Any]
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_any_subscription_is_opened_or_refused(shared: Any, method: str, params: list[Any]) -> None:
     """What opens can tell what is due."""
-    from sim.json_rpc import RpcError  # noqa: PLC0415
-
     try:
         opened = OPENERS[method](shared.chain, params)
     except RpcError:

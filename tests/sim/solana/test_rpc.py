@@ -63,7 +63,7 @@ def test_a_reference_makes_the_node_speak_of_a_multisig(bench: Any) -> None:
     infos = []
     for signature in (plain, named):
         shown = bench.call("getTransaction", signature, "jsonParsed")["transaction"]["message"]["instructions"]
-        assert ("createIdempotent", "transferChecked") == tuple(one["parsed"]["type"] for one in shown)
+        assert tuple(one["parsed"]["type"] for one in shown) == ("createIdempotent", "transferChecked")
         infos.append(shown[1]["parsed"]["info"])
     assert str(payer.pubkey()) == infos[0]["authority"]
     assert (str(payer.pubkey()), [str(reference)]) == (infos[1]["multisigAuthority"], infos[1]["signers"])
@@ -101,7 +101,7 @@ def test_version_0_is_shown_only_to_who_supports_it(bench: Any) -> None:
         bench.call("getTransaction", one, {"maxSupportedTransactionVersion": 0})["version"]
         for one in (versioned, legacy)
     ]
-    assert [0, "legacy"] == versions
+    assert versions == [0, "legacy"]
     assert "version" not in bench.call("getTransaction", legacy)
 
 
@@ -156,7 +156,7 @@ def test_old_statuses_need_a_search_of_the_history(bench: Any) -> None:
     """After the recent slots only searchTransactionHistory knows a signature."""
     signature = bench.send(bench.lamports(payer := bench.funded(), payer.pubkey(), 1))
     bench.slots(151)
-    assert [None] == bench.call("getSignatureStatuses", [signature])["value"]
+    assert bench.call("getSignatureStatuses", [signature])["value"] == [None]
     assert bench.status(signature)["confirmationStatus"] == "finalized"
 
 
@@ -174,7 +174,7 @@ def test_accounts_of_lookup_tables_are_resolved(bench: Any) -> None:
     assert bench.balance(payee) == 10**7
     shown = bench.call("getTransaction", signature, {"maxSupportedTransactionVersion": 0})
     assert {"writable": [str(payee)], "readonly": [str(watched)]} == shown["meta"]["loadedAddresses"]
-    assert [10**7, 0] == shown["meta"]["postBalances"][-2:]
+    assert shown["meta"]["postBalances"][-2:] == [10**7, 0]
     lookups = [{"accountKey": str(table.key), "writableIndexes": [0], "readonlyIndexes": [1]}]
     assert lookups == shown["transaction"]["message"]["addressTableLookups"]
     options = {"encoding": "jsonParsed", "maxSupportedTransactionVersion": 0}
@@ -228,9 +228,9 @@ def test_a_simulation_needs_no_signature_and_changes_nothing(bench: Any) -> None
     forged = VersionedTransaction.populate(payment.message, [Signature.default()])
     account = str(get_associated_token_address(payee, bench.usdc))
     told = bench.simulate(forged, accounts={"encoding": "jsonParsed", "addresses": [account]}, innerInstructions=True)
-    assert (None, "700") == (told["err"], told["accounts"][0]["data"]["parsed"]["info"]["tokenAmount"]["amount"])
+    assert (told["err"], told["accounts"][0]["data"]["parsed"]["info"]["tokenAmount"]["amount"]) == (None, "700")
     assert told["unitsConsumed"] > 1000
-    assert [0] == [one["index"] for one in told["innerInstructions"]]
+    assert [one["index"] for one in told["innerInstructions"]] == [0]
     assert bench.held(payee) is None
     options = {"encoding": "base64", "sigVerify": True}
     wire = base64.b64encode(bytes(forged)).decode()
@@ -291,8 +291,8 @@ def test_token_accounts_are_found_by_owner_program_and_filter(bench: Any) -> Non
     )
     bench.send(bench.sign([close], owner))
     assert (
-        []
-        == bench.call("getTokenAccountsByOwner", key, {"mint": str(bench.usdc)}, {"commitment": "processed"})["value"]
+        bench.call("getTokenAccountsByOwner", key, {"mint": str(bench.usdc)}, {"commitment": "processed"})["value"]
+        == []
     )
     bench.slots(33)
     assert bench.call("getAccountInfo", str(account))["value"] is None
@@ -306,13 +306,13 @@ def test_both_mints_are_those_of_usdc(bench: Any) -> None:
     bench.slots(32)
     for mint in ("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"):
         supply = bench.call("getTokenSupply", mint)["value"]
-        assert ("77", 6) == (supply["amount"], supply["decimals"])
+        assert (supply["amount"], supply["decimals"]) == ("77", 6)
         held = str(get_associated_token_address(owner, Pubkey.from_string(mint)))
         assert [(held, "77")] == [
             (one["address"], one["amount"]) for one in bench.call("getTokenLargestAccounts", mint)["value"]
         ]
         parsed = bench.call("getAccountInfo", mint, {"encoding": "jsonParsed"})["value"]["data"]["parsed"]
-        assert ("mint", "77") == (parsed["type"], parsed["info"]["supply"])
+        assert (parsed["type"], parsed["info"]["supply"]) == ("mint", "77")
 
 
 def test_blocks_tell_their_transactions_and_times(bench: Any) -> None:
@@ -328,14 +328,14 @@ def test_blocks_tell_their_transactions_and_times(bench: Any) -> None:
     before = bench.call("getBlock", slot - 1, {"transactionDetails": "signatures"})
     assert (before["blockhash"], []) == (block["previousBlockhash"], before["signatures"])
     assert bench.call("getBlocks", slot - 1, slot) == [slot - 1, slot]
-    assert [-32004, -32007, -32004] == [
+    assert [
         bench.refused(*asked)["code"]
         for asked in (("getBlockTime", 10**9), ("getBlockTime", 3), ("getBlock", slot + 1))
-    ]
+    ] == [-32004, -32007, -32004]
 
 
 def test_a_context_slot_that_is_not_reached_is_told(bench: Any) -> None:
-    """minContextSlot beyond the commitment's slot is -32016 with the slot that is there."""
+    """A minContextSlot beyond the commitment's slot is -32016 with the slot that is there."""
     final = bench.call("getSlot")
     key = str(Pubkey.new_unique())
     error = bench.refused("getBalance", key, {"minContextSlot": final + 1})
@@ -381,8 +381,9 @@ def test_large_accounts_are_not_shown_in_base58(bench: Any) -> None:
     """More than 128 bytes are refused unless they are cut or shown in base64."""
     owner = bench.funded()
     account = str(get_associated_token_address(owner.pubkey(), bench.usdc))
-    assert [-32600, -32600] == [
-        bench.refused("getAccountInfo", account, options)["code"] for options in ({}, {"encoding": "base58"})
+    assert [bench.refused("getAccountInfo", account, options)["code"] for options in ({}, {"encoding": "base58"})] == [
+        -32600,
+        -32600,
     ]
     cut = bench.call("getAccountInfo", account, {"encoding": "base58", "dataSlice": {"offset": 0, "length": 32}})[
         "value"
@@ -397,7 +398,7 @@ def test_surfpools_cheat_names_fund_too(bench: Any) -> None:
     bench.call("surfnet_setAccount", str(key.pubkey()), {"lamports": 10**9})
     bench.call("surfnet_setTokenAccount", str(owner), str(bench.usdc), {"amount": 900}, str(TOKEN))
     bench.call("surfnet_setTokenAccount", str(owner), str(bench.usdc), {"amount": 250})
-    assert (250, 10**9) == (bench.held(owner), bench.balance(key.pubkey()))
+    assert (bench.held(owner), bench.balance(key.pubkey())) == (250, 10**9)
     supply = bench.call("getTokenSupply", str(bench.usdc), {"commitment": "processed"})["value"]["amount"]
     assert supply == "250"
     wrong = [{"lamports": -1}, {"lamports": "1"}, {"data": "xyz"}, {"owner": "x"}, {"lamports": 1, "executable": True}]
@@ -409,7 +410,7 @@ def test_an_airdrop_is_a_transaction(bench: Any) -> None:
     """It is found by its signature; one that the chain refuses is an error."""
     key = Pubkey.new_unique()
     signature = bench.call("requestAirdrop", str(key), 5 * 10**9)
-    assert (None, 5 * 10**9) == (bench.status(signature)["err"], bench.balance(key))
+    assert (bench.status(signature)["err"], bench.balance(key)) == (None, 5 * 10**9)
     assert bench.call("requestAirdrop", str(key), 5 * 10**9) != signature
     assert bench.refused("requestAirdrop", str(Pubkey.new_unique()), 1)["code"] == -32603
     assert bench.refused("requestAirdrop", str(key), 2**64 - 1)["code"] == -32603

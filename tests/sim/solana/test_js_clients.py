@@ -1,0 +1,72 @@
+"""Unmodified @solana/web3.js, @solana/spl-token and @solana/kit against the process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_SCRIPTS = Path(__file__).with_name("js")
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weldproof" / "npm"
+
+
+@pytest.fixture(scope="module", name="modules")
+def _modules() -> Path:
+    """A folder with the clients of package-lock.json, installed once for each lock; a machine without npm skips."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("npm is not installed, so no JavaScript client can be tried")
+    home = _CACHE / hashlib.sha256((_SCRIPTS / "package-lock.json").read_bytes()).hexdigest()[:16]
+    if not (home / "complete").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(_SCRIPTS / name, home)
+        subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, check=True, timeout=240)
+        (home / "complete").touch()
+    return home
+
+
+def run(script: str, node: dict[str, Any], modules: Path) -> dict[str, Any]:
+    """Return what a script prints."""
+    command = ["node", str(_SCRIPTS / script), node["rpc"], node["ws"], node["mints"][0], str(modules)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_web3_js_pays_and_finds_its_payment(node: dict[str, Any], modules: Path) -> None:
+    """Airdrop, token account, transfer with a reference, confirmation over the WebSocket, lookups, replay refused."""
+    told = run("web3js.mjs", node, modules)
+    assert "already been processed" in told.pop("replay")
+    assert [told.pop("signature")] == told.pop("found")
+    expected = {
+        "simulated": None,
+        "status": "finalized",
+        "fee": 5000,
+        "named": True,
+        "parsed": "transferChecked",
+        "received": "250000",
+        "listed": ["250000"],
+        "decimals": 6,
+    }
+    assert expected == told
+
+
+def test_kit_reads_the_chain_and_hears_of_it(node: dict[str, Any], modules: Path) -> None:
+    """Its airdrop confirms over the WebSocket, slots are told in order, an error has its code."""
+    expected = {
+        "balance": "3000000000",
+        "failed": None,
+        "blockhash": True,
+        "decimals": 6,
+        "consecutive": 2,
+        "refusal": "-32602",
+    }
+    assert expected == run("kit.mjs", node, modules)
