@@ -10,13 +10,15 @@ import inspect
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from conformance.client import Answer, Client
 from conformance.events import EventLog
 from conformance.ledger import Requirement, load
 from conformance.target import Profile
 from conformance.verdict import Verdict, breach
+
+Exclusive: TypeAlias = Literal[False, True, "chain"]
 
 
 class Inconclusive(Exception):
@@ -32,7 +34,8 @@ class Check:
         rows: Requirement ids it decides.
         surface: Surface it talks to.
         lane: The lane it is bound to; `each` before expansion, None when it needs none.
-        exclusive: Whether it moves the clock or disturbs a chain, and so runs alone.
+        exclusive: True when it moves the clock and so runs alone; `chain` when it disturbs its lane's chain and so runs
+            beside checks of other lanes only.
         fix: What an implementer does about a breach.
         run: The function.
     """
@@ -41,7 +44,7 @@ class Check:
     rows: tuple[str, ...]
     surface: str
     lane: str | None
-    exclusive: bool
+    exclusive: Exclusive
     fix: str
     run: Callable[..., Awaitable[None]] = field(repr=False)
 
@@ -59,7 +62,7 @@ REGISTRY: dict[str, Check] = {}
 
 
 def check(
-    *rows: str, surface: str, fix: str, lane: str | None = None, exclusive: bool = False
+    *rows: str, surface: str, fix: str, lane: str | None = None, exclusive: Exclusive = False
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -68,7 +71,7 @@ def check(
         surface: Surface whose claim the check needs.
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
-        exclusive: Run alone, after the others: it moves the clock or disturbs a chain.
+        exclusive: Run after the others: alone (True, it moves the clock), or one a lane (`chain`, it disturbs its chain).
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.

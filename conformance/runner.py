@@ -120,15 +120,31 @@ class Run:
             try:
                 await session.open()
                 together = [one for one in self.plan.checks if not one.exclusive]
-                alone = [one for one in self.plan.checks if one.exclusive]
                 await self._together(together, transport, session)
-                for one in alone:
-                    await self._one(one, transport, session)
+                await self._a_lane_at_a_time(transport, session)
+                for one in self.plan.checks:
+                    if one.exclusive is True:
+                        await self._one(one, transport, session)
             except asyncio.CancelledError:
                 self._interrupted = True
             finally:
                 await session.close()
         return self._close()
+
+    async def _a_lane_at_a_time(self, transport: HttpTransport, session: Session) -> None:
+        """Run the checks that disturb a chain: those of one lane one after the other, the lanes side by side."""
+        by_lane: dict[str, list[Check]] = {}
+        for one in self.plan.checks:
+            if one.exclusive == "chain":
+                by_lane.setdefault(one.lane or "", []).append(one)
+
+        async def lane(checks: Sequence[Check]) -> None:
+            for one in checks:
+                await self._one(one, transport, session)
+
+        async with asyncio.TaskGroup() as group:
+            for checks in by_lane.values():
+                group.create_task(lane(checks))
 
     def _open(self, options: Mapping[str, Any]) -> None:
         self.log.add(

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 import orjson
 
-from conformance.check import Check
+from conformance.check import Check, Exclusive
 from conformance.cli.list import describe
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.targets import UsageFault
@@ -87,9 +87,12 @@ def _only(row: Requirement) -> str:
     return f", only where claimed: {', '.join(only)}" if only else ""
 
 
+_WITH: Mapping[Exclusive, str] = {False: "", True: ", alone", "chain": ", alone on its lane"}
+
+
 def _check(check: Check) -> Iterator[str]:
     once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
-    yield f"\n  check {click.style(check.id, bold=True)}{once}{', alone' if check.exclusive else ''}"
+    yield f"\n  check {click.style(check.id, bold=True)}{once}{_WITH[check.exclusive]}"
     yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))
     yield _filled(f"Fix: {check.fix}", "    ")
 

@@ -5,7 +5,7 @@ A payer sends exactly what a check asks for, welded or not; whether that buys an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from conformance.check import Inconclusive
@@ -62,3 +62,16 @@ async def payer_for(lane: str, profile: Profile, names: Names, seed: int) -> Pay
 
         return await SolanaPayer.open(profile.chains.solana, profile.budgets, names, seed)
     raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")
+
+
+def spellings(lane: str) -> Callable[[str], list[str]] | None:
+    """Return what spells a lane's transaction ids in other ways; None where the payer names no transaction."""
+    if lane == "algorand":
+        from conformance.payers.algorand import spellings as spell  # noqa: PLC0415 - SDKs are imported when needed
+
+        return spell
+    if lane == "solana":
+        from conformance.payers.solana import spellings as respell  # noqa: PLC0415 - SDKs are imported when needed
+
+        return respell
+    return None

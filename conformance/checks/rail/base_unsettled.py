@@ -52,7 +52,7 @@ async def _once_more(case: Case, stake: Stake, given: Authorization) -> Answer:
     "RAIL-PAY-11",
     surface="rail",
     lane="base",
-    exclusive=True,
+    exclusive="chain",
     fix="Serve only when the settlement's receipt shows success and the transfer; that a call would have succeeded "
     "when it was tried means nothing.",
 )
@@ -129,7 +129,7 @@ async def _served_once(case: Case, stake: Stake, given: Authorization, what: str
     "RAIL-WELD-11",
     surface="rail",
     lane="base",
-    exclusive=True,
+    exclusive="chain",
     fix="Wait for so many confirmations that a block is not taken back, look again after a wait, and send a lost "
     "settlement again under the same nonce.",
 )

@@ -277,7 +277,7 @@ async def _refusals(case: Case, stakes: Stakes, operation: Operation) -> Mapping
     "RAIL-WELD-13",
     surface="rail",
     lane="base",
-    exclusive=True,
+    exclusive="chain",
     fix="Serve only after the node itself has shown the settlement; any other answer of the node, or none, serves "
     "nobody.",
 )

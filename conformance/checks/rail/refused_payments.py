@@ -179,7 +179,7 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     "RAIL-PAY-07",
     surface="rail",
     lane="algorand",
-    exclusive=True,
+    exclusive="chain",
     fix="Wait for the block, or answer that the transaction is not confirmed yet; serve only after it is.",
 )
 async def unconfirmed_transaction(case: Case) -> None:
@@ -215,7 +215,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="algorand",
-    exclusive=True,
+    exclusive="chain",
     fix="A transaction that left the pool with an error, or that the node refused, never paid anything.",
 )
 async def failed_transaction(case: Case) -> None:

@@ -10,7 +10,7 @@ from conformance.attacks.engine import Engine, receipts, send
 from conformance.attacks.replay import Material, Replay, changes
 from conformance.check import Case, Inconclusive, check
 from conformance.discovery import Operation, variations
-from conformance.payers.algorand import spellings
+from conformance.payers import spellings
 from conformance.purchase import challenge, pay, present, purchase, redeem
 from conformance.together import together
 
@@ -36,7 +36,7 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
-    engine = await Engine.capture(case, operation, spellings if case.lane == "algorand" else None)
+    engine = await Engine.capture(case, operation, spellings(case.lane))
     outcome = await engine.run(random.Random(seed))  # noqa: S311 - repeatable on purpose
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
 

@@ -45,7 +45,7 @@ async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
     "RAIL-PAY-07",
     surface="rail",
     lane="solana",
-    exclusive=True,
+    exclusive="chain",
     fix="Wait until the transaction is in a slot and final, or answer that it is not confirmed yet; serve only after.",
 )
 async def unconfirmed_solana_transaction(case: Case) -> None:
@@ -79,7 +79,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     "RAIL-PAY-07",
     surface="rail",
     lane="solana",
-    exclusive=True,
+    exclusive="chain",
     fix="Ask the node at the moment of the redemption; what it knew before a reorganisation counts for nothing.",
 )
 async def solana_payment_that_is_taken_back(case: Case) -> None:
@@ -114,7 +114,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     "RAIL-WELD-11",
     surface="rail",
     lane="solana",
-    exclusive=True,
+    exclusive="chain",
     fix="What a token or a transaction has bought stays bought, whatever becomes of the chain afterwards.",
 )
 async def solana_chain_that_lies_about_finality(case: Case) -> None:

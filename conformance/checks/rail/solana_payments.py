@@ -23,6 +23,7 @@ from conformance.together import together
 
 
 @check(
+    "RAIL-PAY-01",
     "RAIL-PAY-03",
     "RAIL-PAY-05",
     "RAIL-PAY-16",
@@ -38,7 +39,8 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     as base64 JSON. Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
     """
     keys = [key for published in await published_keys(case) for key in published]
-    await together(served(case, operation, keys, ("RAIL-PAY-03",)) for operation in case.session.operations)
+    rows = ("RAIL-PAY-01", "RAIL-PAY-03")
+    await together(served(case, operation, keys, rows) for operation in case.session.operations)
 
 
 @check(

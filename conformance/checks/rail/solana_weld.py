@@ -248,7 +248,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     "RAIL-WELD-13",
     surface="rail",
     lane="solana",
-    exclusive=True,
+    exclusive="chain",
     fix="Serve only after the node itself has shown the payment; any other answer of the node, or none, serves nobody.",
 )
 async def solana_chain_that_cannot_be_asked(case: Case) -> None:

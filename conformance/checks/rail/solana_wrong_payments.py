@@ -190,7 +190,7 @@ async def failed_solana_transaction(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="solana",
-    exclusive=True,
+    exclusive="chain",
     fix="A transaction that the node has taken is no payment; one that stands in a slot is.",
 )
 async def dropped_solana_transaction(case: Case) -> None:

@@ -225,7 +225,7 @@ def forgeries(case: Case, quote: Challenge) -> list[tuple[str, str]]:
     "RAIL-WELD-13",
     surface="rail",
     lane="algorand",
-    exclusive=True,
+    exclusive="chain",
     fix="Serve only after the node itself has shown the payment; any other answer of the node, or none, serves nobody.",
 )
 async def chain_that_cannot_be_asked(case: Case) -> None:
