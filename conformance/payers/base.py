@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from eth_utils.address import is_address, to_checksum_address
@@ -20,6 +22,7 @@ __all__ = ["Account", "BasePayer", "Refused"]
 
 _MOST_GIVEN = 1_000_000_000
 _UINT256 = 2**256
+_A_BATCH = 40
 _LIFETIME, _SPARE = 1800, 3600
 
 
@@ -33,7 +36,7 @@ class BasePayer:
         self.node = node
         self._funds = funds
         self._accounts: list[Account] = []
-        self._assets: set[str] = set()
+        self._domains: dict[str, Domain] = {}
         self._stock: dict[str, int] = {}
         self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
         self._batcher: str | None = None
@@ -60,9 +63,26 @@ class BasePayer:
     async def close(self) -> None:
         """Give back what is left of the operator's money, and close connections."""
         try:
-            await self._funds.take_back(self._accounts, sorted(self._assets))
+            if self._funds.home is not None:
+                await self._tokens_home(self._funds.home)
+            await self._funds.take_back(self._accounts)
         finally:
             await self.node.close()
+
+    async def _tokens_home(self, home: str) -> None:
+        """Give tokens back by authorizations that the paying account uses, since most accounts cannot pay for gas."""
+        for asset, domain in self._domains.items():
+            token, calls = Token(self.node, asset), list[tuple[str, bytes]]()
+            for account in self._accounts:
+                with suppress(Inconclusive):
+                    if left := await token.balance(account.address):
+                        terms = Authorization(
+                            account.address, home, left, 0, _UINT256 - 1, os.urandom(32), domain, token=""
+                        )
+                        calls.append((asset, token.use_call(terms.signed(account.key))))
+            for start in range(0, len(calls), _A_BATCH):
+                with suppress(Inconclusive):
+                    await self.batch(calls[start : start + _A_BATCH])
 
     @property
     def caip2(self) -> str:
@@ -138,7 +158,6 @@ class BasePayer:
         """Give an address `amount` atomic units of a token; what nobody could mean to pay is not given."""
         if not 0 < amount <= _MOST_GIVEN:
             return
-        self._assets.add(asset)
         await self._funds.token(address, asset, amount)
 
     async def _reserve(self, asset: str, amount: int) -> None:
@@ -208,7 +227,9 @@ class BasePayer:
         chain_id = int(number) if network.startswith("eip155:") and number.isascii() and number.isdecimal() else None
         if chain_id is None:
             chain_id = self._chain_id
-        return Domain(_extra(entry, "name"), _extra(entry, "version"), chain_id, _address(entry, "asset"))
+        made = Domain(_extra(entry, "name"), _extra(entry, "version"), chain_id, _address(entry, "asset"))
+        self._domains.setdefault(made.contract, made)
+        return made
 
     # Transactions.
 

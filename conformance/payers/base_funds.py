@@ -26,9 +26,11 @@ class Funds(Protocol):
 
     Attributes:
         purse: How much of the token the paying account is given at a time, in atomic units.
+        home: Address to which what is left goes back; None when nobody misses it.
     """
 
     purse: int
+    home: str | None
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Give an account native coin for gas.
@@ -44,14 +46,15 @@ class Funds(Protocol):
             Inconclusive: There are none to give.
         """
 
-    async def take_back(self, accounts: Iterable[Account], assets: Iterable[str]) -> None:
-        """Return what is left on the accounts, as far as that can be done."""
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Return what native coin is left on the accounts, as far as that can be done."""
 
 
 class ControlFunds:
     """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
 
     purse = 1_000_000_000
+    home: str | None = None
 
     def __init__(self, node: BaseNode) -> None:
         self._node = node
@@ -65,7 +68,7 @@ class ControlFunds:
         """Have the node give the token."""
         await self._node.control.carry_out("mint", address=address, amount=str(amount), asset=asset)
 
-    async def take_back(self, accounts: Iterable[Account], assets: Iterable[str]) -> None:
+    async def take_back(self, accounts: Iterable[Account]) -> None:
         """Leave it: a simulated chain ends with its process."""
 
 
@@ -78,6 +81,7 @@ class OperatorFunds:
     def __init__(self, node: BaseNode, funder: Account) -> None:
         self._node = node
         self._funder = funder
+        self.home: str | None = funder.address
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""
@@ -95,21 +99,11 @@ class OperatorFunds:
         except Refused as reason:
             raise Inconclusive(f"the account of [chains.base] funder cannot give {what}: {reason}") from reason
 
-    async def take_back(self, accounts: Iterable[Account], assets: Iterable[str]) -> None:
-        """Send each account's tokens and then its native coin to the operator."""
-        held = tuple(assets)
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Send each account's native coin to the operator."""
         for account in accounts:
-            for asset in held:
-                with suppress(Inconclusive):
-                    await self._tokens_home(account, asset)
             with suppress(Inconclusive):
                 await self._coin_home(account)
-
-    async def _tokens_home(self, account: Account, asset: str) -> None:
-        token = Token(self._node, asset)
-        if left := await token.balance(account.address):
-            data = token.transfer_call(self._funder.address, left)
-            await self._node.succeeded(await self._node.send(account, asset, data))
 
     async def _coin_home(self, account: Account) -> None:
         fee = _TRANSFER_GAS * await self._node.gas_price()

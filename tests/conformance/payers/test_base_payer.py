@@ -224,6 +224,8 @@ async def test_the_operators_account_funds_throw_away_accounts_and_is_paid_back(
             assert await payer.fault_names() == ()
             payee = await stranger(payer)
             await asyncio.gather(*(payer.pay(entry(payee, f"{TOKEN}{n}")) for n in range(3)))
+            coinless = await payer.new_account(asset=USDC, amount=PRICE)
+            assert await balance(payer, coinless.address) == PRICE
             with pytest.raises(Inconclusive, match="no control verbs"):
                 await payer.control("fund", address=payee, amount="1")
         assert await balance(rich, funder.address) == 5_000_000
