@@ -71,7 +71,7 @@ def check(
         surface: Surface whose claim the check needs.
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
-        exclusive: Run after the others: alone (True, it moves the clock), or one a lane (`chain`, it disturbs its chain).
+        exclusive: Run after the others: alone (True, it moves the clock), or one a lane (`chain`, it disturbs that).
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
