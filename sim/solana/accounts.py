@@ -43,13 +43,10 @@ class Accounts:
             versions.pop()
         versions.append((slot, account))
 
-    def cut(self, slot: int) -> list[Pubkey]:
-        """Forget what was written after a slot and return whose accounts that changes."""
-        changed = [key for key, versions in self._versions.items() if versions[-1][0] > slot]
-        for key in changed:
-            versions = self._versions[key]
+    def cut(self, slot: int) -> None:
+        """Forget what was written after a slot."""
+        for versions in self._versions.values():
             del versions[bisect_right(versions, slot, key=_slot_of) :]
-        return changed
 
     def all_at(self, slot: int) -> Iterator[tuple[Pubkey, Account]]:
         """Yield every written account that is there at the end of a slot."""
