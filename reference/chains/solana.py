@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -115,7 +114,7 @@ def _raw(found: Mapping[str, Any]) -> bytes:
         raise ChainUnavailable("the node's transaction is not in base64")
     try:
         return base64.b64decode(told[0], validate=True)
-    except binascii.Error as fault:
+    except ValueError as fault:
         raise ChainUnavailable("the node's transaction is not in base64") from fault
 
 

@@ -219,8 +219,8 @@ class Settler:
         """
         authorization = _authorization(presented)
         caip2, settler = presented.terms.caip2, self._account.address
+        in_use = await self.lane.nonce(settler, pending=True)
         while True:
-            in_use = await self.lane.nonce(settler, pending=True)
             nonce = await self._settlements.free_nonce(caip2, settler, at_least=in_use)
             raw, tx_id = self._signed(authorization, nonce, fees)
             new = Settlement(
