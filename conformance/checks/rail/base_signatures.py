@@ -28,7 +28,7 @@ async def signature_of_somebody_else(case: Case) -> None:
     """A signature that does not recover to the payer of the authorization is not redeemed.
 
     Presents welded authorizations with signatures that are noise, another key's, over another domain (name, version,
-    chain id, contract), over another kind of message, or over other members; and one of a stranger's money. Expects
+    chain id, contract, or the whole of another network's), over another kind of message, or over other members; and one of a stranger's money. Expects
     that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
@@ -45,6 +45,12 @@ async def signature_of_somebody_else(case: Case) -> None:
         stake = await stakes.stake(operation)
         domain = replace(payer.domain(stake.entry), **{member: value})
         await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=domain), f"domain: {member} {value}")
+
+    async def other_network() -> None:
+        stake = await stakes.stake(operation)
+        domain = replace(payer.domain(stake.entry), **OTHER_NETWORK[payer.caip2 == "eip155:8453"])
+        what = "domain: the same asset's on the other network, whole"
+        await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=domain), what)
 
     async def over(member: str, shift: Any) -> None:
         stake = await stakes.stake(operation)
@@ -81,9 +87,17 @@ async def signature_of_somebody_else(case: Case) -> None:
             by_another("another key signs for the payer", signs_for_payer=True),
             by_another("another payer's authorization, the payer put in", signs_for_payer=False),
             of_another_kind(),
+            other_network(),
         )
     )
     await stakes.audit()
+
+
+# USDC's whole EIP-712 domain on Base and on its test network, by whether the payer is on Base: the other one is used.
+OTHER_NETWORK: Mapping[bool, Mapping[str, Any]] = {
+    True: {"name": "USDC", "chain_id": 84532, "contract": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
+    False: {"name": "USD Coin", "chain_id": 8453, "contract": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"},
+}
 
 
 def broken_signatures(noise: bytes) -> dict[str, Change]:

@@ -17,6 +17,17 @@ PROOF = {"tx_id": "A" * 51 + "Q", "payment_reference": "1795240615:047652b0a2d99
 SECOND = {"tx_id": "B" * 51 + "A", "payment_reference": "1795240616:047652b0a2d99b36:" + "cd" * 32}
 MATERIAL = Material(HERE, [THERE], [{"jws": "y"}], ["t1", "t2"], SECOND, ["A" * 51 + "R"])
 CAPTURED = Replay(HERE.url, "POST", "", HERE.body, PROOF)
+AUTHORIZATION = {
+    "from": "0x" + "Ab" * 20,
+    "to": "0x" + "cD" * 20,
+    "value": "10000",
+    "validAfter": "0",
+    "validBefore": "1795250000",
+    "nonce": "0x" + "ef" * 32,
+}
+SIGNED = {"authorization": AUTHORIZATION, "signature": "0x" + "a1" * 65, "challenge_token": PROOF["payment_reference"]}
+OTHER_SIGNED = {**SIGNED, "signature": "0x" + "b2" * 65, "challenge_token": SECOND["payment_reference"]}
+ON_BASE = Material(HERE, [THERE], [], ["t1"], OTHER_SIGNED, [], {"algorand": "t2", "solana": "t3"})
 
 
 def test_every_change_changes_what_is_sent_and_names_itself() -> None:
@@ -33,6 +44,29 @@ def test_changes_have_names_of_their_own_and_rows_of_the_ledger() -> None:
     names = [change.name for change in changes(MATERIAL)]
     assert len(names) == len(set(names))
     assert {change.row for change in changes(MATERIAL)} == {f"RAIL-WELD-{n:02}" for n in (8, 9, 10, 11, 15)}
+
+
+def test_an_authorized_proof_is_changed_in_its_own_members() -> None:
+    """On Base the token, the signature and the authorization's members are what is changed, each by its own name."""
+    captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)
+    made = {change.name: change.apply(captured).proof for change in changes(ON_BASE)}
+    assert len(made) == len(changes(ON_BASE))
+    assert made["reference of live challenge 1"]["challenge_token"] == "t1"
+    assert made["authorization and signature of another payment"]["signature"] == OTHER_SIGNED["signature"]
+    assert made["authorization with another nonce"]["authorization"]["nonce"] == "0x" + "5a" * 32
+    assert not any("tx_id" in name for name in made)
+    assert all(made[name] != SIGNED for name in made if name.startswith(("authorization", "signature", "reference")))
+
+
+def test_the_axis_of_the_other_lane() -> None:
+    """A proof is presented with another lane's token, under another shape's names, and in both shapes at once."""
+    captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)
+    lane = {change.name: change.apply(captured).proof for change in changes(ON_BASE) if change.axis == "lane"}
+    assert lane["token of the lane solana as challenge_token"]["challenge_token"] == "t3"
+    assert lane["token of the lane algorand as payment_reference"]["payment_reference"] == "t2"
+    assert "challenge_token" not in lane["token under the other shape's name"]
+    assert {"tx_id", "authorization"} <= lane["both shapes at once"].keys()
+    assert len(lane) == 6
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
