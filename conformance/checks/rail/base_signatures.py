@@ -28,8 +28,8 @@ async def signature_of_somebody_else(case: Case) -> None:
     """A signature that does not recover to the payer of the authorization is not redeemed.
 
     Presents welded authorizations with signatures that are noise, another key's, over another domain (name, version,
-    chain id, contract, or the whole of another network's), over another kind of message, or over other members; and one of a stranger's money. Expects
-    that none is served, and that none is cashed.
+    chain id, contract, or the whole of another network's), over another kind of message, or over other members; and
+    one of a stranger's money. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
     stakes = Stakes(case, payer)

@@ -26,7 +26,11 @@ AUTHORIZATION = {
     "nonce": "0x" + "ef" * 32,
 }
 SIGNED = {"authorization": AUTHORIZATION, "signature": "0x" + "a1" * 65, "challenge_token": PROOF["payment_reference"]}
-OTHER_SIGNED = {**SIGNED, "signature": "0x" + "b2" * 65, "challenge_token": SECOND["payment_reference"]}
+OTHER_SIGNED = {
+    "authorization": {**AUTHORIZATION, "nonce": "0x" + "01" * 32},
+    "signature": "0x" + "b2" * 65,
+    "challenge_token": SECOND["payment_reference"],
+}
 ON_BASE = Material(HERE, [THERE], [], ["t1"], OTHER_SIGNED, [], {"algorand": "t2", "solana": "t3"})
 
 
