@@ -124,7 +124,8 @@ class BaseNode:
         call: dict[str, Any] = {"from": sender.address, "data": data, "value": value}
         if to is not None:
             call["to"] = checksummed(to)
-        limit = gas or await self._estimated(call)
+        # What others do before its block may make it dearer (a balance that is zero by then costs more to fill).
+        limit = gas or 2 * await self._estimated(call)
         fees = await self._fees()
         async with self._turns[sender.address]:
             nonce = await self._next_nonce(sender)
