@@ -22,9 +22,8 @@ _HEAD = """\
 # Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:
 # what is claimed here is tested, what is not claimed is reported as not applicable.
 """
-_CHAIN_HELP = """\
-# How the suite reaches the Algorand node that the target uses, and who pays. Secrets by environment variable or file,
-# never by value. Without this table everything that needs a payment is inconclusive.
+_CHAIN_HELP: Mapping[str, str] = {
+    "algorand": """\
 # [chains.algorand]
 # network = "algorand_mainnet"
 # algod = "http://127.0.0.1:4001"
@@ -32,7 +31,34 @@ _CHAIN_HELP = """\
 # token = { env = "ALGOD_TOKEN" }
 # control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
 # funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
+""",
+    "base": """\
+# [chains.base]
+# network = "base_mainnet"
+# rpc = "http://127.0.0.1:8545"
+# control = "http://127.0.0.1:8545/control"     # simulated chains only
+# funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
+""",
+    "solana": """\
+# [chains.solana]
+# network = "solana_mainnet"
+# rpc = "http://127.0.0.1:8899"
+# ws = "ws://127.0.0.1:8900"
+# control = "http://127.0.0.1:8899/control"     # simulated chains only
+# funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
+""",
+}
+_CHAIN_HEAD = """
+# How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
+# never by value. Without its table everything that needs a payment on a lane is inconclusive.
 """
+# Options of the command for each lane: (member of its table, option).
+_CHAIN_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "algorand": (("algod", "algod"), ("indexer", "indexer"), ("control", "control")),
+    "base": (("rpc", "base_rpc"), ("control", "base_control")),
+    "solana": (("rpc", "solana_rpc"), ("ws", "solana_ws"), ("control", "solana_control")),
+}
+_FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "solana_funder_env"}
 
 
 @click.command("init")
@@ -42,8 +68,15 @@ _CHAIN_HELP = """\
 @click.option("--algod", help="Address of the algod node the target uses.")
 @click.option("--indexer", help="Address of its indexer.")
 @click.option("--algod-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the algod token.")
-@click.option("--control", help="Control address, on simulated chains.")
-@click.option("--funder-env", help="Environment variable with the mnemonic of an account that pays.")
+@click.option("--control", help="Control address of the Algorand node, on simulated chains.")
+@click.option("--funder-env", help="Environment variable with the mnemonic of an account that pays on Algorand.")
+@click.option("--base-rpc", help="Address of the Base node the target uses.")
+@click.option("--base-control", help="Its control address, on simulated chains.")
+@click.option("--base-funder-env", help="Environment variable with the hex key of an account that pays on Base.")
+@click.option("--solana-rpc", help="Address of the Solana node the target uses.")
+@click.option("--solana-ws", help="Address of its WebSocket.")
+@click.option("--solana-control", help="Its control address, on simulated chains.")
+@click.option("--solana-funder-env", help="Environment variable with the key pair of an account that pays on Solana.")
 @click.pass_context
 def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: bool, **chain: Any) -> None:
     """Probe the servers at URL… and write a target profile that describes them.
@@ -67,8 +100,11 @@ def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: b
     rail = found["rail"]
     click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
     click.echo(f"  lanes claimed: {', '.join(rail['lanes']) or 'none'}")
-    if not chain.get("algod"):
-        click.echo("  no chain node yet: fill in [chains.algorand], or what needs a payment stays inconclusive")
+    for lane in rail["lanes"]:
+        if lane not in _chains(chain):
+            click.echo(
+                f"  no node of {lane} yet: fill in [chains.{lane}], or what needs a payment there is inconclusive"
+            )
     click.echo("Next: weldproof run")
 
 
@@ -135,10 +171,12 @@ def _render(rail: Mapping[str, Any], chain: Mapping[str, Any]) -> str:
     options = ["rail.a2a", "rail.agent_card"] if rail["card"] else []
     document["claims"] = {"surfaces": ["rail"], "lanes": rail["lanes"], "options": options}
     document["rail"] = _bindings(rail)
-    if chain.get("algod"):
-        document["chains"] = {"algorand": _chain(chain)}
+    tables = _chains(chain)
+    if tables:
+        document["chains"] = tables
     document["pace"] = {"requests_per_second": 10.0, "workers": 4}
-    return _HEAD + tomlkit.dumps(document) + ("" if chain.get("algod") else "\n" + _CHAIN_HELP)
+    missing = [_CHAIN_HELP[lane] for lane in rail["lanes"] if lane not in tables]
+    return _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
 
 
 def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,13 +191,18 @@ def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
     return bindings | {name: value for name, value in named.items() if value is not None}
 
 
-def _chain(chain: Mapping[str, Any]) -> dict[str, Any]:
-    table: dict[str, Any] = {"network": "algorand_mainnet", "algod": chain["algod"]}
-    for name in ("indexer", "control"):
-        if chain.get(name):
-            table[name] = chain[name]
-    if chain.get("algod_token_file"):
-        table["token"] = {"file": str(Path(chain["algod_token_file"]).resolve())}
-    if chain.get("funder_env"):
-        table["funder"] = {"env": chain["funder_env"]}
-    return table
+def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the chain tables that the options describe, by lane."""
+    tables = {}
+    for lane, options in _CHAIN_OPTIONS.items():
+        node = options[0][1]
+        if not given.get(node):
+            continue
+        table: dict[str, Any] = {"network": f"{lane}_mainnet"}
+        table |= {member: given[option] for member, option in options if given.get(option)}
+        if lane == "algorand" and given.get("algod_token_file"):
+            table["token"] = {"file": str(Path(given["algod_token_file"]).resolve())}
+        if given.get(_FUNDERS[lane]):
+            table["funder"] = {"env": given[_FUNDERS[lane]]}
+        tables[lane] = table
+    return tables

@@ -75,9 +75,13 @@ def _with_stack(empty: Path, weldproof: str) -> None:
         try:
             assert stack.stdout is not None
             ready = json.loads(stack.stdout.readline())
-            _step("pay", [weldproof, "pay", ready["rail"] + "/pay/v1/compliance/receipt"], empty)
+            for lane in ("algorand", "base", "solana"):
+                paying = [weldproof, "pay", "--lane", lane, ready["rail"] + "/pay/v1/compliance/receipt"]
+                _step(f"pay on {lane}", paying, empty)
             chain = ["--algod", ready["algod"], "--indexer", ready["indexer"], "--control", ready["control"]]
             chain += ["--algod-token-file", ready["algod_token_file"]]
+            for name in ("base", "solana"):
+                chain += [f"--{name}-rpc", ready[name], f"--{name}-control", ready[name] + "/control"]
             _step("init", [weldproof, "init", ready["rail"], "-o", "probed.toml", *chain], empty)
             _step("run --config", [weldproof, "run", "RAIL-KEY", "--config", "probed.toml"], empty)
         finally:
