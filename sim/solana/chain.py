@@ -48,6 +48,9 @@ class Chain:
 
     A transaction is executed in the open slot when it is sent. Every account keeps what it was in each slot: that is
     how reads at a commitment, preflights on a finalized bank, reorganisations and snapshots find an older state.
+
+    Attributes:
+        changed: Is set, and replaced by another, when something lands, a slot closes or anything is undone.
     """
 
     def __init__(self, clock: BlockClock, mints: Sequence[str] = USDC_MINTS, *, window: int = 3000) -> None:
@@ -65,7 +68,7 @@ class Chain:
         self._withheld: dict[str, VersionedTransaction] = {}
         self._refused: set[str] = set()
         self._saved: list[_Saved] = []
-        self._changed = asyncio.Event()
+        self.changed = asyncio.Event()
         self._write_genesis()
         for _ in range(FINAL_AFTER + 2):
             self.seal()
@@ -214,13 +217,9 @@ class Chain:
         self._tell()
         return slot
 
-    async def change(self) -> None:
-        """Wait until something lands or a slot closes."""
-        await self._changed.wait()
-
     def _tell(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     # What is undone.
 

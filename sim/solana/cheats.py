@@ -20,9 +20,11 @@ def _u64(options: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _set_account(ask: Ask) -> dict[str, Any]:
-    """`address`, `{lamports, data (hex), owner, executable}`: what is not named stays."""
+    """`address`, `{lamports, data (hex), owner, executable}`: what is not named stays; no program is overwritten."""
     key, wanted = ask.key(0), ask.options(1)
     old = ask.chain.account(key) or Account(0, b"", SYSTEM)
+    if old.executable:
+        raise invalid("Invalid param: a program is not overwritten here")
     data, owner = wanted.get("data"), wanted.get("owner")
     try:
         new_data = bytes(old.data) if data is None else bytes.fromhex(str(data))

@@ -113,21 +113,29 @@ def _largest(ask: Ask) -> dict[str, Any]:
 
 def _program_accounts(ask: Ask) -> Any:
     slot, options, program = ask.slot(1), ask.options(1), ask.key(0)
-    filters = options.get("filters") or []
-    if not isinstance(filters, list):
-        raise invalid("Invalid params: filters must be a sequence.")
+    fits = program_filter(program, options)
     encoding, cut = _encoding(options, "binary"), options.get("dataSlice")
     found = [
         {"pubkey": str(key), "account": views.account(ask.chain, account, encoding, slot, cut)}
         for key, account in ask.chain.accounts.all_at(slot)
-        if account.owner == program and all(_passes(account, one) for one in filters)
+        if fits(account)
     ]
     return in_context(slot, found) if options.get("withContext") else found
 
 
-def _passes(account: Account, wanted: Any) -> bool:
-    if not isinstance(wanted, dict):
-        raise invalid("Invalid params: a filter must be an object.")
+def program_filter(program: Pubkey, options: Mapping[str, Any]) -> Callable[[Account], bool]:
+    """Return whether an account is a program's and passes the filters of a configuration.
+
+    Raises:
+        RpcError: The filters are none.
+    """
+    filters = options.get("filters") or []
+    if not isinstance(filters, list) or not all(isinstance(one, dict) for one in filters):
+        raise invalid("Invalid params: filters must be a sequence of objects.")
+    return lambda account: account.owner == program and all(_passes(account, one) for one in filters)
+
+
+def _passes(account: Account, wanted: Mapping[str, Any]) -> bool:
     if "dataSize" in wanted:
         return bool(len(account.data) == wanted["dataSize"])
     place = wanted.get("memcmp")

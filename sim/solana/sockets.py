@@ -68,18 +68,26 @@ class Connection:
         """Send what is due whenever the chain changes or a subscription was opened."""
         while True:
             self._woken.clear()
+            change = self._chain.changed  # taken before looking, so that no change is missed
             for number, one in list(self._open.items()):
-                for result in one.due():
-                    await self._notify(number, one.notification, result)
-                if one.done:
+                if not await self._tell_one(number, one):
                     self._open.pop(number, None)
-            changed = asyncio.ensure_future(self._chain.change())
+            changed = asyncio.ensure_future(change.wait())
             woken = asyncio.ensure_future(self._woken.wait())
             try:
                 await asyncio.wait((changed, woken), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 changed.cancel()
                 woken.cancel()
+
+    async def _tell_one(self, number: int, one: Subscription) -> bool:
+        """Send what is due of a subscription; return whether it goes on, which one that cannot be shown does not."""
+        try:
+            for result in one.due():
+                await self._notify(number, one.notification, result)
+        except RpcError:
+            return False
+        return not one.done
 
     async def _notify(self, number: int, method: str, result: Any) -> None:
         told = {"jsonrpc": "2.0", "method": method, "params": {"result": result, "subscription": number}}

@@ -11,6 +11,7 @@ from solders.pubkey import Pubkey
 from sim.solana import views
 from sim.solana.ask import Ask, invalid, read_key, read_level
 from sim.solana.chain import Chain
+from sim.solana.reads import program_filter
 from sim.solana.slots import FINAL_AFTER, Standing
 
 
@@ -115,6 +116,34 @@ class OneAccount:
             yield _in_context(slot, views.account(self._chain, now or gone, self._encoding, slot))
 
 
+class ProgramAccounts:
+    """Every change of a program's accounts at a commitment."""
+
+    notification = "programNotification"
+
+    def __init__(self, chain: Chain, params: list[Any]) -> None:
+        ask = _ask(chain, params)
+        options = ask.options(1)
+        self._chain, self._fits = chain, program_filter(ask.key(0), options)
+        self._level = read_level(options.get("commitment"))
+        self._encoding = str(options.get("encoding") or "binary")
+        self._last = self._now()
+        self.done = False
+
+    def _now(self) -> dict[Pubkey, Account]:
+        slot = Standing(self._chain.head.number).slot(self._level)
+        return {key: account for key, account in self._chain.accounts.all_at(slot) if self._fits(account)}
+
+    def due(self) -> Iterator[Any]:
+        """Yield the accounts that differ from what was told last."""
+        slot = Standing(self._chain.head.number).slot(self._level)
+        last, self._last = self._last, self._now()
+        for key, account in self._last.items():
+            if account is not last.get(key):
+                told = views.account(self._chain, account, self._encoding, slot)
+                yield _in_context(slot, {"pubkey": str(key), "account": told})
+
+
 class Logs:
     """The logs of every transaction, or of those that name an account."""
 
@@ -162,5 +191,6 @@ OPENERS: Mapping[str, Callable[[Chain, list[Any]], Subscription]] = {
     "slotSubscribe": Slots,
     "rootSubscribe": Roots,
     "accountSubscribe": OneAccount,
+    "programSubscribe": ProgramAccounts,
     "logsSubscribe": Logs,
 }

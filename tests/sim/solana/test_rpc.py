@@ -404,6 +404,7 @@ def test_surfpools_cheat_names_fund_too(bench: Any) -> None:
     wrong = [{"lamports": -1}, {"lamports": "1"}, {"data": "xyz"}, {"owner": "x"}, {"lamports": 1, "executable": True}]
     codes = [bench.refused("surfnet_setAccount", str(Pubkey.new_unique()), one)["code"] for one in wrong]
     assert [-32602] * len(wrong) == codes
+    assert bench.refused("surfnet_setAccount", str(TOKEN), {"lamports": 0})["code"] == -32602
 
 
 def test_an_airdrop_is_a_transaction(bench: Any) -> None:

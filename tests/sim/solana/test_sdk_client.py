@@ -14,7 +14,7 @@ import pytest
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed, Finalized, Processed
 from solana.rpc.core import RPCException
-from solana.rpc.models import TokenAccountOpts, TxOpts
+from solana.rpc.models import MemcmpOpts, TokenAccountOpts, TxOpts
 from solana.rpc.websocket_api import SolanaWsClient
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
@@ -141,7 +141,7 @@ async def test_solana_py_asks_about_the_cluster(node: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("port", ["ws", "rpc"])
 async def test_solana_py_hears_of_a_payment_over_the_web_socket(node: dict[str, Any], port: str) -> None:
-    """Signature, account, logs, slots and roots are told, on both ports."""
+    """Signature, account, program, logs, slots and roots are told, on both ports."""
     async with AsyncClient(node["rpc"]) as client:
         payer, payee, reference = await funded(node, client), Keypair().pubkey(), Keypair().pubkey()
         transaction = await payment(node, client, payer, payee, 77, reference)
@@ -152,15 +152,20 @@ async def test_solana_py_hears_of_a_payment_over_the_web_socket(node: dict[str, 
             await socket.logs_subscribe(filter_=RpcTransactionLogsFilterMentions(reference), commitment=Confirmed)
             slots = await socket.slot_subscribe()
             await socket.root_subscribe()
+            of_payee = MemcmpOpts(offset=32, bytes=str(payee))
+            await socket.program_subscribe(
+                program_id=TOKEN_PROGRAM_ID, commitment=Confirmed, encoding="base64", filters=[165, of_payee]
+            )
             await client.send_transaction(transaction)
             heard: dict[str, Any] = {}
             async for one in socket:
                 heard.setdefault(type(one).__name__, one)
-                if len(heard) == 5:
+                if len(heard) == 6:
                     break
             await socket.unsubscribe(slots)
         assert heard["SignatureNotification"].result.value.err is None
         assert len(heard["AccountNotification"].result.value.data) == 165
+        assert heard["ProgramNotification"].result.value.pubkey == account
         assert heard["LogsNotification"].result.value.signature == transaction.signatures[0]
 
 
