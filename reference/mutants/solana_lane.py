@@ -69,8 +69,11 @@ def _amounts_added() -> None:
     replace(solana_transfers, "transfers", adding)
 
 
-def _observed(more: Callable[[Mapping[str, Any], Sequence[str]], list[Transfer]]) -> Callable[[], None]:
-    """Return what adds transfers that are no top-level instruction of the token program to what a node shows."""
+Seen = tuple[Transfer, ...]
+
+
+def _observed(change: Callable[[Seen, Mapping[str, Any], Sequence[str]], Seen]) -> Callable[[], None]:
+    """Return what changes the transfers that a node shows, by what else it tells of the transaction."""
 
     def seeing(observed: Callable[..., Any]) -> Callable[..., Any]:
         async def observe(
@@ -78,7 +81,7 @@ def _observed(more: Callable[[Mapping[str, Any], Sequence[str]], list[Transfer]]
         ) -> ObservedTransaction:
             seen: ObservedTransaction = await observed(self, found, tx_id, final=final)
             keys = [*_keys(_raw(found)), *_tables(found)]
-            return changed(seen, transfers=(*seen.transfers, *more(found["meta"], keys)))
+            return changed(seen, transfers=change(seen.transfers, found["meta"], keys))
 
         return observe
 
@@ -97,29 +100,27 @@ def _tables(found: Mapping[str, Any]) -> list[str]:
     return solana._loaded(found["meta"])  # noqa: SLF001 - a mutant reaches in
 
 
-def _by_balances(meta: Mapping[str, Any], keys: Sequence[str]) -> list[Transfer]:
-    """What an owner holds more of afterwards, in whatever account, whoever moved it there."""
-    held = {
-        (one["accountIndex"], one["owner"]): int(one["uiTokenAmount"]["amount"]) for one in meta["preTokenBalances"]
-    }
-    found = []
-    for one in meta["postTokenBalances"]:
-        gained = int(one["uiTokenAmount"]["amount"]) - held.get((one["accountIndex"], one["owner"]), 0)
-        destination = solana_transfers.associated_account(one["owner"], one["mint"])
-        found.append(Transfer(99, one["mint"], keys[0], destination, gained, accounts=tuple(keys)))
-    return found
+def _owner_decides(transfers: Seen, meta: Mapping[str, Any], keys: Sequence[str]) -> Seen:
+    """Whoever owns the destination in the end is taken for paid."""
+    owners = {keys[one["accountIndex"]]: (one["owner"], one["mint"]) for one in meta["postTokenBalances"]}
+    return tuple(
+        changed(one, receiver=solana_transfers.associated_account(*owners[one.receiver]))
+        if one.receiver in owners
+        else one
+        for one in transfers
+    )
 
 
-def _inside_calls(meta: Mapping[str, Any], keys: Sequence[str]) -> list[Transfer]:
-    """What programs moved when they were called."""
-    found = []
+def _inside_calls(transfers: Seen, meta: Mapping[str, Any], keys: Sequence[str]) -> Seen:
+    """What programs moved when they were called counts too, with the accounts of the call around it."""
+    found = list(transfers)
     for group in meta["innerInstructions"]:
         for one in group["instructions"]:
             named = [keys[place] for place in one["accounts"]]
             transfer = solana_transfers._transfer(group["index"], base58.b58decode(one["data"]), named)  # noqa: SLF001 - same
             if transfer is not None and keys[one["programIdIndex"]] == solana_transfers.TOKEN_PROGRAM:
                 found.append(changed(transfer, accounts=tuple(keys)))
-    return found
+    return tuple(found)
 
 
 def _failed_counts() -> None:
@@ -154,7 +155,9 @@ MUTANTS = (
     Mutant("solana-mint-ignored", "the transfer is of the asset's mint (5.5, Solana)", _mint_ignored),
     Mutant("solana-amounts-added", "one transfer reaches the price (5.5, Solana)", _amounts_added),
     Mutant(
-        "solana-balances-decide", "a transfer is an instruction, not a balance (5.5, Solana)", _observed(_by_balances)
+        "solana-owner-decides",
+        "the destination is derived, never read from balances (5.5, Solana)",
+        _observed(_owner_decides),
     ),
     Mutant("solana-inner-counts", "the transfer is a top-level instruction (P-LN-06)", _observed(_inside_calls)),
     Mutant("solana-failed-counts", "the transaction did not fail (5.5, Solana)", _failed_counts),
