@@ -1,42 +1,17 @@
-"""The node's HTTP side: JSON-RPC at `/`, control at `/control`."""
+"""The node's HTTP side."""
 
 from __future__ import annotations
 
-import orjson
-from quart import Quart, Response, request
+from functools import partial
 
-from sim import json_rpc
+from quart import Quart
+
 from sim.base import control
 from sim.base.chain import Chain
 from sim.base.rpc import Rpc
-
-_JSON = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
+from sim.node_app import new_node_app
 
 
 def build_app(chain: Chain) -> Quart:
     """Return the app over one chain."""
-    app = Quart(__name__, static_folder=None)
-    rpc = Rpc(chain)
-
-    @app.post("/")
-    async def call() -> Response:
-        return Response(await json_rpc.answer(await _body(), rpc.call), 200, _JSON)
-
-    @app.post("/control")
-    async def steer() -> Response:
-        try:
-            wanted = orjson.loads(await _body())
-        except orjson.JSONDecodeError:
-            wanted = None
-        status, body = await control.carry_out(chain, wanted)
-        return Response(orjson.dumps(body), status, _JSON)
-
-    @app.get("/control")
-    async def describe() -> Response:
-        return Response(orjson.dumps(control.describe(chain)), 200, _JSON)
-
-    return app
-
-
-async def _body() -> bytes:
-    return bytes(await request.body)
+    return new_node_app(Rpc(chain).call, partial(control.carry_out, chain), partial(control.describe, chain))

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import orjson
-from quart import Quart, Response, request, websocket
+from functools import partial
 
-from sim import json_rpc
+from quart import Quart, Response, websocket
+
+from sim.node_app import new_node_app
 from sim.solana import control
 from sim.solana.chain import Chain
 from sim.solana.rpc import Rpc
 from sim.solana.sockets import Connection
 
-_JSON = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
-
 
 def build_app(chain: Chain) -> Quart:
     """Return the app over one chain."""
-    app = Quart(__name__, static_folder=None)
-    rpc = Rpc(chain)
-
-    @app.post("/")
-    async def call() -> Response:
-        return Response(await json_rpc.answer(await _body(), rpc.call), 200, _JSON)
+    app = new_node_app(Rpc(chain).call, partial(control.carry_out, chain), partial(control.describe, chain))
 
     @app.get("/health")
     async def health() -> Response:
@@ -31,21 +25,4 @@ def build_app(chain: Chain) -> Quart:
     async def subscribe() -> None:
         await Connection(chain, websocket.receive, websocket.send).run()
 
-    @app.post("/control")
-    async def steer() -> Response:
-        try:
-            wanted = orjson.loads(await _body())
-        except orjson.JSONDecodeError:
-            wanted = None
-        status, body = await control.carry_out(chain, wanted)
-        return Response(orjson.dumps(body), status, _JSON)
-
-    @app.get("/control")
-    async def describe() -> Response:
-        return Response(orjson.dumps(control.describe(chain)), 200, _JSON)
-
     return app
-
-
-async def _body() -> bytes:
-    return bytes(await request.body)

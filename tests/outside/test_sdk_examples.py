@@ -18,9 +18,10 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.outside.npm_examples import EXAMPLES, node_modules
+from tests.npm_packages import node_modules
 from tests.outside.sides import BaseSide, Side, SolanaSide
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PRICE = 50_000
 PROJECT = {"conformance", "localnet", "reference", "sim", "tests", "openapi"}
 Edits = tuple[tuple[str, str], ...]
@@ -103,7 +104,7 @@ class Payer:
         runtime = sys.executable
         if script.suffix == ".mjs":
             runtime = "node"
-            (self.folder / "node_modules").symlink_to(node_modules(), target_is_directory=True)
+            (self.folder / "node_modules").symlink_to(node_modules(EXAMPLES), target_is_directory=True)
         given = {"PATH": os.environ["PATH"], "RAIL_URL": self.rail, "KEY_FILE": str(self.folder / "key")}
         environment = given | self.side.environment
         words = [runtime, script.name]

@@ -1,0 +1,47 @@
+"""What every node that speaks JSON-RPC serves over HTTP: the RPC at `/`, control at `/control`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from quart import Quart, Response, request
+
+from sim import json_rpc
+
+_JSON = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
+
+
+def new_node_app(
+    call: json_rpc.Call,
+    carry_out: Callable[[object], Awaitable[tuple[int, dict[str, Any]]]],
+    describe: Callable[[], dict[str, Any]],
+) -> Quart:
+    """Return an app over one chain.
+
+    Args:
+        call: Carries out a method of the RPC.
+        carry_out: Carries out a control call and returns status and body.
+        describe: Tells what the control can do.
+    """
+    app = Quart(__name__, static_folder=None)
+
+    @app.post("/")
+    async def rpc() -> Response:
+        return Response(await json_rpc.answer(bytes(await request.body), call), 200, _JSON)
+
+    @app.post("/control")
+    async def steer() -> Response:
+        try:
+            wanted = orjson.loads(bytes(await request.body))
+        except orjson.JSONDecodeError:
+            wanted = None
+        status, body = await carry_out(wanted)
+        return Response(orjson.dumps(body), status, _JSON)
+
+    @app.get("/control")
+    async def tell() -> Response:
+        return Response(orjson.dumps(describe()), 200, _JSON)
+
+    return app
