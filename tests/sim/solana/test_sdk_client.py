@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from typing import Any
@@ -198,15 +195,3 @@ def test_faults_show_on_the_rpc_and_not_on_control(node: dict[str, Any]) -> None
     assert post(node, "/", health)[0] == 503
     status, body = post(node, "/", health)
     assert (status, body["result"]) == (200, "ok")
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_process_with_0(number: signal.Signals) -> None:
-    """The ready line tells ports, mints and genesis hash; a signal ends it cleanly."""
-    command = [sys.executable, "-m", "sim.solana", "--port", "0", "--ws-port", "0", "--mint", str(Keypair().pubkey())]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
-        assert (True, [command[-1]]) == (ready["ready"], ready["mints"])
-        process.send_signal(number)
-        assert process.wait(20) == 0
