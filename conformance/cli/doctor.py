@@ -18,7 +18,15 @@ from packaging.requirements import Requirement
 
 PYTHON: Final = (3, 11)
 POSTGRES_FOLDERS: Final = "/usr/lib/postgresql/*/bin"
-PORTS: Final[Mapping[str, int]] = {"algod": 4001, "indexer": 8980, "rail": 8402}
+PORTS: Final[Mapping[str, int]] = {
+    "algod": 4001,
+    "indexer": 8980,
+    "rail": 8402,
+    "Base": 8545,
+    "Base Sepolia": 8546,
+    "Solana": 8899,
+    "Solana WebSocket": 8900,
+}
 _SECONDS: Final = 10
 _STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
 
@@ -75,7 +83,7 @@ def examine() -> Iterator[Finding]:
     yield programs(
         "Node.js",
         ("node", "npm"),
-        disables="local development chains that are npm packages; the simulated chains need nothing",
+        disables="the tests that compile contracts and run JavaScript clients; the simulated chains need nothing",
         remedy="install nodejs and npm",
     )
     yield container_engine()
