@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from solders.instruction import CompiledInstruction
 from solders.keypair import Keypair
+from solders.message import Message
 from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
 
 
 def test_a_payment_becomes_processed_then_confirmed_then_finalized(bench: Any) -> None:
@@ -118,6 +121,22 @@ def test_an_account_must_be_left_rent_exempt(bench: Any) -> None:
     least = bench.call("getMinimumBalanceForRentExemption", 0)
     bench.send(bench.lamports(payer, poor, least))
     assert bench.balance(poor) == least
+
+
+def test_an_account_is_locked_once(bench: Any) -> None:
+    """A transaction that names an account twice is refused, and without a preflight it is dropped."""
+    payer, payee = bench.funded(), Pubkey.new_unique()
+    moved = bench.lamports(payer, payee, 10**7).message.instructions
+    keys = [payer.pubkey(), payee, payee, Pubkey.default()]
+    instructions = [CompiledInstruction(3, bytes(one.data), bytes(one.accounts)) for one in moved]
+    recent = bench.chain.slots.get(bench.chain.head.number - 32).hash
+    twice = VersionedTransaction(
+        Message.new_with_compiled_instructions(1, 0, 1, keys, recent, instructions),
+        [payer],
+    )
+    assert bench.send_refused(twice)["data"]["err"] == "AccountLoadedTwice"
+    assert bench.status(bench.send(twice, skipPreflight=True)) is None
+    assert bench.balance(payee) == 0
 
 
 def test_a_preflight_looks_at_the_bank_of_its_commitment(bench: Any) -> None:

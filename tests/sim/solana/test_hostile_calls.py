@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,6 +16,7 @@ from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
 from sim.json_rpc import RpcError
+from sim.solana import control
 from sim.solana.rpc import METHODS
 from sim.solana.subscriptions import OPENERS
 
@@ -99,3 +101,22 @@ def test_a_damaged_transaction_never_moves_money(shared: Any, place: int, flippe
     else:
         assert skip
         VersionedTransaction.from_bytes(damaged)
+
+
+_MEMBERS = st.dictionaries(
+    st.sampled_from(["address", "amount", "asset", "blocks", "seconds", "depth", "name", "seed", "count", "id"]),
+    _SCALARS.filter(lambda one: not isinstance(one, int) or abs(one) < 50 or one > 10**9)
+    | st.lists(_SCALARS, max_size=2),
+    max_size=4,
+)
+_VERBS = ("fund", "mint", "advance", "block_time_offset", "lag", "reorg", "fault", "release", "snapshot", "restore")
+
+
+@given(verb=st.sampled_from([*_VERBS, "", "x"]), members=_MEMBERS)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_any_control_call_is_answered(shared: Any, verb: str, members: dict[str, Any]) -> None:
+    """Done or refused with a reason; the chain goes on either way."""
+    status, body = asyncio.run(control.carry_out(shared.chain, {**members, "verb": verb}))
+    assert (status, body["ok"]) in ((200, True), (400, False))
+    assert body["ok"] or body["error"]
+    shared.slots(1)
