@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types unit wheel-test selftest oracle clean
+.PHONY: run test lint types unit wheel-test selftest oracle thousand clean
 
 run: $(READY)
 	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
@@ -31,6 +31,10 @@ selftest: $(READY)
 # 1,000 random groups against the go-algorand evaluator; a part of it rotates in `make test`.
 oracle: $(READY)
 	$(BIN)/python -m pytest -m oracle_long tests/sim/algorand
+
+# 1,000 payments on four workers that are killed again and again; a small version is in `make test`.
+thousand: $(READY)
+	$(BIN)/python -m pytest -m thousand tests/reference/rail
 
 # With uv: the locked versions. Without: plain venv and pip, the ranges of pyproject.toml.
 $(READY): pyproject.toml uv.lock
