@@ -144,10 +144,12 @@ class Redeemer:
             raise already_spent()
 
     def window_is_over(self, claim: Redemption) -> bool:
-        """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8)."""
-        kept = max(claim.expires_at, claim.held_until or 0)
-        over = self._clock.now() > kept + self._settings.rail_settle_window
-        return claim.state is State.UNPAID and over
+        """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8).
+
+        One for which something was sent gives its right for as long as the row exists, for its money may have moved.
+        """
+        over = self._clock.now() > claim.expires_at + self._settings.rail_settle_window
+        return claim.state is State.UNPAID and claim.held_until is None and over
 
     async def _join_or_work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
         """One of N identical proofs works; the others wait for what it answers (P-ST-05).

@@ -258,8 +258,12 @@ class Settler:
         )
 
     async def _push(self, sent: Settlement, status: TxStatus) -> None:
-        """Send again what the node has lost, or replace what is stuck (P-LN-07)."""
-        if self._clock.now() - sent.sent_at >= self._settings.rail_stuck_seconds:
+        """Send again what the node has lost, or replace what is stuck (P-LN-07).
+
+        What an earlier account of the operator sent can be sent again, but not signed again.
+        """
+        stuck = self._clock.now() - sent.sent_at >= self._settings.rail_stuck_seconds
+        if stuck and sent.settler == self._account.address:
             replaced = await self._replaced(sent)
             if replaced is not None:
                 await self._send(replaced)
@@ -286,9 +290,14 @@ class Settler:
         return replace(sent, raw=raw, hashes=hashes, fee=fees.most, tip=fees.tip, attempt=sent.attempt + 1, sent_at=now)
 
     async def _send(self, sent: Settlement) -> None:
-        """Hand a settlement to the node, and before it whatever a reorganisation has taken from the same account."""
+        """Hand a settlement to the node, and before it whatever a reorganisation has taken from the same account.
+
+        That is on its way again: should its fee be too low by now, it is replaced like any other.
+        """
         count = await self.lane.nonce(sent.settler, pending=True)
         for earlier in await self._settlements.between(sent.caip2, sent.settler, count, sent.nonce - 1):
+            if earlier.fate is not Fate.OPEN:
+                await self._settlements.reopen(earlier)
             await self.lane.send(earlier.raw)
         await self.lane.send(sent.raw)
 
@@ -300,7 +309,7 @@ class Settler:
 
     async def tend(self) -> None:
         """Follow what was sent, whether or not its client comes back: money that moved is marked as paid."""
-        for sent in await self._settlements.open_of(self.lane.facts.network.caip2, self._account.address):
+        for sent in await self._settlements.open_on(self.lane.facts.network.caip2):
             claims = await self._ledger.involved(sent.token, sent.payment_key)
             claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
             if claim is None:

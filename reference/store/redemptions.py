@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, or_, select, update
+from sqlalchemy import Row, delete, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
-from reference.store.tables import METADATA, redemptions
+from reference.store.tables import METADATA, redemptions, settlements
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
 _PREPARING = 0x7765_6C64
@@ -219,13 +219,22 @@ class Redemptions:
         )
 
     async def forget(self, *, unpaid_before: int, answers_before: int) -> None:
-        """Delete claims whose window is over, and the answers that are past their time; spent rows stay."""
+        """Delete claims whose window is over, and the answers that are past their time; spent rows stay.
+
+        A claim for which a settlement is on its way stays too: only the chain can say that nothing moved (5.8).
+        """
+        on_its_way = exists().where(
+            settlements.c.token == redemptions.c.token,
+            settlements.c.payment_key == redemptions.c.payment_key,
+            settlements.c.fate == "open",
+        )
         async with self._engine.begin() as connection:
             await connection.execute(
                 delete(redemptions).where(
                     redemptions.c.paid_at.is_(None),
                     redemptions.c.expires_at < unpaid_before,
                     or_(redemptions.c.held_until.is_(None), redemptions.c.held_until < unpaid_before),
+                    ~on_its_way,
                 )
             )
             await connection.execute(

@@ -119,9 +119,9 @@ class Settlements:
         found = await self._where(settlements.c.token == token, settlements.c.fate == Fate.OPEN.value)
         return found[0] if found else None
 
-    async def open_of(self, caip2: str, settler: str) -> Sequence[Settlement]:
-        """Return every settlement that is on its way, in the order of nonces."""
-        return await self._where(*_of(caip2, settler), settlements.c.fate == Fate.OPEN.value)
+    async def open_on(self, caip2: str) -> Sequence[Settlement]:
+        """Return every settlement that is on its way on a chain, whichever account sent it, in the order of nonces."""
+        return await self._where(settlements.c.caip2 == caip2, settlements.c.fate == Fate.OPEN.value)
 
     async def between(self, caip2: str, settler: str, first: int, last: int) -> Sequence[Settlement]:
         """Return the settlements of a range of nonces, whatever became of them, in their order."""
@@ -151,6 +151,18 @@ class Settlements:
             .values(fate=fate.value, closed_at=now)
         )
         return await self._one(statement)
+
+    async def reopen(self, settlement: Settlement) -> bool:
+        """Note that a closed settlement is on its way again, unless its token has another one that is."""
+        statement = (
+            update(settlements)
+            .where(*_is(settlement), settlements.c.fate == settlement.fate.value)
+            .values(fate=Fate.OPEN.value, closed_at=None)
+        )
+        try:
+            return await self._one(statement)
+        except IntegrityError:
+            return False
 
     async def failures(self, caip2: str, payer: str, *, since: int) -> int:
         """Return how many settlements of a payer were mined as failed since then."""

@@ -66,6 +66,12 @@ def own_rail(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> Iterator[Cal
         one.close()
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Settings of an empty database."""
+    return {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
+
+
 @pytest.fixture
 def calm_chain(chain: SimulatedChain) -> Iterator[SimulatedChain]:
     """The chain, for tests that switch faults on: none is left behind."""

@@ -25,12 +25,6 @@ POINTS = {
 }
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Settings of an empty database."""
-    return {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
-
-
 def rows_of(rail: Rail) -> list[Redemption]:
     """Return every row of a rail's ledger, read beside the rail."""
 

@@ -26,12 +26,6 @@ POINTS = {
 LEASE = {"WP_RAIL_LEASE_SECONDS": "0.3"}
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Settings of an empty database."""
-    return {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
-
-
 def crashed(make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings: str) -> tuple[Rail, dict[str, Any]]:
     """Present an authorization to a rail that dies at one point of its settlement; return it, dead, with the proof."""
     rail = make(mutant=mutant, **settings)

@@ -163,6 +163,52 @@ def test_a_stuck_settlement_of_a_client_that_never_comes_back_is_replaced(rail: 
     assert base_payer.usdc == 10**8 - PRICE
 
 
+def test_a_chain_that_was_away_past_the_settle_window_costs_nobody(
+    own_rail: Callable[..., Rail], calm_base: SimulatedBase, on_base: dict[str, str], base_payer: BasePayer
+) -> None:
+    """What was submitted is kept until the chain says what became of it, however late; other claims are forgotten."""
+    rail = own_rail(**on_base, **IMPATIENT, WP_RAIL_SETTLE_WINDOW="0")
+    calm_base.control("fault", name="withhold", count=1)
+    entry = rail.quote()
+    proof, other = base_payer.authorize(entry, validBefore=int(time.time()) + 3000), BasePayer(calm_base)
+    assert code_of(rail.present(proof)) == NOT_YET
+    rail.present(other.authorize(entry))
+    assert len(rows_of(rail)) == 2
+    calm_base.control("fault", name="unavailable", count=1_000_000)
+    later(rail, 5000)
+    [row] = until(lambda: found if len(found := rows_of(rail)) < 2 else None)
+    assert row.held_until is not None
+    calm_base.calm()
+    assert served(rail, proof) in sent_for(rail, proof)[0].hashes
+    assert base_payer.usdc == 10**8 - PRICE
+
+
+def test_what_another_account_sent_is_not_signed_anew(
+    own_rail: Callable[..., Rail],
+    calm_base: SimulatedBase,
+    on_base: dict[str, str],
+    base_payer: BasePayer,
+    tmp_path: Path,
+) -> None:
+    """The operator changes the settler while a settlement is stuck: its nonce is not the new account's."""
+    rail = own_rail(**on_base, **IMPATIENT)
+    proof = begun(rail, base_payer)
+    rail.stop()
+    new = Settler(calm_base, tmp_path)
+    rail.settings["WP_RAIL_SETTLER_KEY_FILE"] = str(new.file)
+    rail.start()
+    later(rail, 31)
+    assert code_of(rail.present(proof)) == NOT_YET
+    [sent] = sent_for(rail, proof)
+    assert (sent.attempt, calm_base.count_of(new.address)) == (0, 0)
+    calm_base.control("release")
+    until(lambda: [one.state for one in claims_of(rail, proof)] == [State.PAID])
+    assert served(rail, proof) == sent.hashes[0]
+    other = BasePayer(calm_base).authorize(rail.quote())
+    assert served(rail, other) == sent_for(rail, other)[0].hashes[0]
+    assert calm_base.count_of(new.address) == 1
+
+
 # Strangers.
 
 
@@ -343,3 +389,28 @@ def test_nonces_heal_after_a_reorganisation_of_what_was_served(
     assert [one.nonce for one in settlements_of(slow_rail)] == [0, 1]
     assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
     assert slow_rail.present(proof).headers["Idempotent-Replayed"] == "true"
+
+
+def test_what_a_reorganisation_took_back_is_replaced_when_gas_became_dearer(
+    slow_rail: Rail, slow_base: SimulatedBase
+) -> None:
+    """A served settlement that no block takes any more at its old fee does not hold up those after it."""
+    first, second = BasePayer(slow_base), BasePayer(slow_base)
+    proof = first.authorize(slow_rail.quote())
+    sent_of(slow_rail, proof)
+    slow_base.control("advance", blocks=4)
+    served(slow_rail, proof)
+    until(lambda: [one.fate for one in settlements_of(slow_rail)] == [Fate.SETTLED])
+    slow_base.control("reorg", depth=4)
+    slow_base.control("base_fee", amount="50000000")
+    slow_base.control("advance", blocks=1)
+    other = second.authorize(slow_rail.quote())
+    sent_of(slow_rail, other)
+    slow_base.control("advance", blocks=3)
+    assert (first.usdc, second.usdc) == (10**8, 10**8)
+    later(slow_rail, 31)
+    until(lambda: settlements_of(slow_rail)[0].attempt == 1)
+    slow_base.control("advance", blocks=3)
+    served(slow_rail, other)
+    assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
+    until(lambda: {one.fate for one in settlements_of(slow_rail)} == {Fate.SETTLED})

@@ -47,9 +47,9 @@ async def test_what_is_reserved_is_found_as_it_was(settlements: Settlements) -> 
     """By its token and among its account's; numbers of the chain keep all their bits."""
     await settlements.reserve(SENT)
     assert await settlements.open_for("token-0") == SENT
-    assert await settlements.open_of(BASE, SETTLER) == [SENT]
+    assert await settlements.open_on(BASE) == [SENT]
     assert await settlements.open_for("token-1") is None
-    assert await settlements.open_of(BASE, "0xAnother") == []
+    assert await settlements.open_on("eip155:84532") == []
 
 
 async def test_a_nonce_is_taken_once(settlements: Settlements) -> None:
@@ -143,7 +143,7 @@ async def test_what_is_closed_stays_as_it_is(settlements: Settlements) -> None:
     assert await settlements.close(sent(1), Fate.SETTLED, now=1_001)
     assert not await settlements.close(sent(1), Fate.FAILED, now=1_002)
     assert not await settlements.replace(sent(1), raw=b"", tx_id="0x01", fee=1, tip=1, now=1_003)
-    assert [one.nonce for one in await settlements.open_of(BASE, SETTLER)] == [0, 2, 3]
+    assert [one.nonce for one in await settlements.open_on(BASE)] == [0, 2, 3]
     between = await settlements.between(BASE, SETTLER, 1, 2)
     assert [(one.nonce, one.fate) for one in between] == [(1, Fate.SETTLED), (2, Fate.OPEN)]
     assert await settlements.between(BASE, SETTLER, 4, 3) == []
@@ -161,3 +161,16 @@ async def test_failures_of_a_payer_are_counted_for_their_time(settlements: Settl
     counted = [await settlements.failures(BASE, "0xpayer", since=since) for since in (999, 1_000, 1_001)]
     assert counted == [2, 1, 0]
     assert await settlements.failures("eip155:84532", "0xpayer", since=0) == 0
+
+
+async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements) -> None:
+    """After a reorganisation; not beside another one of its token, and not when it was reopened already."""
+    await settlements.reserve(sent(0))
+    await settlements.close(sent(0), Fate.SETTLED, now=1_001)
+    closed = replace(sent(0), fate=Fate.SETTLED)
+    assert await settlements.reopen(closed)
+    assert not await settlements.reopen(closed)
+    assert await settlements.open_for("token-0") == sent(0)
+    await settlements.close(sent(0), Fate.FAILED, now=1_002)
+    await settlements.reserve(replace(sent(1), token="token-0"))
+    assert not await settlements.reopen(replace(sent(0), fate=Fate.FAILED))
