@@ -415,3 +415,13 @@ def test_an_airdrop_is_a_transaction(bench: Any) -> None:
     assert bench.call("requestAirdrop", str(key), 5 * 10**9) != signature
     assert bench.refused("requestAirdrop", str(Pubkey.new_unique()), 1)["code"] == -32603
     assert bench.refused("requestAirdrop", str(key), 2**64 - 1)["code"] == -32603
+
+
+def test_an_account_that_is_not_initialised_holds_no_tokens(bench: Any) -> None:
+    """165 zero bytes of the token program are neither a token account nor parsed as one."""
+    key = str(Pubkey.new_unique())
+    bench.call("surfnet_setAccount", key, {"lamports": 10**9, "data": "00" * 165, "owner": str(TOKEN)})
+    bench.slots(32)
+    assert bench.refused("getTokenAccountBalance", key)["message"].endswith("not a Token account")
+    shown = bench.call("getAccountInfo", key, {"encoding": "jsonParsed"})["value"]["data"]
+    assert shown[1] == "base64"
