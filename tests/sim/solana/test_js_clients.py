@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.npm_packages import node_modules
+
 _SCRIPTS = Path(__file__).with_name("js")
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weldproof" / "npm"
 
 
 @pytest.fixture(scope="module", name="modules")
 def _modules() -> Path:
-    """A folder with the clients of package-lock.json, installed once for each lock; a machine without npm skips."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("npm is not installed, so no JavaScript client can be tried")
-    home = _CACHE / hashlib.sha256((_SCRIPTS / "package-lock.json").read_bytes()).hexdigest()[:16]
-    if not (home / "complete").exists():
-        home.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(_SCRIPTS / name, home)
-        subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, check=True, timeout=240)
-        (home / "complete").touch()
-    return home
+    """The folder that scripts load their packages from."""
+    return node_modules(_SCRIPTS).parent
 
 
 def run(script: str, node: dict[str, Any], modules: Path) -> dict[str, Any]:
