@@ -144,21 +144,27 @@ class BasePayer:
 
     def send(self, to: str, data: str) -> str:
         """Send a call from this account and return its id once it is mined."""
+        nonce = int(self.chain.ask("eth_getTransactionCount", self.address, "pending"), 16)
+        tx_id = self.submit(to, data, nonce=nonce)
+        assert self.chain.until_mined(tx_id)["status"] == "0x1"
+        return tx_id
+
+    def submit(self, to: str, data: str, *, nonce: int) -> str:
+        """Hand a call from this account to the node and return its id."""
         signed = self.account.sign_transaction(
             {
                 "type": 2,
                 "chainId": 8453,
-                "nonce": int(self.chain.ask("eth_getTransactionCount", self.address, "pending"), 16),
+                "nonce": nonce,
                 "to": to_checksum_address(to),
                 "data": data,
                 "value": 0,
                 "gas": 300_000,
                 "maxFeePerGas": 10**9,
-                "maxPriorityFeePerGas": 1_000_000,
+                "maxPriorityFeePerGas": 10_000_000,
             }
         )
         tx_id: str = self.chain.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
-        assert self.chain.until_mined(tx_id)["status"] == "0x1"
         return tx_id
 
 

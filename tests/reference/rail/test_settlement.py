@@ -14,7 +14,7 @@ from eth_account import Account
 from reference.protocol.redemption import State
 from reference.store.redemptions import Redemption
 from reference.store.settlements import Fate, Settlement
-from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, until
+from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, call, until
 from tests.reference.rail.rail_answers import code_of, refused_otherwise, refused_payment
 from tests.reference.rail.rail_stack import Rail, SimulatedChain
 from tests.reference.rail.rail_tables import rows_of, settlements_of
@@ -414,3 +414,25 @@ def test_what_a_reorganisation_took_back_is_replaced_when_gas_became_dearer(
     served(slow_rail, other)
     assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
     until(lambda: {one.fate for one in settlements_of(slow_rail)} == {Fate.SETTLED})
+
+
+def test_a_nonce_that_went_to_something_else_is_given_up(
+    own_rail: Callable[..., Rail], slow_base: SimulatedBase, tmp_path: Path
+) -> None:
+    """The operator used the settler's key by hand: the settlement is sent anew with the next nonce."""
+    settler, operator, payer = Settler(slow_base, tmp_path), BasePayer(slow_base), BasePayer(slow_base)
+    rail = own_rail(**base_settings(slow_base, settler, Account.create().address), **IMPATIENT)
+    proof = payer.authorize(rail.quote())
+    sent_of(rail, proof)
+    operator.account = Account.from_key(settler.file.read_text("ascii"))
+    operator.address = settler.address
+    lost = settlements_of(rail)[0]
+    operator.submit(slow_base.usdc, call("approve(address,uint256)", payer.address, 1), nonce=lost.nonce)
+    slow_base.control("advance", blocks=1)
+    until(lambda: settlements_of(rail)[0].fate is Fate.VOID)
+    assert payer.usdc == 10**8
+    assert code_of(rail.present(proof)) == NOT_YET
+    slow_base.control("advance", blocks=3)
+    assert served(rail, proof) == settlements_of(rail)[1].hashes[0]
+    assert [one.nonce for one in settlements_of(rail)] == [lost.nonce, lost.nonce + 1]
+    assert payer.usdc == 10**8 - PRICE
