@@ -1,4 +1,4 @@
-"""The same as `test_workers`, for long: a thousand payments (P-LN-07, P-ST-06). A target of its own: `make thousand`."""
+"""The same as `test_workers`, for long: a thousand payments (P-LN-07, P-ST-06). Its own target: `make thousand`."""
 
 from __future__ import annotations
 

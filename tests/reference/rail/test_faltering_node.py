@@ -1,0 +1,65 @@
+"""A Base node that fails at any one call of a settlement: the same proof is served, its price moves once (P-ER-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+
+import pytest
+
+from reference.store.settlements import Fate
+from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, until
+from tests.reference.rail.faltering_node import FalteringNode
+from tests.reference.rail.rail_answers import refused_otherwise
+from tests.reference.rail.rail_stack import Rail
+from tests.reference.rail.rail_tables import rows_of, settlements_of
+
+CALLS = [  # in the order in which a settlement makes them
+    ("eth_call", 1),
+    ("eth_call", 2),
+    ("eth_getBlockByNumber", 1),
+    ("eth_maxPriorityFeePerGas", 1),
+    ("eth_getBalance", 1),
+    ("eth_getTransactionCount", 1),
+    ("eth_getTransactionCount", 2),
+    ("eth_sendRawTransaction", 1),
+    ("eth_getTransactionReceipt", 1),
+    ("eth_getBlockByNumber", 2),
+    ("eth_blockNumber", 1),
+]
+
+
+@pytest.fixture
+def node(base: SimulatedBase) -> Iterator[FalteringNode]:
+    """A node in front of the simulated one."""
+    running = FalteringNode(base.rpc)
+    yield running
+    running.stop()
+
+
+def all_settled(rail: Rail, count: int) -> bool:
+    return [one.fate for one in settlements_of(rail)] == [Fate.SETTLED] * count
+
+
+def test_a_node_that_fails_at_any_one_call_costs_nobody(
+    own_rail: Callable[..., Rail],
+    base: SimulatedBase,
+    base_payer: BasePayer,
+    settler: Settler,
+    on_base: dict[str, str],
+    node: FalteringNode,
+) -> None:
+    """Each call of a settlement is failed once unheard and once with its answer lost: 503, then the receipt."""
+    rail = own_rail(**on_base | {"WP_NODE_BASE_MAINNET": node.url})
+    failures = list(product(CALLS, (True, False)))
+    for done, ((method, time), deaf) in enumerate(failures):
+        proof = base_payer.authorize(rail.quote())
+        node.fail(method, time, deaf=deaf)
+        refused_otherwise(rail.present(proof), 503, "chain_unavailable")
+        assert rail.present(proof).status_code == 200
+        # Nothing is on its way any more, so the next failure meets its own settlement.
+        until(partial(all_settled, rail, done + 1))
+    assert node.failed == [method for (method, _), _ in failures]
+    assert base_payer.usdc == 10**8 - len(failures) * PRICE
+    assert len(rows_of(rail)) == base.count_of(settler.address) == len(failures)
