@@ -107,6 +107,10 @@ class Names:
         if len(value) >= _SHORTEST:
             self._secrets[value] = "$" + name.lstrip("$")
 
+    def key(self, value: str, name: str, *, given: bool) -> None:
+        """Keep a private key out of the log: one we were given anywhere, one of the many we make where it is a word."""
+        (self.secret if given else self.name)(value, name)
+
     def name(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
         if len(value) >= _SHORTEST:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import orjson
+import uvloop
 
 from conformance.cli.targets import UsageFault, named_profile, opened
 from conformance.events import EventLog
@@ -96,7 +97,7 @@ def run_and_report(
     if progress is not None:
         log.listen(progress)
     try:
-        code = asyncio.run(interruptible(body(log)))
+        code = uvloop.run(interruptible(body(log)))
     except (StackFault, ProfileError) as fault:
         click.echo(f"weldproof run: {fault}", err=True)
         return int(Exit.NO_VERDICT if isinstance(fault, StackFault) else Exit.USAGE)

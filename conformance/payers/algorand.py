@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from algosdk import account, encoding, transaction
+from algosdk import encoding, transaction
 
 from conformance.check import Inconclusive
 from conformance.client import Names
@@ -128,7 +128,7 @@ class AlgorandPayer:
 
     async def new_account(self, *, funded: bool = True, assets: Sequence[int] = ()) -> Account:
         """Return a fresh account, with Algos for fees and opted in to `assets`."""
-        fresh = self._node.account(account.generate_account()[0])
+        fresh = self._node.account()
         if funded:
             await self._funds.algos(fresh, main=not self._accounts)
             self._accounts.append(fresh)

@@ -79,10 +79,11 @@ class AlgorandNode:
         """Whether the profile gives the address of control verbs."""
         return self._chain.control is not None
 
-    def account(self, key: str) -> Account:
-        """Return the account of a private key, which from now on shows in no log."""
-        self._names.secret(key, "PAYER_KEY")
-        return Account(account.address_from_private_key(key), key)
+    def account(self, key: str | None = None) -> Account:
+        """Return the account of a private key, a new one without; the key from now on shows in no log."""
+        made = key or account.generate_account()[0]
+        self._names.key(made, "PAYER_KEY", given=key is not None)
+        return Account(account.address_from_private_key(made), made)
 
     # Asking.
 

@@ -38,7 +38,8 @@ class WpClock:
         if self._offset_file is None:
             return 0.0
         try:
-            wanted = float(self._offset_file.read_text("ascii").strip() or "0")
+            with open(self._offset_file, "rb", buffering=0) as file:  # noqa: PTH123 - read for every request, so plainly
+                wanted = float(file.read().strip() or b"0")
         except (OSError, ValueError):
             return self._offset
         if not math.isfinite(wanted) or wanted < self._offset:
