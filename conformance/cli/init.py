@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import tomlkit
 
 from conformance.cli.targets import UsageFault
 from conformance.client import Answer, Client, Counter, HttpTransport, JsonFault, Names, Unreachable
-from conformance.discovery import Operation, discover
+from conformance.discovery import INDEX, Operation, discover
 from conformance.events import EventLog
 from conformance.purchase import lane_of
 from conformance.target import Claims, Profile, Surface, Target, parse
@@ -48,6 +49,8 @@ _CHAIN_HELP: Mapping[str, str] = {
 # funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
 """,
 }
+_MODEST_PACE = 20
+_RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
 _CHAIN_HEAD = """
 # How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
 # never by value. Without its table everything that needs a payment on a lane is inconclusive.
@@ -65,6 +68,13 @@ _FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "sola
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("weldproof.toml"))
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option(
+    "--pace",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Requests a second the target takes without limiting; 0 is no bound.",
+)
 @click.option("--algod", help="Address of the algod node the target uses.")
 @click.option("--indexer", help="Address of its indexer.")
 @click.option("--algod-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the algod token.")
@@ -78,7 +88,7 @@ _FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "sola
 @click.option("--solana-control", help="Its control address, on simulated chains.")
 @click.option("--solana-funder-env", help="Environment variable with the key pair of an account that pays on Solana.")
 @click.pass_context
-def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: bool, **chain: Any) -> None:
+def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: bool, pace: float, **chain: Any) -> None:
     """Probe the servers at URL… and write a target profile that describes them.
 
     Exit codes: 0 written, 2 usage, 3 no surface answered.
@@ -94,7 +104,7 @@ def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: b
     if not found:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    text = _render(found["rail"], chain)
+    text = _render(found["rail"], chain, pace)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     rail = found["rail"]
@@ -135,6 +145,7 @@ async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
     entries = [entry for answer in answers.values() for entry in _entries(answer)]
     lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in entries)]
     card = await client.call("GET", url + "/.well-known/agent-card.json")
+    index = (await client.call("GET", url + INDEX)).object()
     return {
         "url": url,
         "operations": operations,
@@ -143,7 +154,22 @@ async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
         "ttl": _ttl(entries),
         "prices": {path: _price(answer) for path, answer in answers.items()},
         "card": card.status == 200,
+        "word": service_word(index),
     }
+
+
+def service_word(index: Mapping[str, Any]) -> str | None:
+    """Return the service word of a rail by the receipt kind in its index, `<word>/payable-svc-receipt/1`.
+
+    The provider's name gives the spelling where it is the same word.
+    """
+    receipts = index.get("receipts")
+    kind = receipts.get("payable_receipt") if isinstance(receipts, dict) else None
+    found = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
+    if found is None:
+        return None
+    provider = index.get("provider")
+    return provider if isinstance(provider, str) and provider.lower() == found[1] else found[1]
 
 
 def _entries(answer: Answer) -> list[Mapping[str, Any]]:
@@ -163,10 +189,11 @@ def _price(answer: Answer) -> str | None:
     return only if isinstance(only, str) else None
 
 
-def _render(rail: Mapping[str, Any], chain: Mapping[str, Any]) -> str:
+def _render(rail: Mapping[str, Any], chain: Mapping[str, Any], pace: float) -> str:
     document = tomlkit.document()
     document["version"] = 1
-    document["target"] = {"name": rail["url"], "defaults": "none"}
+    word = {} if rail["word"] is None else {"service_word": rail["word"]}
+    document["target"] = {"name": rail["url"], "defaults": "none", **word}
     document["surfaces"] = {"rail": {"url": rail["url"]}}
     options = ["rail.a2a", "rail.agent_card"] if rail["card"] else []
     document["claims"] = {"surfaces": ["rail"], "lanes": rail["lanes"], "options": options}
@@ -174,7 +201,7 @@ def _render(rail: Mapping[str, Any], chain: Mapping[str, Any]) -> str:
     tables = _chains(chain)
     if tables:
         document["chains"] = tables
-    document["pace"] = {"requests_per_second": 10.0, "workers": 4}
+    document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
     missing = [_CHAIN_HELP[lane] for lane in rail["lanes"] if lane not in tables]
     return _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
 

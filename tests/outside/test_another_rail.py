@@ -1,0 +1,121 @@
+"""A rail that somebody else set up is judged by nothing but the profile that `init` wrote by probing it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from localnet import accounts
+from tests.reference.postgres_cluster import private_cluster
+
+PRICES = {"receipt-verify": "7000", "rfc9421-verify": "12345", "compliance-receipt": "99999"}
+# One row or more of every part of the rail: challenges, prices, the weld on each lane, receipts, replays, discovery.
+ROWS = ("RAIL-PAY-01", "RAIL-PAY-02", "RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-03", "RAIL-WELD-12", "RAIL-RCPT")
+
+
+@pytest.fixture(scope="module")
+def another_rail(stack: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a rail on the same chains with its own port, word, prices, payees, keys and PostgreSQL."""
+    folder = tmp_path_factory.mktemp("another")
+    with private_cluster() as dsn, socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"http://localhost:{listening.getsockname()[1]}"
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("WP_")},
+            **_payees(stack, folder),
+            "WP_RAIL_FD": str(listening.fileno()),
+            "WP_RAIL_PUBLIC_URL": address,
+            "WP_RAIL_DATA_DIR": str(folder / "rail"),
+            "WP_RAIL_DB": dsn,
+            "WP_RAIL_RATE": "100000",
+            "WP_SERVICE_WORD": "Otherword",
+            "WP_RAIL_PRICES": ",".join(f"{name}={amount}" for name, amount in PRICES.items()),
+            "WP_NODE_ALGORAND_MAINNET": stack["algod"],
+            "WP_INDEXER_ALGORAND_MAINNET": stack["indexer"],
+            "WP_NODE_TOKEN_ALGORAND_MAINNET_FILE": stack["algod_token_file"],
+            "WP_NODE_BASE_MAINNET": stack["base"],
+            "WP_NODE_SOLANA_MAINNET": stack["solana"],
+        }
+        with _process(environment, listening):
+            _wait(f"{address}/health")
+            yield address
+
+
+def test_init_and_run(stack: Mapping[str, str], another_rail: str, tmp_path: Path) -> None:
+    """`init` finds word, prices and paths by probing; `run` with that profile alone passes on all three lanes."""
+    nodes = ["--algod", stack["algod"], "--indexer", stack["indexer"], "--control", stack["control"]]
+    nodes += ["--algod-token-file", stack["algod_token_file"], "--solana-ws", stack["solana_ws"]]
+    for name in ("base", "solana"):
+        nodes += [f"--{name}-rpc", stack[name], f"--{name}-control", stack[name] + "/control"]
+    _weldproof(tmp_path, "init", another_rail, "--pace", "0", *nodes)
+    profile = tomllib.loads((tmp_path / "weldproof.toml").read_text("utf-8"))
+    assert profile["target"]["service_word"] == "Otherword"
+    assert profile["rail"]["price_receipt_verify"] == PRICES["receipt-verify"]
+    assert profile["claims"]["lanes"] == ["algorand", "base", "solana"]
+
+    _weldproof(tmp_path, "run", *ROWS, "--report", "json")
+    tests = json.loads((tmp_path / "report" / "report.json").read_text("utf-8"))["results"]["tests"]
+    verdicts = {one["name"].partition(" ")[0]: one["rawStatus"] for one in tests}
+    assert len(verdicts) >= len(ROWS)
+    assert set(verdicts.values()) == {"pass"}, verdicts
+
+
+def _payees(stack: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return payees of its own, who hold what the chain asks of a payee, and a settler with gas."""
+    algorand = accounts.algorand(folder / "algorand.mnemonic")
+    solana = accounts.solana(folder / "solana.json")
+    settler = accounts.evm(folder / "settler.key")
+    _control(stack["control"], "fund", algorand, 10**7)
+    _control(stack["control"], "mint", algorand, 1)
+    _control(stack["base"] + "/control", "fund", settler, 10**20)
+    _control(stack["solana"] + "/control", "fund", solana, 10**9)
+    _control(stack["solana"] + "/control", "mint", solana, 1)
+    return {
+        "WP_RAIL_PAYTO_ALGORAND": algorand,
+        "WP_RAIL_PAYTO_BASE": accounts.evm(folder / "base.key"),
+        "WP_RAIL_PAYTO_SOLANA": solana,
+        "WP_RAIL_SETTLER_KEY_FILE": str(folder / "settler.key"),
+    }
+
+
+def _control(url: str, verb: str, address: str, amount: int) -> None:
+    body = json.dumps({"verb": verb, "address": address, "amount": str(amount)}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"})) as answer:
+        assert json.load(answer)["ok"] is True
+
+
+@contextmanager
+def _process(environment: Mapping[str, str], listening: socket.socket) -> Iterator[None]:
+    words = [sys.executable, "-m", "reference.rail"]
+    with subprocess.Popen(words, env=dict(environment), pass_fds=[listening.fileno()]) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _wait(url: str) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(OSError), urllib.request.urlopen(url, timeout=5):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"{url} did not answer")
+
+
+def _weldproof(folder: Path, *words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
