@@ -87,7 +87,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_WORD = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}")
+_WORD = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
 _SHORTEST = 6
 
 
@@ -122,7 +122,13 @@ class Names:
             if value in text:
                 text = text.replace(value, name)
         whole = self._live.get(text)
-        return whole or _WORD.sub(lambda match: self._live.get(match[0], match[0]), text)
+        return whole or _WORD.sub(self._named, text)
+
+    def _named(self, match: re.Match[str]) -> str:
+        """Return the name of a word; equals signs after it may be padding of base64 or no part of it."""
+        word = match[0]
+        bare = word.rstrip("=")
+        return self._live.get(word) or self._live.get(bare, bare) + word[len(bare) :]
 
 
 class Transport(Protocol):
