@@ -10,6 +10,7 @@ import orjson
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 
 Call: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
+Positional: TypeAlias = Callable[[list[Any]], Any]
 
 
 class RpcError(Exception):
@@ -34,7 +35,7 @@ class RpcError(Exception):
 
 
 async def answer(body: bytes, call: Call) -> bytes:
-    """Return the response body for a request body.
+    """Return the response body for a request body; it is empty when the request wants no answer.
 
     Args:
         body: One call or a batch.
@@ -44,21 +45,27 @@ async def answer(body: bytes, call: Call) -> bytes:
         request = orjson.loads(body)
     except orjson.JSONDecodeError:
         return orjson.dumps(_refused(None, RpcError(PARSE_ERROR, "Parse error")))
-    if isinstance(request, list) and request:
-        return orjson.dumps([await _one(part, call) for part in request])
-    return orjson.dumps(await _one(request, call))
+    if not isinstance(request, list) or not request:
+        one = await _one(request, call)
+        return b"" if one is None else orjson.dumps(one)
+    answers = [one for one in [await _one(part, call) for part in request] if one is not None]
+    return orjson.dumps(answers) if answers else b""
 
 
-async def _one(request: Any, call: Call) -> dict[str, Any]:
+async def _one(request: Any, call: Call) -> dict[str, Any] | None:
+    """Return the answer of one call; None to a notification, which is a call without the member `id`."""
     if not isinstance(request, dict) or not isinstance(request.get("method"), str):
         return _refused(None, RpcError(INVALID_REQUEST, "Invalid request"))
-    number, params = request.get("id"), request.get("params") or []
+    number, params = request.get("id"), request.get("params")
+    if isinstance(number, bool | dict | list):
+        return _refused(None, RpcError(INVALID_REQUEST, "Invalid request: an id is a text or a number"))
     try:
-        if not isinstance(params, list):
+        if not isinstance(params, list | None):
             raise RpcError(INVALID_PARAMS, "Invalid params: give an array")
-        return {"jsonrpc": "2.0", "id": number, "result": await call(request["method"], params)}
+        told = {"jsonrpc": "2.0", "id": number, "result": await call(request["method"], params or [])}
     except RpcError as fault:
-        return _refused(number, fault)
+        told = _refused(number, fault)
+    return told if "id" in request else None
 
 
 def _refused(number: Any, fault: RpcError) -> dict[str, Any]:

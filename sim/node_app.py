@@ -31,6 +31,13 @@ def new_node_app(
     async def rpc() -> Response:
         return Response(await json_rpc.answer(bytes(await request.body), call), 200, _JSON)
 
+    @app.before_request
+    async def keep_control_at_home() -> Response | None:
+        if request.path != "/control" or request.remote_addr in {"127.0.0.1", "::1"}:
+            return None
+        told = {"ok": False, "error": "control verbs are for callers on this machine only"}
+        return Response(orjson.dumps(told), 403, _JSON)
+
     @app.post("/control")
     async def steer() -> Response:
         try:

@@ -38,7 +38,8 @@ class Connection:
             while True:
                 message = await self._receive()
                 body = message.encode() if isinstance(message, str) else message
-                await self._send((await json_rpc.answer(body, self._call)).decode())
+                if answer := await json_rpc.answer(body, self._call):
+                    await self._send(answer.decode())
                 self._open |= self._opening  # only now: no notification may come before its subscription's number
                 self._opening = {}
                 self._woken.set()
