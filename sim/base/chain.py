@@ -8,85 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from coincurve import PrivateKey
 from eth_utils.crypto import keccak
 
+from sim.base.blocks import Block, FoundLog, Mined, Operation
 from sim.base.pool import Pool
+from sim.base.state import State
 from sim.base.token import NETWORK_TOKENS, genesis_operations
-from sim.base.transactions import Signed, address_of
-from sim.base.vm import BlockContext, Log, Message, Outcome, Vm
+from sim.base.transactions import address_of
+from sim.base.vm import BlockContext, Message, Outcome, Vm
 from sim.clock import BlockClock
 from sim.faults import Faults
 
 BASE_FEE = 1_000_000
 SAFE_BLOCKS, FINALIZED_BLOCKS = 12, 24
 BANK_WEI = 10**30
-COINBASE = "0x4200000000000000000000000000000000000011"
 SUBMISSION_FAULTS = {
     "withhold": "what is submitted next stays in the pool, in no block, until `release` or `advance`",
     "reject_late": "what is submitted next is accepted and then dropped from the pool: it never lands",
     "early_finality": "the node tells of ten blocks that do not exist, so that what is new looks final",
 }
 _EARLY_BLOCKS = 10
-
-Operation = Callable[[Vm], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Mined:
-    """A transaction in a block, with what came of it.
-
-    Attributes:
-        signed: The transaction.
-        outcome: What the EVM made of it.
-        block: Number of its block.
-        position: Its place in the block.
-        first_log: Place of its first event among the block's.
-        price: Wei it paid for a unit of gas.
-    """
-
-    signed: Signed
-    outcome: Outcome
-    block: int
-    position: int
-    first_log: int
-    price: int
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One block, with the operations that were done to the state before its transactions."""
-
-    number: int
-    time: int
-    parent: bytes
-    hash: bytes
-    base_fee: int
-    operations: tuple[Operation, ...]
-    mined: tuple[Mined, ...]
-
-    @property
-    def gas_used(self) -> int:
-        """Gas of all its transactions."""
-        return sum(one.outcome.gas_used for one in self.mined)
-
-    @property
-    def context(self) -> BlockContext:
-        """What code of this block can read about it."""
-        return BlockContext(self.number, self.time)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundLog:
-    """An event with its place on the chain."""
-
-    log: Log
-    index: int
-    mined: Mined
-    block: Block
 
 
 class Chain:
@@ -104,8 +49,8 @@ class Chain:
         self.pool = Pool()
         self.blocks: list[Block] = []
         self.index: dict[bytes, Mined] = {}
-        self.vm = Vm(chain_id)
-        self._nonces: dict[str, int] = {}
+        self._state = State(chain_id)
+        self._past: tuple[bytes, State] | None = None
         self._operations: list[Operation] = []
         self._saved: list[tuple[Block, ...]] = []
         self._forks = 0
@@ -120,6 +65,22 @@ class Chain:
         """The newest block."""
         return self.blocks[-1]
 
+    @property
+    def vm(self) -> Vm:
+        """The state that the newest block and cheat calls after it lead to."""
+        return self._state.vm
+
+    def state_at(self, block: Block) -> State:
+        """Return the state that a block of this chain led to; an older one is made by doing its past again."""
+        if block is self.head:
+            return self._state
+        if self._past is None or self._past[0] != block.hash:
+            made = State(self.id)
+            for one in self.blocks[: block.number + 1]:
+                made.replay(one)
+            self._past = block.hash, made
+        return self._past[1]
+
     def told_number(self) -> int:
         """Return the newest block's number as the node tells it: the truth, unless a fault makes it lie."""
         lies = self.faults.take_submission("early_finality")
@@ -127,16 +88,17 @@ class Chain:
 
     def nonce(self, address: str) -> int:
         """Return an account's transaction count in blocks."""
-        return self._nonces.get(address, 1 if self.vm.code(address) else 0)
+        return self._state.nonce(address)
 
     def pending_nonce(self, address: str) -> int:
         """Return an account's next transaction count, with what waits in the pool without a gap."""
         return self.pool.next_nonce(address, self.nonce(address))
 
-    def try_out(self, message: Message, *, pending: bool = False) -> Outcome:
-        """Run a call on top of the newest block, or as if in the next one, and undo it."""
-        context = BlockContext(self.head.number + 1, self._next_time()) if pending else self.head.context
-        return self.vm.try_out(message, context)
+    def try_out(self, message: Message, block: Block | None = None) -> Outcome:
+        """Run a call on top of a block, or as if in the next one, and undo it."""
+        if block is None:
+            return self.vm.try_out(message, BlockContext(self.head.number + 1, self._next_time()))
+        return self.state_at(block).vm.try_out(message, block.context)
 
     def find_block(self, wanted: bytes) -> Block | None:
         """Return the block of a hash."""
@@ -161,7 +123,7 @@ class Chain:
         context = BlockContext(len(self.blocks), self._next_time())
         mined: list[Mined] = []
         for signed in self.pool.executable(self.base_fee, self.nonce):
-            one = self._mine(signed, context, mined)
+            one = self._state.mine(signed, context, self.base_fee, mined)
             if one is not None:
                 mined.append(one)
         return self._append(context, tuple(mined))
@@ -179,23 +141,12 @@ class Chain:
         self.index.update({one.signed.hash: one for one in mined})
         return block
 
-    def _mine(self, signed: Signed, context: BlockContext, before: Sequence[Mined]) -> Mined | None:
-        price = min(signed.max_fee, self.base_fee + signed.max_tip)
-        if self.vm.balance(signed.sender) < signed.gas * signed.max_fee + signed.value:
-            return None
-        self._nonces[signed.sender] = signed.nonce + 1
-        message = Message(signed.sender, signed.to, signed.data, signed.value, signed.gas, signed.nonce)
-        outcome = self.vm.run(message, context)
-        fee = outcome.gas_used * price
-        self.vm.set_balance(signed.sender, self.vm.balance(signed.sender) - fee)
-        self.vm.set_balance(COINBASE, self.vm.balance(COINBASE) + fee)
-        first_log = sum(len(one.outcome.logs) for one in before)
-        return Mined(signed, outcome, context.number, len(before), first_log, price)
-
     # What is undone.
 
     def reorganise(self, depth: int) -> list[bytes]:
         """Replace the last blocks by as many empty ones; return the hashes of the transactions that are gone.
+
+        What waits in the pool goes on waiting.
 
         Raises:
             ValueError: There are not so many blocks after the genesis.
@@ -225,20 +176,14 @@ class Chain:
             raise ValueError(f"there is no snapshot {number}")
         self._forks += 1
         self._rebuild(list(self._saved[number]))
+        self.pool = Pool()
 
     def _rebuild(self, kept: list[Block]) -> None:
-        self.vm, self._nonces, self._operations = Vm(self.id), {}, []
-        self.pool = Pool()
+        self._state, self._operations = State(self.id), []
         self.blocks = []
         self.index = {}
         for block in kept:
-            for operation in block.operations:
-                operation(self.vm)
-            done: list[Mined] = []
-            for mined in block.mined:
-                again = self._mine(mined.signed, block.context, done)
-                assert again is not None  # noqa: S101 - the same operations lead to the same state
-                done.append(again)
+            self._state.replay(block)
             self.blocks.append(block)
             self.index.update({one.signed.hash: one for one in block.mined})
 

@@ -9,6 +9,7 @@ from eth_utils.address import is_address, to_checksum_address
 
 from sim import control
 from sim.base.chain import Chain
+from sim.base.cheats import MOST_BLOCKS, MOST_SECONDS
 from sim.base.token import call_data
 from sim.base.transactions import decode, sign
 
@@ -28,6 +29,8 @@ class Verbs:
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC from the token's minter."""
         token = _address(members, "asset") if "asset" in members else self._chain.token.address
+        if not self._chain.vm.code(token):
+            raise control.Refused("member asset must be a token of this chain")
         arguments = (_address(members, "address"), control.amount(members))
         return self._bank(token, data=call_data("mint(address,uint256)", *arguments))
 
@@ -35,17 +38,21 @@ class Verbs:
         """`blocks` or `seconds`: empty blocks, or one block that is later; withheld transactions are let in."""
         if ("blocks" in members) == ("seconds" in members):
             raise control.Refused("give exactly one of blocks and seconds")
+        blocks = control.integer(members, "blocks", default=0)
+        if blocks > MOST_BLOCKS:
+            raise control.Refused(f"member blocks must be at most {MOST_BLOCKS}")
+        seconds = _seconds(members) if "seconds" in members else None
         self._chain.pool.release()
-        if "seconds" in members:
-            self._chain.clock.set_offset(self._chain.clock.offset + control.integer(members, "seconds"))
+        if seconds is not None:
+            self._chain.clock.set_offset(self._chain.clock.offset + seconds)
             self._chain.seal()
-        for _ in range(control.integer(members, "blocks", default=0)):
+        for _ in range(blocks):
             self._chain.seal()
         return {"block": self._chain.head.number}
 
     async def block_time_offset(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`seconds`: block times are system time and so much; it never shrinks."""
-        self._chain.clock.set_offset(control.integer(members, "seconds"))
+        self._chain.clock.set_offset(_seconds(members))
         self._chain.seal()
         return {"time": self._chain.head.time}
 
@@ -121,6 +128,13 @@ def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
     verbs = {name: (verb.__doc__ or "").strip() for name, verb in Verbs(chain).all().items()}
     return {"verbs": verbs, "faults": chain.faults.names}
+
+
+def _seconds(members: Mapping[str, Any]) -> int:
+    seconds = control.integer(members, "seconds")
+    if seconds > MOST_SECONDS:
+        raise control.Refused(f"member seconds must be at most {MOST_SECONDS}")
+    return seconds
 
 
 def _address(members: Mapping[str, Any], name: str) -> str:

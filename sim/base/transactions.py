@@ -89,6 +89,8 @@ def decode(raw: bytes) -> Signed:
         fields = rlp.decode(body)
     except rlp.exceptions.RLPException as fault:
         raise Malformed(f"failed to decode signed transaction: rlp: {fault}") from fault
+    except RecursionError as fault:
+        raise Malformed("failed to decode signed transaction: rlp: lists are nested too deeply") from fault
     if not isinstance(fields, list) or len(fields) != _FIELDS[kind]:
         raise Malformed("failed to decode signed transaction: rlp: wrong number of fields")
     return _legacy(fields, raw) if kind == LEGACY else _typed(kind, fields, raw)
@@ -164,13 +166,20 @@ def _data(field: Any) -> bytes:
 
 
 def _access_list(field: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    try:
-        return tuple(
-            (str(to_checksum_address(one)), tuple("0x" + slot.hex().rjust(64, "0") for slot in slots))
-            for one, slots in field
-        )
-    except (TypeError, ValueError, AttributeError) as fault:
-        raise Malformed("failed to decode signed transaction: rlp: access list") from fault
+    if not isinstance(field, list) or not all(_is_access(one) for one in field):
+        raise Malformed("failed to decode signed transaction: rlp: access list")
+    return tuple((str(to_checksum_address(one)), tuple("0x" + slot.hex() for slot in slots)) for one, slots in field)
+
+
+def _is_access(item: Any) -> bool:
+    return (
+        isinstance(item, list)
+        and len(item) == 2
+        and isinstance(item[0], bytes)
+        and len(item[0]) == 20
+        and isinstance(item[1], list)
+        and all(isinstance(slot, bytes) and len(slot) == 32 for slot in item[1])
+    )
 
 
 def _sender(digest: bytes, parity: int, r: int, s: int) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sim.base.chain import COINBASE, Block, Chain, FoundLog, Mined
+from sim.base.arguments import LogFilter
+from sim.base.blocks import Block, FoundLog, Mined
+from sim.base.chain import Chain
+from sim.base.state import COINBASE
 from sim.base.transactions import DYNAMIC_FEE, LEGACY, Signed
 from sim.base.vm import GAS_LIMIT
 
@@ -131,29 +134,26 @@ def log_view(found: FoundLog) -> dict[str, Any]:
     }
 
 
-def fits(found: FoundLog, addresses: Any, topics: Any) -> bool:
-    """Return whether an event fits a filter's `address` and `topics`."""
-    wanted = [addresses] if isinstance(addresses, str) else addresses
-    if wanted and found.log.address not in {str(one).lower() for one in wanted}:
+def fits(found: FoundLog, wanted: LogFilter) -> bool:
+    """Return whether an event fits a filter."""
+    if wanted.addresses and found.log.address not in wanted.addresses:
         return False
-    for place, topic in enumerate(topics or []):
-        choice = [topic] if isinstance(topic, str) else topic
-        if topic is None or choice == []:
-            continue
-        if place >= len(found.log.topics) or found.log.topics[place] not in {str(one).lower() for one in choice}:
-            return False
-    return True
+    if len(wanted.topics) > len(found.log.topics):
+        return False
+    pairs = zip(wanted.topics, found.log.topics, strict=False)
+    return all(not choice or topic in choice for choice, topic in pairs)
 
 
-def fee_history(chain: Chain, count: int, percentiles: list[Any]) -> Mapping[str, Any]:
-    """Return the fees of the newest `count` blocks."""
-    blocks = chain.blocks[-max(1, count) :]
-    return {
+def fee_history(chain: Chain, count: int, newest: Block, percentiles: list[Any]) -> Mapping[str, Any]:
+    """Return the fees of `count` blocks up to `newest`; `reward` only when percentiles are asked for."""
+    blocks = chain.blocks[max(0, newest.number + 1 - max(1, count)) : newest.number + 1]
+    following = chain.blocks[newest.number + 1].base_fee if newest is not chain.head else chain.base_fee
+    told: dict[str, Any] = {
         "oldestBlock": quantity(blocks[0].number),
-        "baseFeePerGas": [quantity(block.base_fee) for block in blocks] + [quantity(chain.base_fee)],
+        "baseFeePerGas": [quantity(one) for one in (*(block.base_fee for block in blocks), following)],
         "gasUsedRatio": [block.gas_used / GAS_LIMIT for block in blocks],
-        "reward": [[quantity(TIP) for _ in percentiles] for _ in blocks],
     }
+    return {**told, "reward": [[quantity(TIP) for _ in percentiles] for _ in blocks]} if percentiles else told
 
 
 TIP = 1_000_000

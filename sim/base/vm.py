@@ -14,8 +14,10 @@ from pyrevm import EVM, AccountInfo, BlockEnv, CfgEnv, Env
 
 _OUTPUT = re.compile(r"output: 0x([0-9a-f]*)")
 _GAS = re.compile(r"gas_used: ([0-9]+)")
+_HALT = re.compile(r"reason: (\w+)")
+_REFUSED = re.compile(r"Transaction\((\w+)")
 _SPEC = "CANCUN"
-_PADDING = 33  # the library shows analysed code with as many zeros behind it
+_PADDING = 33  # the library shows the code of contracts that were created with as many zeros behind it
 GAS_LIMIT = 60_000_000
 
 
@@ -51,13 +53,23 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a message; `output` holds a revert's data when it failed."""
+    """What came of a message.
+
+    Attributes:
+        ok: Whether it went through.
+        output: What the code returned, a created contract's code, or a revert's data.
+        gas_used: Gas, all of the limit after a halt.
+        logs: Events, none after a failure.
+        created: Address of a created contract.
+        halt: Why the machine stopped other than by a revert, in its words, such as `OutOfGas`; else None.
+    """
 
     ok: bool
     output: bytes
     gas_used: int
     logs: tuple[Log, ...] = ()
     created: str | None = None
+    halt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,7 @@ class Vm:
     def __init__(self, chain_id: int) -> None:
         env = Env(cfg=CfgEnv(chain_id=chain_id), block=BlockEnv(number=0, timestamp=0, basefee=0))
         self._evm = EVM(env=env, spec_id=_SPEC)
+        self._planted: dict[str, bytes] = {}
 
     def run(self, message: Message, block: BlockContext) -> Outcome:
         """Run a message for good."""
@@ -100,7 +113,8 @@ class Vm:
     def _create(self, message: Message) -> Outcome:
         self._set_nonce(message.sender, message.nonce)
         created = self._evm.deploy(deployer=message.sender, code=message.data, value=message.value, gas=message.gas)
-        return Outcome(ok=True, output=b"", gas_used=self._gas_used(), logs=self._logs(), created=created)
+        code = self.code(created)
+        return Outcome(ok=True, output=code, gas_used=self._gas_used(), logs=self._logs(), created=created)
 
     def _set_nonce(self, address: str, nonce: int) -> None:
         balance = self._evm.get_balance(address)
@@ -126,14 +140,17 @@ class Vm:
 
     def code(self, address: str) -> bytes:
         """Return a contract's code; empty for a plain account."""
+        if address in self._planted:
+            return self._planted[address]
         code = bytes(self._evm.get_code(address) or b"")
-        return code[:-_PADDING] if code.endswith(bytes(_PADDING)) else code
+        return code[:-_PADDING]
 
     def set_code(self, address: str, code: bytes) -> None:
         """Plant code at an address, keeping its wei."""
         balance = self._evm.get_balance(address)
         self._evm.insert_account_info(address, AccountInfo(code=code, nonce=1))
         self._evm.set_balance(address, balance)
+        self._planted[address] = code
 
     def storage(self, address: str, slot: int) -> int:
         """Return one storage word."""
@@ -147,5 +164,7 @@ class Vm:
 def _failed(reason: str, gas: int) -> Outcome:
     """Read the library's text of a failure: a revert with its data, or a halt that takes all gas."""
     output, used = _OUTPUT.search(reason), _GAS.search(reason)
-    data = bytes.fromhex(output[1]) if output else b""
-    return Outcome(ok=False, output=data, gas_used=int(used[1]) if used else gas)
+    if output:
+        return Outcome(ok=False, output=bytes.fromhex(output[1]), gas_used=int(used[1]) if used else gas)
+    halt = _HALT.search(reason) or _REFUSED.search(reason)
+    return Outcome(ok=False, output=b"", gas_used=gas, halt=halt[1] if halt else reason)

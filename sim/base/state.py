@@ -1,0 +1,54 @@
+"""The state that blocks lead to: the EVM's, and the transaction counts and fees that it does not keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sim.base.blocks import Block, Mined
+from sim.base.transactions import Signed
+from sim.base.vm import BlockContext, Message, Vm
+
+COINBASE = "0x4200000000000000000000000000000000000011"
+
+
+class State:
+    """Balances, code, storage and transaction counts after some blocks."""
+
+    def __init__(self, chain_id: int) -> None:
+        self.vm = Vm(chain_id)
+        self._nonces: dict[str, int] = {}
+
+    def nonce(self, address: str) -> int:
+        """Return an account's transaction count."""
+        return self._nonces.get(address, 1 if self.vm.code(address) else 0)
+
+    def mine(self, signed: Signed, context: BlockContext, base_fee: int, before: Sequence[Mined]) -> Mined | None:
+        """Carry a transaction out in a block after the ones `before`; None, and nothing done, when it cannot be paid.
+
+        Args:
+            signed: A transaction with its sender's next count.
+            context: The block.
+            base_fee: What a unit of gas costs in it, in wei.
+            before: The block's transactions so far.
+        """
+        price = min(signed.max_fee, base_fee + signed.max_tip)
+        if self.vm.balance(signed.sender) < signed.gas * signed.max_fee + signed.value:
+            return None
+        self._nonces[signed.sender] = signed.nonce + 1
+        message = Message(signed.sender, signed.to, signed.data, signed.value, signed.gas, signed.nonce)
+        outcome = self.vm.run(message, context)
+        fee = outcome.gas_used * price
+        self.vm.set_balance(signed.sender, self.vm.balance(signed.sender) - fee)
+        self.vm.set_balance(COINBASE, self.vm.balance(COINBASE) + fee)
+        first_log = sum(len(one.outcome.logs) for one in before)
+        return Mined(signed, outcome, context.number, len(before), first_log, price)
+
+    def replay(self, block: Block) -> None:
+        """Do again what a block did."""
+        for operation in block.operations:
+            operation(self.vm)
+        done: list[Mined] = []
+        for mined in block.mined:
+            again = self.mine(mined.signed, block.context, block.base_fee, done)
+            assert again is not None  # noqa: S101 - the same operations lead to the same state
+            done.append(again)
