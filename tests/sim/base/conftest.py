@@ -93,7 +93,12 @@ class Bench:
     def signed(self, key: LocalAccount, **members: Any) -> str:
         """Return a transaction with a dynamic fee to oneself, or with other members; `gasPrice` makes a legacy one."""
         fees = {} if "gasPrice" in members else {"maxFeePerGas": GWEI, "maxPriorityFeePerGas": GWEI // 1000}
-        terms = {"nonce": self.chain.pending_nonce(key.address), "gas": 100_000, "to": key.address, "value": 0}
+        terms: dict[str, Any] = {
+            "nonce": self.chain.pending_nonce(key.address),
+            "gas": 100_000,
+            "to": key.address,
+            "value": 0,
+        }
         raw = key.sign_transaction({"chainId": self.chain.id, **terms, **fees, **members}).raw_transaction
         return "0x" + bytes(raw).hex()
 

@@ -98,7 +98,7 @@ def changed(place: int, value: Any) -> bytes:
     """Return the bytes of a dynamic fee transaction with one field replaced."""
     fields = fields_of(raw_of(**KINDS["dynamic fee"]))
     fields[place] = value
-    return b"\x02" + rlp.encode(fields)
+    return b"\x02" + bytes(rlp.encode(fields))
 
 
 def number(value: int) -> bytes:
@@ -110,7 +110,7 @@ def twin() -> bytes:
     fields = fields_of(raw_of(**KINDS["dynamic fee"]))
     fields[9] = b"" if fields[9] else b"\x01"
     fields[11] = number(ORDER - int.from_bytes(fields[11], "big"))
-    return b"\x02" + rlp.encode(fields)
+    return b"\x02" + bytes(rlp.encode(fields))
 
 
 @pytest.mark.parametrize(

@@ -170,14 +170,14 @@ def test_asking_the_node_leaves_no_trace(bench: Any, method: str, tag: str) -> N
         assert bench.call(method, transfer, tag)
     assert before == asked.seen()
     assert bench.mined(asked.payer, **bench.transfer(OTHER, 1000))["status"] == "0x1"
-    assert (0, 1000) == (bench.held(asked.payer.address), bench.held(OTHER))
+    assert (bench.held(asked.payer.address), bench.held(OTHER)) == (0, 1000)
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
 def test_the_node_tells_a_revert_with_its_reason_and_data(bench: Any, method: str) -> None:
     """Code 3; the text of an Error(string) in the message, the bytes in data, and bytes alone for anything else."""
     refused = bench.refused(method, {"from": OWNER, **bench.transfer(OTHER, 1)})
-    assert (3, "execution reverted: ERC20: transfer amount exceeds balance") == (refused["code"], refused["message"])
+    assert (refused["code"], refused["message"]) == (3, "execution reverted: ERC20: transfer amount exceeds balance")
     data = bytes.fromhex(refused["data"][2:])
     assert (keccak(b"Error(string)")[:4], "ERC20: transfer amount exceeds balance") == (
         data[:4],

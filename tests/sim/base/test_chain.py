@@ -1,0 +1,232 @@
+"""Blocks that follow each other, what is final, older states, and what a reorganisation or a snapshot undoes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+OTHER = to_checksum_address("0x" + "0b" * 20)
+TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
+GWEI = 10**9
+
+
+def number(told: Any) -> int:
+    return int(told["number"], 16)
+
+
+def test_blocks_follow_each_other(bench: Any) -> None:
+    """Numbers rise by one, each names the one before, times never go back, and each is found by its hash."""
+    bench.mine(5)
+    bench.system_time -= 100
+    bench.mine()
+    blocks = [bench.call("eth_getBlockByNumber", hex(place), False) for place in range(7)]
+    assert list(range(7)) == [number(one) for one in blocks]
+    assert [one["hash"] for one in blocks[:-1]] == [one["parentHash"] for one in blocks[1:]]
+    times = [int(one["timestamp"], 16) for one in blocks]
+    assert sorted(times) == times
+    for one in blocks:
+        assert one == bench.call("eth_getBlockByHash", one["hash"], False)
+    assert bench.call("eth_getBlockByNumber", hex(7), False) is None
+    assert bench.call("eth_getBlockByHash", "0x" + "1" * 64, False) is None
+
+
+def test_safe_and_final_blocks_trail_the_newest(bench: Any) -> None:
+    """By twelve and twenty-four blocks, from the genesis on."""
+    told: dict[str, list[int]] = {"latest": [], "safe": [], "finalized": [], "earliest": []}
+    for _ in range(3):
+        for tag, heights in told.items():
+            heights.append(number(bench.call("eth_getBlockByNumber", tag, False)))
+        bench.mine(15)
+    assert told == {"latest": [0, 15, 30], "safe": [0, 3, 18], "finalized": [0, 0, 6], "earliest": [0, 0, 0]}
+
+
+def test_a_payment_has_the_same_place_wherever_it_is_looked_up(bench: Any) -> None:
+    """Receipt, transaction, block and event search agree; confirmations are blocks on top."""
+    payer = bench.funded(usdc=100)
+    bench.mine(2)
+    sent = bench.send(payer, **bench.transfer(OTHER, 7))
+    other = bench.send(payer, value=1)
+    bench.mine()
+    receipt = bench.call("eth_getTransactionReceipt", sent)
+    assert (receipt["status"], receipt["transactionIndex"], receipt["logs"][0]["topics"][0]) == ("0x1", "0x0", TRANSFER)
+    block = bench.call("eth_getBlockByHash", receipt["blockHash"], True)
+    assert [sent, other] == [one["hash"] for one in block["transactions"]]
+    assert block["transactions"][0] == bench.call("eth_getTransactionByHash", sent)
+    place = {name: receipt[name] for name in ("blockHash", "blockNumber", "transactionIndex", "transactionHash")}
+    whole = {"fromBlock": "earliest", "toBlock": "latest", "address": bench.usdc, "topics": [TRANSFER, None]}
+    found = bench.call("eth_getLogs", whole)[-1]
+    assert found == receipt["logs"][0]
+    assert place == {name: found[name] for name in place}
+    second = bench.call("eth_getTransactionReceipt", other)
+    total = int(receipt["gasUsed"], 16) + int(second["gasUsed"], 16)
+    assert (hex(total), hex(total)) == (second["cumulativeGasUsed"], block["gasUsed"])
+    bench.mine(3)
+    assert bench.number("eth_blockNumber") - int(receipt["blockNumber"], 16) == 3
+
+
+def test_fees_are_taken_from_the_sender_and_nothing_is_lost(bench: Any) -> None:
+    """Gas used times the price the receipt tells, also for a transaction that failed."""
+    payer = bench.funded(wei=10**18)
+    good = bench.mined(payer, to=OTHER, value=5)
+    bad = bench.mined(payer, **bench.transfer(OTHER, 1))
+    assert (good["status"], bad["status"], bad["logs"]) == ("0x1", "0x0", [])
+    fees = sum(int(one["gasUsed"], 16) * int(one["effectiveGasPrice"], 16) for one in (good, bad))
+    assert 10**18 - 5 - fees == bench.wei(payer.address)
+    assert bench.wei(OTHER) == 5
+
+
+def test_older_states_are_those_of_their_blocks(bench: Any) -> None:
+    """By number, hash and tag: money, counts and calls as they were; a block that is not there is an error."""
+    payer = bench.funded(usdc=100)
+    start = bench.number("eth_blockNumber")
+    for _ in range(3):
+        bench.mined(payer, **bench.transfer(OTHER, 10))
+    assert [bench.held(OTHER, hex(start + one)) for one in range(4)] == [0, 10, 20, 30]
+    block = bench.call("eth_getBlockByNumber", hex(start + 1), False)
+    assert bench.held(OTHER, {"blockHash": block["hash"]}) == 10
+    assert bench.held(OTHER, {"blockNumber": hex(start + 2)}) == 20
+    assert [bench.number("eth_getTransactionCount", payer.address, hex(start + one)) for one in range(4)] == [
+        0,
+        1,
+        2,
+        3,
+    ]
+    assert bench.wei(payer.address, "earliest") == 0
+    assert bench.held(OTHER, "finalized") == 0
+    bench.mine(24)
+    assert bench.held(OTHER, "finalized") == 30
+    for tag in (hex(10**6), {"blockHash": "0x" + "1" * 64}):
+        assert bench.refused("eth_getBalance", OTHER, tag) == {"code": -32000, "message": "header not found"}
+
+
+def test_event_searches_keep_to_their_bounds(bench: Any) -> None:
+    """Blocks, address, and topics with alternatives and gaps."""
+    payer, first = bench.funded(usdc=100), bench.number("eth_blockNumber") + 1
+    for amount in (1, 2, 3):
+        bench.mined(payer, **bench.transfer(OTHER, amount))
+    to, sender = ("0x" + "0" * 24 + one[2:].lower() for one in (OTHER, payer.address))
+
+    def amounts(**members: Any) -> list[int]:
+        wanted = {"fromBlock": hex(first), "toBlock": "latest", **members}
+        return [int(one["data"], 16) for one in bench.call("eth_getLogs", wanted)]
+
+    assert amounts() == amounts(topics=[]) == amounts(topics=[None, None, to]) == [1, 2, 3]
+    assert amounts(fromBlock=hex(first + 1), toBlock=hex(first + 1)) == [2]
+    assert amounts(topics=[[TRANSFER, "0x" + "1" * 64], sender.upper().replace("X", "x")]) == [1, 2, 3]
+    assert amounts(topics=[TRANSFER, to]) == amounts(topics=["0x" + "1" * 64]) == []
+    assert amounts(topics=[TRANSFER, None, None, None]) == []  # there are three topics, not four
+    assert amounts(address=[OTHER, bench.usdc]) == [1, 2, 3]
+    assert amounts(address=OTHER) == []
+    block = bench.call("eth_getBlockByNumber", hex(first + 2), False)
+    assert [int(one["data"], 16) for one in bench.call("eth_getLogs", {"blockHash": block["hash"]})] == [3]
+    refused = bench.refused("eth_getLogs", {"fromBlock": hex(first + 1), "toBlock": hex(first)})
+    assert refused == {"code": -32000, "message": "invalid block range params"}
+
+
+def everything(bench: Any, *owners: str) -> Any:
+    return [(bench.held(one), bench.wei(one), bench.number("eth_getTransactionCount", one, "latest")) for one in owners]
+
+
+def test_a_reorganisation_undoes_effects_and_lookups(bench: Any) -> None:
+    """Money, counts, transactions, receipts and events of the dropped blocks are gone; other blocks stand there."""
+    payer = bench.funded(usdc=100)
+    kept = bench.send(payer, **bench.transfer(OTHER, 1))
+    bench.mine()
+    before, head = everything(bench, payer.address, OTHER), bench.number("eth_blockNumber")
+    gone = [bench.mined(payer, **bench.transfer(OTHER, 10))["transactionHash"] for _ in range(2)]
+    old = [bench.call("eth_getBlockByNumber", hex(head + one), False) for one in (1, 2)]
+    assert gone == bench.control("reorg", depth=2)["dropped"]
+    assert before == everything(bench, payer.address, OTHER)
+    for one in gone:
+        assert bench.call("eth_getTransactionReceipt", one) is None
+        assert bench.call("eth_getTransactionByHash", one) is None
+    assert bench.call("eth_getTransactionReceipt", kept)["status"] == "0x1"
+    assert bench.number("eth_blockNumber") == head + 2
+    for one in old:
+        new = bench.call("eth_getBlockByNumber", one["number"], False)
+        assert (new["transactions"], new["timestamp"]) == ([], one["timestamp"])
+        assert new["hash"] != one["hash"]
+        assert bench.call("eth_getBlockByHash", one["hash"], False) is None
+    transfers = bench.call("eth_getLogs", {"fromBlock": hex(head), "topics": [TRANSFER]})
+    assert [kept] == [one["transactionHash"] for one in transfers]
+
+
+def test_what_was_reorganised_away_can_be_sent_again(bench: Any) -> None:
+    """The same bytes are taken, and the same again after a second reorganisation."""
+    payer = bench.funded(usdc=100)
+    raw = bench.signed(payer, **bench.transfer(OTHER, 10))
+    for _ in range(3):
+        sent = bench.call("eth_sendRawTransaction", raw)
+        bench.mine()
+        assert bench.held(OTHER) == 10
+        assert [sent] == bench.control("reorg", depth=1)["dropped"]
+        assert bench.held(OTHER) == 0
+
+
+def test_a_reorganisation_leaves_the_pool_alone(bench: Any) -> None:
+    """What waits is mined later."""
+    payer = bench.funded()
+    bench.control("fault", name="withhold")
+    waiting = bench.send(payer)
+    bench.mine(3)
+    bench.control("reorg", depth=2)
+    bench.control("release")
+    bench.mine()
+    assert bench.call("eth_getTransactionReceipt", waiting)["status"] == "0x1"
+
+
+def test_the_past_is_done_again_at_its_own_price(bench: Any) -> None:
+    """A base fee that changed since changes nothing about what older blocks cost."""
+    payer = bench.funded(usdc=100)
+    bench.mined(payer, **bench.transfer(OTHER, 10))
+    before = everything(bench, payer.address, OTHER)
+    bench.control("base_fee", amount=str(GWEI * 9 // 10))
+    bench.mine(2)
+    bench.control("reorg", depth=1)
+    assert before == everything(bench, payer.address, OTHER)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 30])
+def test_deep_reorganisations_lead_to_the_state_of_their_root(bench: Any, depth: int) -> None:
+    """Cheat calls and creations of kept blocks stay, those of dropped ones go."""
+    payer = bench.funded(usdc=1000)
+    bench.call("anvil_setStorageAt", OTHER, "0x1", "0x" + "0" * 63 + "5")
+    bench.mine()
+    root, state = bench.number("eth_blockNumber"), everything(bench, payer.address, OTHER)
+    for one in range(depth):
+        bench.call("anvil_setStorageAt", OTHER, "0x1", hex(100 + one))
+        bench.mined(payer, **bench.transfer(OTHER, 1))
+    bench.control("reorg", depth=depth)
+    assert state == everything(bench, payer.address, OTHER)
+    assert bench.number("eth_getStorageAt", OTHER, "0x1", "latest") == 5
+    assert bench.number("eth_blockNumber") == root + depth
+
+
+def test_a_snapshot_returns_to_the_whole_chain(bench: Any) -> None:
+    """Head, money and lookups are those of then, as often as asked, and the pool is empty."""
+    payer = bench.funded(usdc=100)
+    number_of = bench.control("snapshot")["id"]
+    head, before = bench.call("eth_getBlockByNumber", "latest", False), everything(bench, payer.address, OTHER)
+    for amount in (1, 2):
+        gone = bench.mined(payer, **bench.transfer(OTHER, amount))["transactionHash"]
+        waiting = bench.send(payer)
+        bench.control("restore", id=number_of)
+        assert head == bench.call("eth_getBlockByNumber", "latest", False)
+        assert before == everything(bench, payer.address, OTHER)
+        bench.mine()
+        for one in (gone, waiting):
+            assert bench.call("eth_getTransactionByHash", one) is None
+
+
+def test_two_chains_made_alike_are_alike(bench: Any) -> None:
+    """Hashes, accounts and receipts follow from what was done, and differ from another chain's."""
+    twin, other = type(bench)(), type(bench)(84532)
+    told = []
+    for one in (bench, twin, other):
+        payer = one.funded(usdc=5)
+        told.append((one.mined(payer, **one.transfer(OTHER, 5)), one.chain.head.hash))
+    assert told[0] == told[1]
+    assert told[0][1] != told[2][1]
