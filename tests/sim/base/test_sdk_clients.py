@@ -146,7 +146,7 @@ def test_what_is_not_there_raises_what_web3_raises(client: Client) -> None:
         with pytest.raises(TransactionNotFound):
             look(Web3.keccak(b"nothing"))
     with pytest.raises(Web3RPCError, match="does not exist"):
-        client.w3.eth.get_proof(client.payer.address, [0])
+        client.w3.eth.sign(client.payer.address, text="x")
     poor = client.account()
     raw = poor.sign_transaction(
         {"to": poor.address, "value": 1, "gas": 21_000, "gasPrice": 10**9, "nonce": 0, "chainId": 8453}
