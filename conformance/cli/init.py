@@ -75,6 +75,13 @@ _FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "sola
     show_default=True,
     help="Requests a second the target takes without limiting; 0 is no bound.",
 )
+@click.option(
+    "--wait-for-expiry",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Longest the suite may wait for a challenge to lapse; without, those rows stay undecided.",
+)
 @click.option("--algod", help="Address of the algod node the target uses.")
 @click.option("--indexer", help="Address of its indexer.")
 @click.option("--algod-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the algod token.")
@@ -88,7 +95,16 @@ _FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "sola
 @click.option("--solana-control", help="Its control address, on simulated chains.")
 @click.option("--solana-funder-env", help="Environment variable with the key pair of an account that pays on Solana.")
 @click.pass_context
-def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: bool, pace: float, **chain: Any) -> None:
+def command(
+    ctx: click.Context,
+    /,
+    urls: tuple[str, ...],
+    output: Path,
+    force: bool,
+    pace: float,
+    wait_for_expiry: float,
+    **chain: Any,
+) -> None:
     """Probe the servers at URL… and write a target profile that describes them.
 
     Exit codes: 0 written, 2 usage, 3 no surface answered.
@@ -104,7 +120,7 @@ def command(ctx: click.Context, /, urls: tuple[str, ...], output: Path, force: b
     if not found:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    text = _render(found["rail"], chain, pace)
+    text = _render(found["rail"], chain, pace, wait_for_expiry)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     rail = found["rail"]
@@ -189,7 +205,7 @@ def _price(answer: Answer) -> str | None:
     return only if isinstance(only, str) else None
 
 
-def _render(rail: Mapping[str, Any], chain: Mapping[str, Any], pace: float) -> str:
+def _render(rail: Mapping[str, Any], chain: Mapping[str, Any], pace: float, wait_for_expiry: float) -> str:
     document = tomlkit.document()
     document["version"] = 1
     word = {} if rail["word"] is None else {"service_word": rail["word"]}
@@ -202,6 +218,8 @@ def _render(rail: Mapping[str, Any], chain: Mapping[str, Any], pace: float) -> s
     if tables:
         document["chains"] = tables
     document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
+    if wait_for_expiry:
+        document["budgets"] = {"wait_for_expiry": wait_for_expiry}
     missing = [_CHAIN_HELP[lane] for lane in rail["lanes"] if lane not in tables]
     return _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
 
