@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from typing import Any
 import click
 import orjson
 
+from localnet import chains as chain_kinds
+from localnet.chains import LANES
+from localnet.missing import Missing
 from localnet.processes import ChildFault
 from localnet.profile import WORKING_NAME, profile_text
-from localnet.stack import LANES, Plan, Stack, running
+from localnet.stack import Plan, Stack, running
 
-EXIT_USAGE, EXIT_FAULT = 2, 4
+EXIT_MISSING, EXIT_FAULT = 3, 4
 
 
 @click.group()
@@ -54,8 +58,30 @@ class SettingType(click.ParamType[tuple[str, str]]):
         return name, text
 
 
+class ChainsType(click.ParamType[Mapping[str, str]]):
+    """`KIND`, or `KIND,LANE=KIND`."""
+
+    name = "chains"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Mapping[str, str]:
+        """Return the kind of each lane's chain."""
+        if isinstance(value, Mapping):
+            return value
+        try:
+            return chain_kinds.parse(str(value))
+        except ValueError as fault:
+            self.fail(str(fault), param, ctx)
+
+
 @main.command()
-@click.option("--chains", type=click.Choice(["sim"]), default="sim", show_default=True, help="Which chains.")
+@click.option(
+    "--chains",
+    "kinds",
+    type=ChainsType(),
+    default="sim",
+    show_default=True,
+    help="sim, localnet, or localnet,LANE=sim.",
+)
 @click.option("--port-base", type=click.IntRange(0, 65000), help="First port; 0 picks free ones. Default: usual ports.")
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Keys, logs."
@@ -70,7 +96,7 @@ class SettingType(click.ParamType[tuple[str, str]]):
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def up(
-    chains: str,  # noqa: ARG001 - one choice until real nodes come
+    kinds: Mapping[str, str],
     port_base: int | None,
     data_dir: Path,
     mutant: str | None,
@@ -81,13 +107,13 @@ def up(
     working_profile: bool,
     as_json: bool,
 ) -> None:
-    """Bring up every surface that exists on simulated chains, until Ctrl-C."""
-    plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings))
+    """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C."""
+    plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds)
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
-    except ChildFault as fault:
+    except (ChildFault, Missing) as fault:
         click.echo(f"weldproof up: {fault}", err=True)
-        sys.exit(EXIT_FAULT)
+        sys.exit(EXIT_MISSING if isinstance(fault, Missing) else EXIT_FAULT)
 
 
 async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
@@ -145,6 +171,9 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         line = {"ready": True, "profile": profile, **facts, "pids": {one.name: one.pid for one in stack.children}}
         click.echo(orjson.dumps(line).decode())
     else:
+        mixture = chain_kinds.told(stack.plan.kinds, stack.plan.lanes)
+        if mixture is not None:
+            click.secho(mixture, bold=True)
         click.echo(f"The stack is up{f' with mutant {stack.plan.mutant}' if stack.plan.mutant else ''}.")
         for name, value in {**facts, "profile": profile}.items():
             click.echo(f"  {name:18} {value}")

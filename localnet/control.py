@@ -1,4 +1,4 @@
-"""Calls to a simulated chain's control address (one form for all chains)."""
+"""Calls to the control address of a node, simulated or real (one form for all chains)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import aiohttp
 
 
 class ControlFault(Exception):
-    """The simulator refused a control verb; the text is its own."""
+    """The node refused a control verb; the text is its own."""
 
 
 async def control(session: aiohttp.ClientSession, url: str, verb: str, **members: Any) -> dict[str, Any]:
@@ -25,3 +25,17 @@ async def control(session: aiohttp.ClientSession, url: str, verb: str, **members
     if not isinstance(answer, dict) or answer.get("ok") is not True:
         raise ControlFault(f"{url}: {verb}: {answer}")
     return answer
+
+
+async def verbs_of(session: aiohttp.ClientSession, url: str) -> frozenset[str]:
+    """Return the names of the verbs that a control address lists.
+
+    Raises:
+        ControlFault: It could not be asked.
+    """
+    try:
+        async with session.get(url) as response:
+            listed = await response.json(content_type=None)
+        return frozenset(listed["verbs"])
+    except (aiohttp.ClientError, TimeoutError, ValueError, LookupError, TypeError) as fault:
+        raise ControlFault(f"{url}: {fault}") from fault

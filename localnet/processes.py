@@ -66,15 +66,37 @@ class Child:
             environment: Its whole environment; the parent's when None.
             sockets: Listening sockets it inherits.
         """
+        words = [sys.executable, "-m", *module]
+        return await cls.run(name, words, log=log, environment=environment, sockets=sockets)
+
+    @classmethod
+    async def run(
+        cls,
+        name: str,
+        words: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        sockets: Sequence[socket.socket] = (),
+        follows: bool = False,
+    ) -> Child:
+        """Start a program in a process group of its own.
+
+        Args:
+            name: What people call it.
+            words: The program and its arguments.
+            log: File that takes its standard error.
+            environment: Its whole environment; the parent's when None.
+            sockets: Listening sockets it inherits.
+            follows: Whether it ends when its standard input does, and so with its starter, however that ends.
+        """
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as words:
+        with log.open("ab") as said:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                *module,
-                stdin=asyncio.subprocess.DEVNULL,
+                *words,
+                stdin=asyncio.subprocess.PIPE if follows else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=words,
+                stderr=said,
                 env=None if environment is None else dict(environment),
                 pass_fds=[one.fileno() for one in sockets],
                 start_new_session=True,

@@ -30,23 +30,23 @@ class StackFacts:
     payto_solana: str
     clock_file: Path
     lanes: tuple[str, ...]
+    kinds: Mapping[str, str]
+    control: Mapping[str, str]
     service_word: str
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """Control addresses of the chains."""
-        by_lane = {
-            "algorand": (self.algod,),
-            "base": (self.base, self.base_sepolia),
-            "solana": (self.solana,),
-        }
-        return tuple(f"{url}/control" for lane in self.lanes for url in by_lane[lane])
+        """Control addresses of the chains that run."""
+        names = {"algorand": ("algorand",), "base": ("base", "base_sepolia"), "solana": ("solana",)}
+        return tuple(self.control[name] for lane in self.lanes for name in names[lane])
 
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
-        names = [one.name for one in fields(self) if one.name not in {"service_word", "settler_key_file", "lanes"}]
-        told = {name: str(getattr(self, name)) for name in names}
-        return {**told, "lanes": ",".join(self.lanes), "control": f"{self.algod}/control"}
+        hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control"}
+        told = {one.name: str(getattr(self, one.name)) for one in fields(self) if one.name not in hidden}
+        chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
+        controls = {f"control_{name}": url for name, url in self.control.items()}
+        return {**told, "lanes": ",".join(self.lanes), "chains": chains, "control": self.controls[0], **controls}
 
 
 def profile_text(facts: StackFacts) -> str:
@@ -62,14 +62,14 @@ def profile_text(facts: StackFacts) -> str:
             "algod": facts.algod,
             "indexer": facts.indexer,
             "token": {"file": str(facts.algod_token_file)},
-            "control": f"{facts.algod}/control",
+            "control": facts.control.get("algorand"),
         },
-        "base": {"network": "base_mainnet", "rpc": facts.base, "control": f"{facts.base}/control"},
+        "base": {"network": "base_mainnet", "rpc": facts.base, "control": facts.control.get("base")},
         "solana": {
             "network": "solana_mainnet",
             "rpc": facts.solana,
             "ws": facts.solana_ws,
-            "control": f"{facts.solana}/control",
+            "control": facts.control.get("solana"),
         },
     }
     document["chains"] = {lane: tables[lane] for lane in facts.lanes}

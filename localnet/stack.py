@@ -1,4 +1,4 @@
-"""A whole stack: the simulated chains and the surfaces that exist, wired to each other."""
+"""A whole stack: chains, simulated or real nodes, and the surfaces that exist, wired to each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any
 import aiohttp
 
 from localnet import accounts
-from localnet.control import ControlFault, control
+from localnet.chains import LANES
+from localnet.control import ControlFault, control, verbs_of
+from localnet.nodes import Nodes, Starter
 from localnet.processes import READY_SECONDS, Child, ChildFault, listening_socket
 from localnet.profile import StackFacts
 
@@ -28,7 +30,7 @@ PORTS = {
     "solana": 8899,
     "solana_ws": 8900,
 }
-LANES = ("algorand", "base", "solana")
+_NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 SLOT_SECONDS = 0.02
 _RAISED = "1000000"
 
@@ -45,6 +47,7 @@ class Plan:
         faults: Chain faults to switch on, as (name, seed).
         lanes: Chains to start, and lanes that the rail offers on them.
         settings: Further settings of the surfaces, by environment name.
+        kinds: What each lane's chain is, `sim` or `localnet`.
     """
 
     data_dir: Path
@@ -54,6 +57,11 @@ class Plan:
     faults: tuple[tuple[str, int], ...] = ()
     lanes: tuple[str, ...] = LANES
     settings: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANES, "sim"))
+
+    def of_kind(self, kind: str) -> tuple[str, ...]:
+        """Return the lanes of this stack whose chain is of a kind."""
+        return tuple(lane for lane in self.lanes if self.kinds[lane] == kind)
 
     def port(self, name: str) -> int:
         """Return the port of an address; 0 picks a free one."""
@@ -72,13 +80,15 @@ class Stack:
         self._session = session
 
     async def follow_clock(self) -> None:
-        """Forward each change of the clock file to the chains, for ever."""
+        """Forward each change of the clock file to the chains whose block times can be moved, for ever."""
         applied = 0.0
+        listed = {url: await verbs_of(self._session, url) for url in self.facts.controls}
+        movable = [url for url, verbs in listed.items() if "block_time_offset" in verbs]
         while True:
             with suppress(OSError, ValueError, ControlFault):
                 wanted = float(self.facts.clock_file.read_text("ascii").strip() or "0")
                 if wanted > applied:
-                    for url in self.facts.controls:
+                    for url in movable:
                         await control(self._session, url, "block_time_offset", seconds=int(wanted))
                     applied = wanted
             await asyncio.sleep(0.02)
@@ -107,12 +117,19 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         )
         children: list[Child] = []
         exits.push_async_callback(_stop_all, children)
-        sockets = {name: exits.enter_context(listening_socket("127.0.0.1", plan.port(name))) for name in PORTS}
-        token = _token_file(plan.data_dir)
-        children += await _start_chains(plan, sockets, token)
-        for child in children:
+        real = {name for lane in plan.of_kind("localnet") for name in _NAMES[lane]}
+        sockets = {
+            name: exits.enter_context(listening_socket("127.0.0.1", plan.port(name)))
+            for name in PORTS
+            if name not in real
+        }
+        nodes = await _start_nodes(plan, session, children)
+        token = _token_file(plan.data_dir) if nodes.algod is None else nodes.algod.token_file
+        simulated = await _start_chains(plan, sockets, token)
+        children += simulated
+        for child in simulated:
             await child.ready_line()
-        facts = _facts(plan, sockets, token)
+        facts = _facts(plan, sockets, nodes, token)
         facts.clock_file.write_text("0\n", "ascii")
         await asyncio.gather(*_prepared(session, facts))
         children.append(await _start_rail(plan, facts, sockets["rail"]))
@@ -125,6 +142,15 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
 
 async def _stop_all(children: list[Child]) -> None:
     await asyncio.gather(*(child.stop() for child in reversed(children)))
+
+
+async def _start_nodes(plan: Plan, session: aiohttp.ClientSession, children: list[Child]) -> Nodes:
+    """Start the real nodes; what runs already stands in `children` when one of them fails."""
+    starter = Starter(session, plan.data_dir, plan.port, plan.block_seconds)
+    try:
+        return await starter.start(plan.of_kind("localnet"))
+    finally:
+        children += starter.nodes.children
 
 
 async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token: Path) -> list[Child]:
@@ -147,12 +173,15 @@ async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token:
         ],
         "solana": lambda: [start("Solana", "sim.solana", solana, ["--slot-seconds", str(SLOT_SECONDS)])],
     }
-    return list(await asyncio.gather(*(one for lane in plan.lanes for one in chains[lane]())))
+    return list(await asyncio.gather(*(one for lane in plan.of_kind("sim") for one in chains[lane]())))
 
 
-def _facts(plan: Plan, sockets: Mapping[str, socket.socket], token: Path) -> StackFacts:
+def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token: Path) -> StackFacts:
     def address(name: str, scheme: str = "http", host: str = "127.0.0.1") -> str:
-        return f"{scheme}://{host}:{sockets[name].getsockname()[1]}"
+        return nodes.urls.get(name) or f"{scheme}://{host}:{sockets[name].getsockname()[1]}"
+
+    simulated = {"algorand": "algod", "base": "base", "base_sepolia": "base_sepolia", "solana": "solana"}
+    control = {name: f"{address(place)}/control" for name, place in simulated.items() if place in sockets}
 
     return StackFacts(
         rail=address("rail", host="localhost"),
@@ -169,6 +198,8 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], token: Path) -> Sta
         payto_solana=accounts.solana(plan.data_dir / "payto_solana.json"),
         clock_file=plan.data_dir / "clock_offset",
         lanes=plan.lanes,
+        kinds=plan.kinds,
+        control={**control, **nodes.controls},
         service_word=plan.settings.get("WP_SERVICE_WORD", "Weldproof"),
     )
 
@@ -177,16 +208,16 @@ def _prepared(session: aiohttp.ClientSession, facts: StackFacts) -> list[Corouti
     """Return what gives payees their token accounts and the settler his gas."""
 
     async def algorand() -> None:
-        await _control(session, f"{facts.algod}/control", "fund", address=facts.payto_algorand, amount="10000000")
-        await _control(session, f"{facts.algod}/control", "mint", address=facts.payto_algorand, amount="1")
+        await _control(session, facts.control["algorand"], "fund", address=facts.payto_algorand, amount="10000000")
+        await _control(session, facts.control["algorand"], "mint", address=facts.payto_algorand, amount="1")
 
     async def base() -> None:
         settler = accounts.evm(facts.settler_key_file)
-        await _control(session, f"{facts.base}/control", "fund", address=settler, amount=str(10**20))
+        await _control(session, facts.control["base"], "fund", address=settler, amount=str(10**20))
 
     async def solana() -> None:
-        await _control(session, f"{facts.solana}/control", "fund", address=facts.payto_solana, amount="1000000000")
-        await _control(session, f"{facts.solana}/control", "mint", address=facts.payto_solana, amount="1")
+        await _control(session, facts.control["solana"], "fund", address=facts.payto_solana, amount="1000000000")
+        await _control(session, facts.control["solana"], "mint", address=facts.payto_solana, amount="1")
 
     prepare = {"algorand": algorand, "base": base, "solana": solana}
     return [prepare[lane]() for lane in facts.lanes]

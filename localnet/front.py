@@ -1,0 +1,29 @@
+"""One real node as its control sidecar is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = ("anvil", "solana", "algod")
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """One node and the place of its control address.
+
+    Attributes:
+        kind: One of `KINDS`.
+        fd: Descriptor of a listening socket.
+        url: The node's RPC.
+        secret: File with what its verbs sign or ask with; None where they need nothing.
+    """
+
+    kind: str
+    fd: int
+    url: str
+    secret: Path | None
+
+    def words(self) -> list[str]:
+        """Return the words that name this front to the sidecar."""
+        return ["--front", self.kind, str(self.fd), self.url, str(self.secret or "")]

@@ -1,0 +1,12 @@
+"""What a real node needs and this machine does not have."""
+
+from __future__ import annotations
+
+
+class Missing(Exception):
+    """Something a real node needs is not there; the text says what, and the line that installs it or gets round it."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}\n  to do: {remedy}")
+        self.what = what
+        self.remedy = remedy
