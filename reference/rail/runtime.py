@@ -82,11 +82,16 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
     Raises:
         Misconfigured: No lane can be offered, or a node is of another network (P-NW-06).
     """
+    connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
-        session = await exits.enter_async_context(
-            aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=128))
-        )
-        lanes = await _lanes(settings, session)
+        session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
+        yield await exits.enter_async_context(opened(settings, await _lanes(settings, session)))
+
+
+@asynccontextmanager
+async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIterator[AsgiApp]:
+    """Open a rail over lanes that are open already, by network key in the order in which they are offered."""
+    async with AsyncExitStack() as exits:
         engine = open_engine(_dsn(settings))
         exits.push_async_callback(engine.dispose)
         clock = WpClock(settings.clock_offset_file)
