@@ -25,6 +25,13 @@ class Inconclusive(Exception):
     """The check cannot reach what it needs; every row it has not judged yet is inconclusive for this reason."""
 
 
+class Lacking(Inconclusive):
+    """The chain node cannot be made to do what the check needs; every row of the check is documented for this reason.
+
+    What the check judged before is no pass, since it is not the whole check; a breach that it found stays one.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A registered check.

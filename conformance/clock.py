@@ -7,7 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from conformance.check import Case, Inconclusive
+from conformance.check import Case, Inconclusive, Lacking
+from conformance.session import Session
 
 _CATCH_UP_SECONDS = 10.0
 _TOLERANCE = 5
@@ -17,13 +18,19 @@ async def pass_time(case: Case, seconds: int) -> None:
     """Let `seconds` pass for the target: by its clock file, else by waiting within the budget.
 
     The clock only moves forward, and the chains move with it: this returns when the newest block of every lane whose
-    payer can tell bears the new time.
+    payer can tell bears the new time. Chains whose block times cannot be moved stay behind.
 
     Raises:
+        Lacking: The chain of the check's own lane stays behind.
         Inconclusive: There is no clock file and the budget does not allow the wait, or the chain did not follow.
     """
     offset_file = case.profile.clock.offset_file
     if offset_file is not None:
+        if case.check.lane is not None and await stays_behind(case.session, case.check.lane):
+            raise Lacking(
+                f"the {case.lane} node's block times cannot follow the clock: real nodes of its kind lack the control "
+                "verb `block_time_offset`, as the table of control verbs says (profile 9.1)"
+            )
         offset = await asyncio.to_thread(_advance, offset_file, seconds)
         await _chains_follow(case, offset)
     elif seconds <= case.profile.budgets.wait_for_expiry:
@@ -32,6 +39,15 @@ async def pass_time(case: Case, seconds: int) -> None:
         raise Inconclusive(
             f"needs {seconds} s to pass: give [clock] offset_file, or [budgets] wait_for_expiry of at least that"
         )
+
+
+async def stays_behind(session: Session, lane: str) -> bool:
+    """Return whether a lane's node has control verbs and none that moves its block times (profile 9.1)."""
+    try:
+        payer = await session.payer(lane)
+    except Inconclusive:
+        return False
+    return payer.has_control and await payer.lacks("block_time_offset")
 
 
 def now(case: Case) -> int:
@@ -63,6 +79,8 @@ def _advance(path: Path, seconds: int) -> float:
 async def _chains_follow(case: Case, offset: float) -> None:
     deadline = time.monotonic() + _CATCH_UP_SECONDS
     for payer in case.session.payers.values():
+        if await stays_behind(case.session, payer.lane):
+            continue
         while await payer.block_time() < time.time() + offset - _TOLERANCE:
             if time.monotonic() > deadline:
                 raise Inconclusive(f"the {payer.lane} chain did not follow the clock within {_CATCH_UP_SECONDS:g} s")

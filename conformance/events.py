@@ -12,7 +12,8 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   value.
 * `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (its `n` or null), `hint`, `where` (lane,
   operation …).
-* `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `fault`, `cancelled`), `error` or null.
+* `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `lacking`, `fault`, `cancelled`), `error` or
+  null.
 * `note`: `check`, `text`: something the reader should know that judges nothing.
 * `row`: `id`, `verdict`, `reason` or null, `checks`, `expected_failure` (null, `expected`, `unexpected_pass`,
   `expired`).

@@ -17,7 +17,7 @@ import orjson
 from conformance import target
 from conformance.target import Profile
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 _END_SECONDS = 15.0
 
 

@@ -16,7 +16,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from conformance.check import REGISTRY, Case, Check, Inconclusive
+from conformance import clock
+from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking
 from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
 from conformance.events import Event, EventLog
 from conformance.ledger import Requirement
@@ -122,9 +123,8 @@ class Run:
                 together = [one for one in self.plan.checks if not one.exclusive]
                 await self._together(together, transport, session)
                 await self._a_lane_at_a_time(transport, session)
-                for one in self.plan.checks:
-                    if one.exclusive is True:
-                        await self._one(one, transport, session)
+                for one in await _stragglers_first(self.plan.checks, session):
+                    await self._one(one, transport, session)
             except asyncio.CancelledError:
                 self._interrupted = True
             finally:
@@ -191,6 +191,8 @@ class Run:
         outcome, error = "done", None
         try:
             await one.run(case)
+        except Lacking as reason:
+            outcome, error = "lacking", str(reason)
         except (Unreachable, Inconclusive, JsonFault) as reason:
             outcome, error = "unreachable", str(reason)
         except asyncio.CancelledError:
@@ -203,7 +205,7 @@ class Run:
             self._finish(case, outcome, None if error is None else self.names.redact(error), started)
 
     def _finish(self, case: Case, outcome: str, error: str | None, started: float) -> None:
-        rest = {"unreachable": Verdict.INCONCLUSIVE, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
+        rest = {"lacking": Verdict.DOCUMENTED, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
         for row_id in case.check.rows:
             # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
             if outcome != "done" or row_id not in case.judged:
@@ -232,8 +234,11 @@ class Run:
         verdicts: list[Verdict] = []
         unexpected = 0
         judged: dict[str, list[Event]] = defaultdict(list)
+        lacking = {event["check"] for event in self.log.of("check.finished") if event["outcome"] == "lacking"}
         for event in self.log.of("judgement"):
-            judged[event["row"]].append(event)
+            # Part of a check is no pass, even where the rest cannot be shown on this node.
+            if event["check"] not in lacking or event["verdict"] != Verdict.PASS:
+                judged[event["row"]].append(event)
         for row in self.plan.rows:
             verdict, expected = self._row(row, judged[row.id])
             verdicts.append(Verdict.PASS if expected == "expected" else verdict)
@@ -275,6 +280,14 @@ class Run:
             return Verdict.INCONCLUSIVE, text
         shown = next(event for event in judgements if event["verdict"] == verdict)
         return verdict, None if verdict is Verdict.PASS else shown["expected"]
+
+
+async def _stragglers_first(checks: Iterable[Check], session: Session) -> list[Check]:
+    """Return the checks that move the clock, first those of lanes whose block times will stay behind it."""
+    alone = [one for one in checks if one.exclusive is True]
+    lanes = {one.lane for one in alone if one.lane is not None}
+    behind = {lane for lane in sorted(lanes) if await clock.stays_behind(session, lane)}
+    return sorted(alone, key=lambda one: one.lane not in behind)
 
 
 def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:

@@ -33,7 +33,12 @@ from conformance.verdict import Exit
 @click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of our own stack.")
-@click.option("--chains", type=click.Choice(["sim"]), default="sim", show_default=True, help="Chains of our own stack.")
+@click.option(
+    "--chains",
+    metavar="KINDS|FILE",
+    help="Chains of our own stack: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables, whose nodes "
+    "are used instead of the profile's.",
+)
 @click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
 @click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only this lane.")
 @click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")
@@ -146,7 +151,7 @@ def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailu
 
 
 def _stack_options(options: Mapping[str, Any]) -> list[str]:
-    words = ["--chains", options["chains"]]
+    words = ["--chains", options["chains"] or "sim"]
     if options["mutant"]:
         words += ["--mutant", options["mutant"]]
     for setting in options["settings"]:

@@ -19,6 +19,10 @@ class Payer(Protocol):
     lane: str
 
     @property
+    def has_control(self) -> bool:
+        """Whether the profile gives the address of control verbs."""
+
+    @property
     def caip2(self) -> str:
         """CAIP-2 name of the network."""
 
@@ -27,6 +31,13 @@ class Payer(Protocol):
 
     async def block_time(self) -> int:
         """Return the time of the node's newest block, in unix seconds.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb.
 
         Raises:
             Inconclusive: The node could not be asked.

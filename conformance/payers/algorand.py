@@ -80,7 +80,7 @@ class AlgorandPayer:
     @property
     def has_control(self) -> bool:
         """Whether the node has control verbs."""
-        return self._node.has_control
+        return self._node.control.exists
 
     # The node.
 
@@ -97,16 +97,21 @@ class AlgorandPayer:
         return await self._node.balance(address, asset) or 0
 
     async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of a simulated node.
+        """Carry out a control verb of the node.
 
         Raises:
-            Inconclusive: The node has none, or refused it.
+            Lacking: The node does not have it.
+            Inconclusive: The node refused it.
         """
-        return await self._node.control(verb, **members)
+        return await self._node.control.carry_out(verb, **members)
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb."""
+        return await self._node.control.lacks(verb)
 
     async def fault_names(self) -> tuple[str, ...]:
         """Return the faults that the node can be made to show; none without control verbs."""
-        return await self._node.fault_names()
+        return await self._node.control.fault_names()
 
     async def confirmed(self, tx_id: str) -> int:
         """Wait for a transaction's block and return its round.

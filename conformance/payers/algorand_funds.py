@@ -14,7 +14,8 @@ from algosdk import error, mnemonic, transaction
 
 from conformance.check import Inconclusive
 from conformance.client import Names
-from conformance.payers.algorand_node import Account, AlgorandNode, Refused, read_secret
+from conformance.payers.algorand_node import Account, AlgorandNode, Refused
+from conformance.payers.node_control import read_secret
 from conformance.target import AlgorandChain
 
 
@@ -55,11 +56,11 @@ class ControlFunds:
 
     async def algos(self, account: Account, *, main: bool) -> None:
         """Have the node give Algos."""
-        await self._node.control("fund", address=account.address, amount="100000000" if main else "10000000")
+        await self._node.control.carry_out("fund", address=account.address, amount="100000000" if main else "10000000")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
         """Have the node opt the account in and give it the asset."""
-        await self._node.control("mint", address=account.address, amount=str(amount), asset=str(asset))
+        await self._node.control.carry_out("mint", address=account.address, amount=str(amount), asset=str(asset))
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Leave it: a simulated chain ends with its process."""
@@ -134,11 +135,11 @@ def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names) -> Funds:
     Raises:
         Inconclusive: It gives none, or the funder's words are no mnemonic.
     """
-    if node.has_control:
+    if node.control.exists:
         return ControlFunds(node)
     if chain.funder is None:
         raise Inconclusive("[chains.algorand] gives neither control nor funder, so no account can pay")
-    words = read_secret(chain.funder, names, "FUNDER_MNEMONIC")
+    words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", "chains.algorand")
     try:
         return OperatorFunds(node, node.account(mnemonic.to_private_key(words)))
     except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):

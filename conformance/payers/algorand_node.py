@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
-import aiohttp
 from algosdk import account, encoding, transaction
 from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.error import AlgodHTTPError, AlgodResponseError
@@ -19,7 +18,8 @@ from algosdk.v2client.algod import AlgodClient
 
 from conformance.check import Inconclusive
 from conformance.client import Names
-from conformance.target import AlgorandChain, Budgets, ProfileError
+from conformance.payers.node_control import NodeControl, read_secret
+from conformance.target import AlgorandChain, Budgets
 
 T = TypeVar("T")
 _THREADS = 16
@@ -55,29 +55,18 @@ class AlgorandNode:
     """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
 
     def __init__(self, chain: AlgorandChain, budgets: Budgets, names: Names) -> None:
-        self._chain = chain
         self._budgets = budgets
         self._names = names
-        token = read_secret(chain.token, names, "ALGOD_TOKEN")
+        token = "" if chain.token is None else read_secret(chain.token, names, "ALGOD_TOKEN", "chains.algorand")
         self._algod = AlgodClient(token, chain.algod.rstrip("/"))
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
-        # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(force_close=True),
-            trust_env=False,
-            timeout=aiohttp.ClientTimeout(total=budgets.request),
-        )
+        self.control = NodeControl(chain.control, "Algorand", budgets.request)
         self._lives = count()
 
     async def close(self) -> None:
         """Close connections and threads."""
-        await self._session.close()
+        await self.control.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def has_control(self) -> bool:
-        """Whether the profile gives the address of control verbs."""
-        return self._chain.control is not None
 
     def account(self, key: str | None = None) -> Account:
         """Return the account of a private key, a new one without; the key from now on shows in no log."""
@@ -137,34 +126,6 @@ class AlgorandNode:
         """Return what an account holds of an asset in atomic units, or None when it has not opted in."""
         assets = (await self.holdings(address)).get("assets", [])
         return next((int(one["amount"]) for one in assets if one["asset-id"] == asset), None)
-
-    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of a simulated node.
-
-        Raises:
-            Inconclusive: The node has none, or refused it.
-        """
-        if self._chain.control is None:
-            raise Inconclusive("this Algorand node has no control verbs")
-        answer = await self._control("POST", {"verb": verb, **members})
-        if answer.get("ok") is not True:
-            raise Inconclusive(f"the Algorand node refused the control verb {verb}: {answer.get('error')}")
-        return answer
-
-    async def fault_names(self) -> tuple[str, ...]:
-        """Return the faults that the node can be made to show; none without control verbs."""
-        if self._chain.control is None:
-            return ()
-        faults = (await self._control("GET", None)).get("faults", ())
-        return tuple(str(name) for name in faults) if isinstance(faults, list | tuple | dict) else ()
-
-    async def _control(self, method: str, body: Any) -> dict[str, Any]:
-        try:
-            async with self._session.request(method, str(self._chain.control), json=body) as response:
-                answer = await response.json(content_type=None)
-        except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
-            raise Inconclusive(f"the Algorand control address could not be asked: {fault}") from fault
-        return answer if isinstance(answer, dict) else {}
 
     # Submitting.
 
@@ -236,19 +197,3 @@ class AlgorandNode:
             await asyncio.sleep(wait)
             wait = min(wait * _LONGER, _LONGEST_WAIT)
         return info
-
-
-def read_secret(secret: Any, names: Names, name: str) -> str:
-    """Return a secret of the profile, which from now on shows in no log; the empty text when none is given.
-
-    Raises:
-        Inconclusive: Its variable or file cannot be read.
-    """
-    if secret is None:
-        return ""
-    try:
-        text = str(secret.read())
-    except ProfileError as fault:
-        raise Inconclusive(f"[chains.algorand]: {fault}") from fault
-    names.secret(text, name)
-    return text

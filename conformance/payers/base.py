@@ -111,23 +111,28 @@ class BasePayer:
         return await self.node.block_time()
 
     async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of a simulated node.
+        """Carry out a control verb of the node.
 
         Raises:
-            Inconclusive: The node has none, or refused it.
+            Lacking: The node does not have it.
+            Inconclusive: The node refused it.
         """
         return await self.node.control.carry_out(verb, **members)
 
     async def blocks_later(self, count: int) -> None:
-        """Wait for so many new blocks; a simulated node is told to make them.
+        """Wait for so many new blocks; a node that can be told to makes them at once.
 
         Raises:
             Inconclusive: They did not come within the budget.
         """
-        if self.has_control:
+        if not await self.lacks("advance"):
             await self.control("advance", blocks=count)
         else:
             await self.node.blocks_later(count)
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb."""
+        return await self.node.control.lacks(verb)
 
     async def fault_names(self) -> tuple[str, ...]:
         """Return the faults that the node can be made to show; none without control verbs."""

@@ -1,4 +1,4 @@
-"""The control address of a simulated node, and secrets of the profile: the same for every EVM and SVM payer."""
+"""The control address of a node, simulated or real, and secrets of the profile: the same for every payer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import aiohttp
 
-from conformance.check import Inconclusive
+from conformance.check import Inconclusive, Lacking
 from conformance.client import Names
 from conformance.target import ProfileError, Secret
+
+_LACKING = "has no control verb `{}`: real nodes lack it, as the table of control verbs says (profile 9.1)"
 
 
 class NodeControl:
@@ -17,6 +19,7 @@ class NodeControl:
     def __init__(self, url: str | None, what: str, seconds: float) -> None:
         self._url = url
         self._what = what
+        self._verbs: frozenset[str] | None = None
         # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(force_close=True),
@@ -37,14 +40,24 @@ class NodeControl:
         """Carry out a control verb and return the node's answer.
 
         Raises:
-            Inconclusive: The node has none, could not be asked, or refused it.
+            Lacking: The node has no control verbs, or not this one.
+            Inconclusive: The node could not be asked, or refused it.
         """
-        if self._url is None:
-            raise Inconclusive(f"this {self._what} node has no control verbs")
+        if await self.lacks(verb):
+            raise Lacking(f"this {self._what} node {_LACKING.format(verb)}")
         answer = await self._ask("POST", {"verb": verb, **members})
         if answer.get("ok") is not True:
             raise Inconclusive(f"the {self._what} node refused the control verb {verb}: {answer.get('error')}")
         return answer
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node has no control verbs, or lists its verbs and not this one."""
+        if self._url is None:
+            return True
+        if self._verbs is None:
+            listed = (await self._ask("GET", None)).get("verbs", ())
+            self._verbs = frozenset(map(str, listed)) if isinstance(listed, list | tuple | dict) else frozenset()
+        return bool(self._verbs) and verb not in self._verbs
 
     async def fault_names(self) -> tuple[str, ...]:
         """Return the faults that the node can be made to show; none without control verbs."""

@@ -120,12 +120,17 @@ class SolanaPayer:
         return amount_in(await self.node.data(account))
 
     async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of a simulated node.
+        """Carry out a control verb of the node.
 
         Raises:
-            Inconclusive: The node has none, or refused it.
+            Lacking: The node does not have it.
+            Inconclusive: The node refused it.
         """
         return await self.node.control.carry_out(verb, **members)
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb."""
+        return await self.node.control.lacks(verb)
 
     async def fault_names(self) -> tuple[str, ...]:
         """Return the faults that the node can be made to show; none without control verbs."""

@@ -79,7 +79,7 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckTime:
-    """How long a check took, and how it ended (`done`, `unreachable`, `fault`, `cancelled`)."""
+    """How long a check took, and how it ended (`done`, `unreachable`, `lacking`, `fault`, `cancelled`)."""
 
     check: str
     seconds: float
