@@ -95,6 +95,7 @@ contract FiatToken {
         version = domainVersion;
         decimals = tokenDecimals;
         operator = tokenOperator;
+        isBlacklisted[address(this)] = true; // so that nobody sends dollars to the token itself by mistake
     }
 
     // Offices.
@@ -103,13 +104,14 @@ contract FiatToken {
         external
         whenNotPaused
         byOperator("FiatToken: caller is not a minter")
+        notBlacklisted(msg.sender)
         notBlacklisted(to)
         returns (bool)
     {
         require(to != address(0), "FiatToken: mint to the zero address");
         require(amount > 0, "FiatToken: mint amount not greater than 0");
-        totalSupply += amount;
-        balanceOf[to] += amount;
+        totalSupply = _sum(totalSupply, amount);
+        _credit(to, amount);
         emit Mint(msg.sender, to, amount);
         emit Transfer(address(0), to, amount);
         return true;
@@ -159,39 +161,21 @@ contract FiatToken {
         uint256 allowed = allowance[from][msg.sender];
         require(value <= allowed, "ERC20: transfer amount exceeds allowance");
         _transfer(from, to, value);
-        if (allowed != type(uint256).max) allowance[from][msg.sender] = allowed - value;
+        allowance[from][msg.sender] = allowed - value; // also where everything is allowed
         return true;
     }
 
-    function approve(address spender, uint256 value)
-        external
-        whenNotPaused
-        notBlacklisted(msg.sender)
-        notBlacklisted(spender)
-        returns (bool)
-    {
+    function approve(address spender, uint256 value) external whenNotPaused returns (bool) {
         _approve(msg.sender, spender, value);
         return true;
     }
 
-    function increaseAllowance(address spender, uint256 increment)
-        external
-        whenNotPaused
-        notBlacklisted(msg.sender)
-        notBlacklisted(spender)
-        returns (bool)
-    {
-        _approve(msg.sender, spender, allowance[msg.sender][spender] + increment);
+    function increaseAllowance(address spender, uint256 increment) external whenNotPaused returns (bool) {
+        _approve(msg.sender, spender, _sum(allowance[msg.sender][spender], increment));
         return true;
     }
 
-    function decreaseAllowance(address spender, uint256 decrement)
-        external
-        whenNotPaused
-        notBlacklisted(msg.sender)
-        notBlacklisted(spender)
-        returns (bool)
-    {
+    function decreaseAllowance(address spender, uint256 decrement) external whenNotPaused returns (bool) {
         uint256 allowed = allowance[msg.sender][spender];
         require(decrement <= allowed, "ERC20: decreased allowance below zero");
         _approve(msg.sender, spender, allowed - decrement);
@@ -281,7 +265,12 @@ contract FiatToken {
         );
     }
 
-    function _receive(Authorization memory given, bytes memory signature) private {
+    function _receive(Authorization memory given, bytes memory signature)
+        private
+        whenNotPaused
+        notBlacklisted(given.from)
+        notBlacklisted(given.to)
+    {
         require(given.to == msg.sender, "FiatTokenV2: caller must be the payee");
         _use(given, signature);
     }
@@ -356,7 +345,21 @@ contract FiatToken {
         require(to != address(0), "ERC20: transfer to the zero address");
         require(value <= balanceOf[from], "ERC20: transfer amount exceeds balance");
         balanceOf[from] -= value;
-        balanceOf[to] += value;
+        _credit(to, value);
         emit Transfer(from, to, value);
+    }
+
+    /// The deployed token keeps the black list in a balance's highest bit, which limits balances.
+    function _credit(address to, uint256 value) private {
+        uint256 balance = _sum(balanceOf[to], value);
+        require(balance <= uint256(type(int256).max), "FiatTokenV2_2: Balance exceeds (2^255 - 1)");
+        balanceOf[to] = balance;
+    }
+
+    function _sum(uint256 one, uint256 other) private pure returns (uint256 sum) {
+        unchecked {
+            sum = one + other;
+        }
+        require(sum >= one, "SafeMath: addition overflow");
     }
 }

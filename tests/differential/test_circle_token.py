@@ -1,0 +1,430 @@
+"""Our dollar token against Circle's own compiled FiatToken 2.2: the same answers, refusals, events and balances.
+
+One difference is allowed in what both have: the bytes that fill up the last word of a reason (`token_pair.said`). What
+ours leaves out or has beside it stands in two tables, and a test compares those with the two interfaces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from eth_abi.abi import decode
+from eth_account import Account
+from eth_account.datastructures import SignedMessage
+from eth_utils.address import to_checksum_address
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.base.token import artefact
+from tests.differential.token_pair import MOST, NOW, OPERATOR, OWNER, TOKEN, TYPES, Pair, deployed_artefact
+
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+PAYER, OTHER = (Account.from_key(bytes([one]) * 32) for one in (0x11, 0x22))
+PAYEE, STRANGER = (to_checksum_address(bytes([one]) * 20) for one in (0x0C, 0x0B))
+NOBODY = "0x" + "00" * 20
+ARGUMENTS = {
+    "transferWithAuthorization": ",".join(TYPES),
+    "receiveWithAuthorization": ",".join(TYPES),
+    "cancelAuthorization": "address,bytes32",
+}
+KINDS = {
+    "transferWithAuthorization": "TransferWithAuthorization",
+    "receiveWithAuthorization": "ReceiveWithAuthorization",
+    "cancelAuthorization": "CancelAuthorization",
+}
+LEFT_OUT = {
+    *("PERMIT_TYPEHASH", "permit", "nonces"),  # approval by signature: no payment of ours uses it
+    *("burn", "configureMinter", "isMinter", "masterMinter", "minterAllowance", "removeMinter"),  # many minters
+    *("blacklister", "owner", "pauser", "rescuer", "rescueERC20", "transferOwnership"),  # one operator has every office
+    *("updateBlacklister", "updateMasterMinter", "updatePauser", "updateRescuer"),
+    *("initializeV2", "initializeV2_1", "initializeV2_2"),  # one initialisation instead of four
+}
+BESIDE = {"initialize", "initialized", "operator"}
+
+
+def reason(outcome: Any) -> str:
+    """Return the text of a refusal."""
+    assert not outcome.ok
+    assert outcome.output[:4].hex() == "08c379a0", outcome
+    return str(decode(["string"], outcome.output[4:])[0])
+
+
+def split(signature: Any) -> tuple[Any, ...]:
+    return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
+
+
+def joined(v: int, r: bytes, s: bytes) -> bytes:
+    return r + s + bytes([v])
+
+
+def use(pair: Pair, name: str, terms: list[Any], signature: Any, *, whole: bool, sender: str = STRANGER) -> Any:
+    """Present an authorization by one of its overloads."""
+    parts = split(signature) if isinstance(signature, SignedMessage) else signature
+    if whole:
+        return pair.call(sender, f"{name}({ARGUMENTS[name]},bytes)", *terms, joined(*parts))
+    return pair.call(sender, f"{name}({ARGUMENTS[name]},uint8,bytes32,bytes32)", *terms, *parts)
+
+
+@pytest.fixture(name="pair")
+def _pair() -> Pair:
+    """Both tokens, with a payer who holds ten units."""
+    made = Pair.make()
+    assert made.call(OPERATOR, "mint(address,uint256)", PAYER.address, 10).ok
+    return made
+
+
+def agree_on_state(pair: Pair) -> None:
+    """Require the same balances, supply, allowances, lists and used nonces."""
+    people = (PAYER.address, OTHER.address, PAYEE, STRANGER, OPERATOR, OWNER, NOBODY)
+    for one in people:
+        pair.call(STRANGER, "balanceOf(address)", one)
+        pair.call(STRANGER, "isBlacklisted(address)", one)
+        pair.call(STRANGER, "allowance(address,address)", PAYER.address, one)
+    for payer in (PAYER.address, OTHER.address):
+        for nonce in range(3):
+            pair.call(STRANGER, "authorizationState(address,bytes32)", payer, bytes([nonce]) * 32)
+    for signature in ("totalSupply()", "paused()"):
+        pair.call(STRANGER, signature)
+
+
+def functions(abi: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a caller sees of each function: name and argument types, with result types and whether it writes."""
+    return {
+        f"{one['name']}({','.join(part['type'] for part in one['inputs'])})": (
+            [part["type"] for part in one["outputs"]],
+            one["stateMutability"] in {"view", "pure"},
+        )
+        for one in abi
+        if one["type"] == "function"
+    }
+
+
+def events(abi: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return each event's argument types and which of them are indexed."""
+    return {
+        one["name"]: [(part["type"], part["indexed"]) for part in one["inputs"]]
+        for one in abi
+        if one["type"] == "event"
+    }
+
+
+def test_the_interface_is_the_deployed_one_but_for_what_is_listed() -> None:
+    """Same signatures, results and events; the two tables are exact, so that neither outlives its reason."""
+    ours, theirs = functions(artefact()["abi"]), functions(deployed_artefact("v2/FiatTokenV2_2")["abi"])
+    lacking = {one.split("(")[0] for one in set(theirs) - set(ours)} - BESIDE
+    assert lacking == LEFT_OUT
+    assert {one.split("(")[0] for one in set(ours) - set(theirs)} == BESIDE
+    assert {name: ours[name] for name in set(ours) & set(theirs)} == {
+        name: theirs[name] for name in set(ours) & set(theirs)
+    }
+    named = events(deployed_artefact("v2/FiatTokenV2_2")["abi"])
+    assert events(artefact()["abi"]).items() <= named.items()
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        *("name()", "symbol()", "version()", "decimals()", "currency()", "totalSupply()", "paused()"),
+        *("DOMAIN_SEPARATOR()", "TRANSFER_WITH_AUTHORIZATION_TYPEHASH()", "RECEIVE_WITH_AUTHORIZATION_TYPEHASH()"),
+        "CANCEL_AUTHORIZATION_TYPEHASH()",
+    ],
+)
+def test_constants_are_the_deployed_ones(pair: Pair, signature: str) -> None:
+    """Names, domain separator, type hashes."""
+    assert pair.call(STRANGER, signature).ok
+
+
+def test_the_domain_separator_is_the_published_one(pair: Pair) -> None:
+    """Of the real token at its real address on the real chain."""
+    told = pair.call(STRANGER, "DOMAIN_SEPARATOR()").output.hex()
+    assert told == "02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_an_authorization_is_used_once(pair: Pair, name: str, whole: bool) -> None:
+    """By both overloads: events in the same order, the nonce used up for every other act as well."""
+    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE)
+    done = use(pair, name, terms, signature, whole=whole, sender=PAYEE)
+    assert (done.ok, len(done.logs)) == (True, 1 if name == "cancelAuthorization" else 2)
+    for other, kind in KINDS.items():
+        again, signed = pair.signed(PAYER, kind, to=PAYEE)
+        refused = use(pair, other, again, signed, whole=whole, sender=PAYEE)
+        assert reason(refused) == "FiatTokenV2: authorization is used or canceled"
+    agree_on_state(pair)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("name", ["transferWithAuthorization", "receiveWithAuthorization"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"validAfter": NOW}, "FiatTokenV2: authorization is not yet valid"),
+        ({"validAfter": NOW + 1}, "FiatTokenV2: authorization is not yet valid"),
+        ({"validBefore": NOW}, "FiatTokenV2: authorization is expired"),
+        ({"validBefore": 0}, "FiatTokenV2: authorization is expired"),
+        ({"value": 11}, "ERC20: transfer amount exceeds balance"),
+        ({"value": MOST}, "ERC20: transfer amount exceeds balance"),
+    ],
+)
+def test_the_window_and_the_balance_count(
+    pair: Pair, name: str, changes: dict[str, Any], words: str, whole: bool
+) -> None:
+    """Bounds that equal the time are outside; more than is there does not move."""
+    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE, **changes)
+    assert reason(use(pair, name, terms, signature, whole=whole, sender=PAYEE)) == words
+    agree_on_state(pair)
+
+
+def damaged(signature: Any) -> dict[str, tuple[tuple[Any, ...], str]]:
+    """Return signatures that are none, each with the token's words for it."""
+    v, r, s = split(signature)
+    twin = (ORDER - signature.s).to_bytes(32, "big")
+    high, bad = "ECRecover: invalid signature 's' value", "ECRecover: invalid signature 'v' value"
+    return {
+        "twin": ((55 - v, r, twin), high),
+        "other parity": ((55 - v, r, s), "FiatTokenV2: invalid signature"),
+        "v 0": ((0, r, s), bad),
+        "v 1": ((1, r, s), bad),
+        "v 26": ((26, r, s), bad),
+        "v 29": ((29, r, s), bad),
+        "v 255": ((255, r, s), bad),
+        "no r": ((v, bytes(32), s), "ECRecover: invalid signature"),
+        "no s": ((v, r, bytes(32)), "ECRecover: invalid signature"),
+        "r is the order": ((v, ORDER.to_bytes(32, "big"), s), "ECRecover: invalid signature"),
+        "s of ones": ((v, r, b"\xff" * 32), high),
+        "r changed": ((v, bytes([r[0] ^ 1]) + r[1:], s), ""),
+    }
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("name", sorted(KINDS))
+@pytest.mark.parametrize("fault", sorted(damaged(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))))
+def test_a_damaged_signature_is_refused(pair: Pair, name: str, fault: str, whole: bool) -> None:
+    """In the same words by every act and overload."""
+    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE)
+    parts, words = damaged(signature)[fault]
+    assert reason(use(pair, name, terms, parts, whole=whole, sender=PAYEE)).startswith(words)
+    agree_on_state(pair)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+@pytest.mark.parametrize("length", [0, 1, 64, 66, 97])
+def test_a_signature_of_another_length_is_refused(pair: Pair, name: str, length: int) -> None:
+    """Also the short form of 64 bytes."""
+    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE)
+    proof = (joined(*split(signature)) + bytes(40))[:length]
+    refused = pair.call(PAYEE, f"{name}({ARGUMENTS[name]},bytes)", *terms, proof)
+    assert reason(refused) == "ECRecover: invalid signature length"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("name", ["transferWithAuthorization", "receiveWithAuthorization"])
+@pytest.mark.parametrize("place", range(6))
+def test_a_changed_term_is_refused(pair: Pair, name: str, place: int, whole: bool) -> None:
+    """Each of the six is signed."""
+    terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE, validAfter=5)
+    others = [OTHER.address, STRANGER, 6, 4, NOW + 2, b"\1" * 32]
+    terms[place] = others[place]
+    refused = use(pair, name, terms, signature, whole=whole, sender=terms[1])
+    assert reason(refused) == "FiatTokenV2: invalid signature"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_one_kind_of_authorization_is_not_another(pair: Pair, whole: bool) -> None:
+    """A transfer's signature does not receive, nor the other way round, and only the payee receives."""
+    for name, wrong in (
+        ("transferWithAuthorization", "ReceiveWithAuthorization"),
+        ("receiveWithAuthorization", "TransferWithAuthorization"),
+    ):
+        terms, signature = pair.signed(PAYER, wrong, to=PAYEE)
+        assert reason(use(pair, name, terms, signature, whole=whole, sender=PAYEE)) == "FiatTokenV2: invalid signature"
+    terms, signature = pair.signed(PAYER, "ReceiveWithAuthorization", to=PAYEE)
+    refused = use(pair, "receiveWithAuthorization", terms, signature, whole=whole)
+    assert reason(refused) == "FiatTokenV2: caller must be the payee"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_pausing_and_the_black_list_come_first(pair: Pair, name: str, whole: bool) -> None:
+    """Before the caller, the window and the signature are looked at; what a cancelled nonce needs is only no pause."""
+    terms, _ = pair.signed(PAYER, KINDS[name], to=PAYEE, validBefore=0)
+    parts = (27, bytes(32), bytes(32))
+    for listed in (PAYER.address, PAYEE, STRANGER):
+        assert pair.call(OPERATOR, "blacklist(address)", listed).ok
+        reason(use(pair, name, terms, parts, whole=whole))
+        assert pair.call(OPERATOR, "pause()").ok
+        assert reason(use(pair, name, terms, parts, whole=whole)) == "Pausable: paused"
+        assert pair.call(OPERATOR, "unpause()").ok
+        assert pair.call(OPERATOR, "unBlacklist(address)", listed).ok
+    reason(use(pair, name, terms, parts, whole=whole))
+    agree_on_state(pair)
+
+
+@pytest.mark.parametrize(
+    ("signature", "amount", "words"),
+    [
+        ("mint(address,uint256)", 2**255, "FiatTokenV2_2: Balance exceeds (2^255 - 1)"),
+        ("mint(address,uint256)", 2**255 - 10, "FiatTokenV2_2: Balance exceeds (2^255 - 1)"),
+        ("increaseAllowance(address,uint256)", MOST, "SafeMath: addition overflow"),
+        ("decreaseAllowance(address,uint256)", 2, "ERC20: decreased allowance below zero"),
+    ],
+)
+def test_numbers_end_where_the_deployed_ones_do(pair: Pair, signature: str, amount: int, words: str) -> None:
+    """In its words, and one less than too much is taken."""
+    assert pair.call(OPERATOR, "approve(address,uint256)", PAYER.address, 1).ok
+    assert reason(pair.call(OPERATOR, signature, PAYER.address, amount)) == words
+    less = 2**255 - 11 if signature.startswith("mint") else amount - 1
+    assert pair.call(OPERATOR, signature, PAYER.address, less).ok
+    agree_on_state(pair)
+
+
+def test_everything_allowed_is_a_number_like_another(pair: Pair) -> None:
+    """It shrinks with what is taken."""
+    assert pair.call(PAYER.address, "approve(address,uint256)", STRANGER, MOST).ok
+    assert pair.call(STRANGER, "transferFrom(address,address,uint256)", PAYER.address, PAYEE, 3).ok
+    left = pair.call(STRANGER, "allowance(address,address)", PAYER.address, STRANGER).output
+    assert int.from_bytes(left, "big") == MOST - 3
+
+
+def test_the_token_itself_takes_no_dollars(pair: Pair) -> None:
+    """It is on its own black list."""
+    refused = pair.call(PAYER.address, "transfer(address,uint256)", TOKEN.address, 1)
+    assert reason(refused) == "Blacklistable: account is blacklisted"
+
+
+def test_offices_are_kept_in_the_same_words(pair: Pair) -> None:
+    """Whoever has none is refused by each of them."""
+    words = {
+        "pause()": "Pausable: caller is not the pauser",
+        "unpause()": "Pausable: caller is not the pauser",
+        "blacklist(address)": "Blacklistable: caller is not the blacklister",
+        "unBlacklist(address)": "Blacklistable: caller is not the blacklister",
+        "mint(address,uint256)": "FiatToken: caller is not a minter",
+    }
+    for signature, expected in words.items():
+        given = {"()": [], "(address)": [PAYEE], "(address,uint256)": [PAYEE, 1]}[signature[signature.index("(") :]]
+        assert reason(pair.call(STRANGER, signature, *given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "accepted"),
+    [
+        ("631626ba7e60e01b5f5260205ff3", True),  # the ERC-1271 word
+        ("631626ba7f60e01b5f5260205ff3", False),  # another word
+        ("631626ba7e60e01b60015f5260205ff3", False),  # a word that is not there
+        ("631626ba7e60e01b6001175f5260205ff3", False),  # the word with a bit behind it
+        ("631626ba7e60e01b5f5260045ff3", False),  # four bytes only
+        ("631626ba7e60e01b5f52601f5ff3", False),  # one byte too few
+        ("631626ba7e60e01b5f5260405ff3", True),  # more than asked for
+        ("5f5ffd", False),  # a refusal
+        ("fe", False),  # a halt
+        ("00", False),  # silence
+        ("60015f5560015f5260205ff3", False),  # tries to write
+    ],
+)
+def test_a_contract_wallet_decides_about_its_signatures(pair: Pair, code: str, accepted: bool) -> None:
+    """ERC-1271, of any length and by both overloads, for every act."""
+    wallet = to_checksum_address(b"\x77" * 20)
+    pair.both(lambda vm: vm.set_code(wallet, bytes.fromhex(code)))
+    assert pair.call(OPERATOR, "mint(address,uint256)", wallet, 10).ok
+    for place, name in enumerate(KINDS):
+        nonce = bytes([place]) * 32
+        terms = [wallet, nonce] if name == "cancelAuthorization" else [wallet, PAYEE, 1, 0, NOW + 1, nonce]
+        for proof in (b"", b"\1" * 65, b"\2" * 200):
+            done = pair.call(PAYEE, f"{name}({ARGUMENTS[name]},bytes)", *terms, proof)
+            assert done.ok or reason(done) in {
+                "FiatTokenV2: invalid signature",
+                "FiatTokenV2: authorization is used or canceled",
+            }
+        used = pair.call(STRANGER, "authorizationState(address,bytes32)", wallet, nonce).output
+        assert accepted == bool(used[-1])
+        parts = (27, b"\3" * 32, b"\4" * 32)
+        assert not use(pair, name, terms, parts, whole=False, sender=PAYEE).ok
+
+
+PEOPLE = st.sampled_from([PAYER.address, OTHER.address, PAYEE, OPERATOR, OWNER, NOBODY, TOKEN.address])
+AMOUNTS = st.sampled_from([0, 1, 2, 5, 10, 11, 2**255 - 1, 2**255, MOST])
+MINTED = st.sampled_from([0, 1, 5, 2**200])  # so much that Circle's limit of one minter is never met
+PLAIN = st.one_of(
+    st.tuples(
+        PEOPLE,
+        st.sampled_from(
+            [
+                *("transfer(address,uint256)", "approve(address,uint256)", "increaseAllowance(address,uint256)"),
+                "decreaseAllowance(address,uint256)",
+            ]
+        ),
+        st.tuples(PEOPLE, AMOUNTS),
+    ),
+    st.tuples(st.sampled_from([OPERATOR, STRANGER]), st.just("mint(address,uint256)"), st.tuples(PEOPLE, MINTED)),
+    st.tuples(PEOPLE, st.just("transferFrom(address,address,uint256)"), st.tuples(PEOPLE, PEOPLE, AMOUNTS)),
+    st.tuples(
+        st.sampled_from([OPERATOR, STRANGER]),
+        st.sampled_from(["blacklist(address)", "unBlacklist(address)", "unBlacklist(address)"]),
+        st.tuples(PEOPLE),
+    ),
+    st.tuples(
+        st.sampled_from([OPERATOR, STRANGER]), st.sampled_from(["pause()", "unpause()", "unpause()"]), st.just(())
+    ),
+)
+AUTHORIZED = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(sorted(KINDS)),
+        "kind": st.sampled_from(["", "", "", *KINDS.values()]),
+        "key": st.sampled_from([PAYER, OTHER]),
+        "whole": st.booleans(),
+        "sender": st.sampled_from([PAYEE, STRANGER, PAYER.address]),
+        "fault": st.sampled_from(["", "", "", *damaged(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))]),
+        "to": st.sampled_from([PAYEE, PAYEE, PAYER.address, NOBODY]),
+        "value": st.sampled_from([0, 1, 5, 11, MOST]),
+        "validAfter": st.sampled_from([0, 0, NOW - 1, NOW]),
+        "validBefore": st.sampled_from([NOW + 1, MOST, NOW]),
+        "nonce": st.sampled_from([bytes([one]) * 32 for one in range(3)]),
+    }
+)
+
+
+def carry_out(pair: Pair, step: Any) -> None:
+    if isinstance(step, tuple):
+        sender, signature, arguments = step
+        pair.call(sender, signature, *arguments)
+        return
+    given = dict(step)
+    name, kind, key = given.pop("name"), given.pop("kind"), given.pop("key")
+    whole, sender, fault = given.pop("whole"), given.pop("sender"), given.pop("fault")
+    terms, _ = pair.signed(key, KINDS[name], **given)
+    _, signature = pair.signed(key, kind or KINDS[name], **given)
+    parts = damaged(signature)[fault][0] if fault else signature
+    use(pair, name, terms, parts, whole=whole, sender=sender)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(steps=st.lists(st.one_of(PLAIN, PLAIN, AUTHORIZED), min_size=1, max_size=12))
+def test_any_sequence_of_calls_goes_the_same_way(steps: list[Any]) -> None:
+    """Whatever is done in whatever order: the same outcome of each step, and the same state at the end."""
+    pair = Pair.make()
+    for owner, amount in ((PAYER.address, 10), (OTHER.address, 3)):
+        pair.call(OPERATOR, "mint(address,uint256)", owner, amount)
+    for step in steps:
+        carry_out(pair, step)
+    agree_on_state(pair)
+
+
+def test_the_one_difference_is_still_there(pair: Pair) -> None:
+    """What fills up a reason's last word, of which only an overdrawn authorization shows anything."""
+    assert not pair.padded
+    terms, signature = pair.signed(PAYER, "TransferWithAuthorization", to=PAYEE, value=11)
+    use(pair, "transferWithAuthorization", terms, signature, whole=True)
+    assert pair.padded
+
+
+def test_a_token_with_another_word_is_noticed(pair: Pair) -> None:
+    """The control: one changed letter in a refusal, and the comparison fails."""
+    code = pair.ours.code(TOKEN.address)
+    words = b"ERC20: transfer amount exceeds"
+    assert words in code
+    pair.ours.set_code(TOKEN.address, code.replace(words, words.upper()))
+    with pytest.raises(AssertionError):
+        pair.call(PAYER.address, "transfer(address,uint256)", PAYEE, 11)

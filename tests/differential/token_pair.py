@@ -1,0 +1,161 @@
+"""Our dollar token and Circle's FiatToken 2.2, each alone on an EVM of its own, at the same address, told the same."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eth_abi.abi import decode, encode
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_utils.crypto import keccak
+
+from localnet.npm import node_modules
+from sim.base.token import NETWORK_TOKENS, genesis_operations
+from sim.base.vm import BlockContext, Message, Outcome, Vm
+
+NOW = 1_767_225_600
+CHAIN = 8453
+TOKEN = NETWORK_TOKENS[CHAIN]
+OPERATOR, OWNER = "0x" + "0A" * 20, "0x" + "0F" * 20
+ADMIN = "0x" + "Ad" * 20
+MOST = 2**256 - 1
+MEMBERS = ("from", "to", "value", "validAfter", "validBefore", "nonce")
+TYPES = ("address", "address", "uint256", "uint256", "uint256", "bytes32")
+ARTIFACTS = Path("@offchainlabs", "stablecoin-evm", "artifacts", "hardhat", "contracts")
+
+
+@functools.cache
+def deployed_artefact(path: str) -> dict[str, Any]:
+    """Return one compiled contract of Circle's package, such as `v2/FiatTokenV2_2`."""
+    folder = node_modules(Path(__file__).with_name("circle")) / ARTIFACTS
+    name = path.rsplit("/", 1)[-1]
+    found: dict[str, Any] = json.loads((folder / f"{path}.sol" / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def selector(signature: str) -> bytes:
+    return bytes(keccak(signature.encode())[:4])
+
+
+def data_of(signature: str, *arguments: Any) -> bytes:
+    """Return call data; the argument types are those of the signature, arrays included."""
+    inner = signature[signature.index("(") + 1 : -1]
+    return selector(signature) + encode(inner.split(",") if inner else [], arguments)
+
+
+def tell(vm: Vm, sender: str, to: str | None, data: bytes, *, time: int = NOW) -> Outcome:
+    return vm.run(Message(sender, to, data), BlockContext(1, time))
+
+
+def must(outcome: Outcome) -> Outcome:
+    assert outcome.ok, outcome
+    return outcome
+
+
+def our_token() -> Vm:
+    """Return an EVM with the simulators' token, one operator for every office."""
+    vm = Vm(CHAIN)
+    for operation in genesis_operations(TOKEN, OPERATOR, 0):
+        operation(vm)
+    return vm
+
+
+def deployed_token() -> Vm:
+    """Return an EVM with Circle's proxy and implementation, the same operator for every office."""
+    vm = Vm(CHAIN)
+    checker = bytes.fromhex(deployed_artefact("util/SignatureChecker")["bytecode"][2:])
+    linked = must(vm.run(Message(OWNER, None, checker, nonce=0), BlockContext(0, 0))).created
+    assert linked is not None
+    code = _linked(deployed_artefact("v2/FiatTokenV2_2"), linked)
+    implementation = must(vm.run(Message(OWNER, None, code, nonce=1), BlockContext(0, 0))).created
+    assert implementation is not None
+    proxy = bytes.fromhex(deployed_artefact("v1/FiatTokenProxy")["deployedBytecode"][2:])
+    vm.set_code(TOKEN.address, proxy)
+    for slot, value in (("implementation", implementation), ("admin", ADMIN)):
+        place = int.from_bytes(keccak(f"org.zeppelinos.proxy.{slot}".encode()), "big")
+        vm.set_storage(TOKEN.address, place, int(value, 16))
+    names = (TOKEN.name, TOKEN.symbol, "USD", 6, *[OPERATOR] * 3, OWNER)
+    steps = [
+        data_of("initialize(string,string,string,uint8,address,address,address,address)", *names),
+        data_of("initializeV2(string)", TOKEN.name),
+        data_of("initializeV2_1(address)", OWNER),
+        data_of("initializeV2_2(address[],string)", [], TOKEN.symbol),
+        data_of("configureMinter(address,uint256)", OPERATOR, MOST),
+    ]
+    for step in steps:
+        must(tell(vm, OPERATOR, TOKEN.address, step))
+    return vm
+
+
+def _linked(artefact: dict[str, Any], library: str) -> bytes:
+    code = artefact["bytecode"][2:]
+    for libraries in artefact["linkReferences"].values():
+        for places in libraries.values():
+            for place in places:
+                start, size = 2 * place["start"], 2 * place["length"]
+                code = code[:start] + library[2:].lower() + code[start + size :]
+    return bytes.fromhex(code)
+
+
+def said(outcome: Outcome) -> Any:
+    """Return what a call gave: of a reason its text and whole length, otherwise the bytes.
+
+    A reason's last word is filled up with zeros by our compiler; Circle's older one leaves in it what was in memory,
+    which no reader of the reason ever sees.
+    """
+    if outcome.ok or outcome.output[:4] != selector("Error(string)"):
+        return outcome.output
+    return decode(["string"], outcome.output[4:], strict=False)[0], len(outcome.output)
+
+
+@dataclass
+class Pair:
+    """Both tokens; whatever is done is done to both, and what comes of it is compared.
+
+    Attributes:
+        ours: The EVM of our token.
+        theirs: The EVM of Circle's.
+        time: Unix seconds of the block that calls are made in.
+        padded: Whether a reason of Circle's came with other bytes than zeros behind it.
+    """
+
+    ours: Vm
+    theirs: Vm
+    time: int = NOW
+    padded: bool = False
+
+    @classmethod
+    def make(cls) -> Pair:
+        """Return both, fresh."""
+        return cls(our_token(), deployed_token())
+
+    def both(self, act: Callable[[Vm], Any]) -> tuple[Any, Any]:
+        """Return what an act gives on each."""
+        return act(self.ours), act(self.theirs)
+
+    def call(self, sender: str, signature: str, *arguments: Any) -> Outcome:
+        """Do a call on both, require that they agree in everything but gas, and return our outcome."""
+        data = data_of(signature, *arguments)
+        ours, theirs = self.both(lambda vm: tell(vm, sender, TOKEN.address, data, time=self.time))
+        told = f"{signature} {arguments} by {sender}: Circle's says {theirs}, ours says {ours}"
+        self.padded |= said(ours) == said(theirs) and ours.output != theirs.output
+        assert (theirs.ok, theirs.halt, said(theirs)) == (ours.ok, ours.halt, said(ours)), told
+        assert theirs.logs == ours.logs, told
+        return ours  # type: ignore[no-any-return]
+
+    def signed(self, key: LocalAccount, kind: str, **changes: Any) -> tuple[list[Any], Any]:
+        """Return the terms of an authorization and its signature."""
+        terms: dict[str, Any] = {"from": key.address, "to": OWNER, "value": 5, "validAfter": NOW - 1}
+        terms |= {"validBefore": NOW + 1, "nonce": bytes(32), **changes}
+        domain = {"name": TOKEN.name, "version": "2", "chainId": CHAIN, "verifyingContract": TOKEN.address}
+        fields = list(zip(MEMBERS, TYPES, strict=True))
+        if kind == "CancelAuthorization":
+            terms = {"authorizer": terms["from"], "nonce": terms["nonce"]}
+            fields = [("authorizer", "address"), ("nonce", "bytes32")]
+        types = {kind: [{"name": name, "type": type_} for name, type_ in fields]}
+        return list(terms.values()), Account.sign_typed_data(key.key, domain, types, terms)
