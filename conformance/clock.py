@@ -28,8 +28,8 @@ async def pass_time(case: Case, seconds: int) -> None:
     if offset_file is not None:
         if case.check.lane is not None and await stays_behind(case.session, case.check.lane):
             raise Lacking(
-                f"the {case.lane} node's block times cannot follow the clock: real nodes of its kind lack the control "
-                "verb `block_time_offset`, as the table of control verbs says (profile 9.1)"
+                f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
+                "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
             )
         offset = await asyncio.to_thread(_advance, offset_file, seconds)
         await _chains_follow(case, offset)

@@ -13,8 +13,10 @@ from typing import Any
 import click
 import orjson
 
+from localnet import background
 from localnet import chains as chain_kinds
 from localnet.chains import LANES
+from localnet.examination import doctor
 from localnet.missing import Missing
 from localnet.processes import ChildFault
 from localnet.profile import WORKING_NAME, profile_text
@@ -118,10 +120,27 @@ def up(
 
 async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
     plan.data_dir.mkdir(parents=True, exist_ok=True)
-    stop = asyncio.Event()
+    stop, up = asyncio.Event(), asyncio.Event()
+    starting = asyncio.current_task()
+
+    def end() -> None:
+        if starting is not None and not up.is_set() and not stop.is_set():
+            starting.cancel()
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, end)
+    try:
+        return await _up(plan, stop, up, working_profile=working_profile, as_json=as_json)
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        return 0
+
+
+async def _up(plan: Plan, stop: asyncio.Event, up: asyncio.Event, *, working_profile: bool, as_json: bool) -> int:
     async with running(plan) as stack:
+        up.set()
         written = _write_profiles(stack, working=working_profile)
         try:
             _announce(stack, as_json=as_json)
@@ -181,6 +200,10 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
             f"\nTry:  weldproof pay {facts['rail']}/pay/v1/compliance/receipt\n      weldproof run\nCtrl-C ends it."
         )
     sys.stdout.flush()
+
+
+for _command in (background.start, background.hold, background.stop, background.status, background.fund, doctor):
+    main.add_command(_command)
 
 
 if __name__ == "__main__":

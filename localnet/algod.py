@@ -26,7 +26,7 @@ from localnet.verbs import Members, Refused, Verb
 
 T = TypeVar("T")
 USDC = 31566704
-SIMULATED_INSTEAD = "or simulate that lane: --chains localnet,algorand=sim"
+SIMULATED_INSTEAD = "or go without it: --chains localnet,algorand=sim (up, run), localnet start base solana"
 _ALGOKIT_URL, _ALGOKIT_INDEXER, _ALGOKIT_TOKEN = "http://localhost:4001", "http://localhost:8980", "a" * 64
 _START_SECONDS, _ASK_SECONDS, _WAIT_ROUNDS = 300, 5.0, 10
 _MOST = 2**63

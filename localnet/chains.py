@@ -35,4 +35,4 @@ def told(kinds: Mapping[str, str], lanes: tuple[str, ...]) -> str | None:
     if not simulated or len(simulated) == len(lanes):
         return None
     real = [lane for lane in lanes if lane not in simulated]
-    return f"SIMULATED: {', '.join(simulated)}. On real nodes: {', '.join(real)}."
+    return f"SIMULATED: {', '.join(simulated)}; on real nodes: {', '.join(real)}"

@@ -15,7 +15,7 @@ import aiohttp
 from localnet import accounts, algod, anvil, npm, solana_bank
 from localnet.front import Front
 from localnet.missing import Missing
-from localnet.processes import READY_SECONDS, Child, ChildFault, listening_socket
+from localnet.processes import READY_SECONDS, Child, ChildFault, all_of, listening_socket
 from localnet.rpc import NodeFault, Rpc
 
 # Thirty-one slots make a transaction final: 0.8 s, while a blockhash stays valid for 3.75 s.
@@ -95,7 +95,7 @@ class Starter:
         self._front("algorand", "algod", node.url, secrets)
 
     async def _base(self) -> None:
-        await asyncio.gather(*(self._anvil(name, chain_id) for name, chain_id in _CHAIN_IDS.items()))
+        await all_of(self._anvil(name, chain_id) for name, chain_id in _CHAIN_IDS.items())
 
     async def _anvil(self, name: str, chain_id: int) -> None:
         port = _free(self._port(name))

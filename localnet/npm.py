@@ -35,11 +35,20 @@ def node_modules(package: Path = NODES) -> Path:
     Raises:
         Missing: Node.js or npm is not there, or the registry did not give the packages.
     """
-    home = cache() / hashlib.sha256((package / "package-lock.json").read_bytes()).hexdigest()[:16]
+    home = _home(package)
     with _alone(home):
         if not (home / "complete").exists():
             _install(package, home)
     return home / "node_modules"
+
+
+def installed(package: Path = NODES) -> bool:
+    """Return whether `node_modules` would install nothing."""
+    return (_home(package) / "complete").exists()
+
+
+def _home(package: Path) -> Path:
+    return cache() / hashlib.sha256((package / "package-lock.json").read_bytes()).hexdigest()[:16]
 
 
 def program(name: str) -> str:

@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -153,3 +154,21 @@ class Child:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+async def first_end(children: Sequence[Child]) -> Child:
+    """Wait until a child ends by itself and return it."""
+    waits = {asyncio.create_task(child.ended()): child for child in children}
+    try:
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waits:
+            task.cancel()
+    return waits[done.pop()]
+
+
+async def all_of(starts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Carry out starts side by side, and only when each has come to its end raise what one of them raised."""
+    for outcome in await asyncio.gather(*starts, return_exceptions=True):
+        if outcome is not None:
+            raise outcome

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import tomlkit
 
+from localnet.chains import told
+
 WORKING_NAME = "weldproof.toml"
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
 
@@ -43,17 +45,24 @@ class StackFacts:
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
         hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control"}
-        told = {one.name: str(getattr(self, one.name)) for one in fields(self) if one.name not in hidden}
+        members = {one.name: str(getattr(self, one.name)) for one in fields(self) if one.name not in hidden}
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
         controls = {f"control_{name}": url for name, url in self.control.items()}
-        return {**told, "lanes": ",".join(self.lanes), "chains": chains, "control": self.controls[0], **controls}
+        return {**members, "lanes": ",".join(self.lanes), "chains": chains, "control": self.controls[0], **controls}
+
+
+def _name(facts: StackFacts) -> str:
+    """Return the target's name; where lanes differ it says which are simulated, so that every report does."""
+    mixture = told(facts.kinds, facts.lanes)
+    real = any(facts.kinds[lane] == "localnet" for lane in facts.lanes)
+    return f"our own stack ({mixture or 'on real nodes'})" if real else "our own stack"
 
 
 def profile_text(facts: StackFacts) -> str:
     """Return the text of `weldproof.toml` for a stack."""
     document = tomlkit.document()
     document["version"] = 1
-    document["target"] = {"name": "our own stack", "defaults": "reference", "service_word": facts.service_word}
+    document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
     document["surfaces"] = {"rail": {"url": facts.rail}}
     document["claims"] = {"surfaces": ["rail"], "lanes": list(facts.lanes), "options": []}
     tables = {

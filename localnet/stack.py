@@ -17,7 +17,7 @@ from localnet import accounts
 from localnet.chains import LANES
 from localnet.control import ControlFault, control, verbs_of
 from localnet.nodes import Nodes, Starter
-from localnet.processes import READY_SECONDS, Child, ChildFault, listening_socket
+from localnet.processes import READY_SECONDS, Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import StackFacts
 
 # Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
@@ -95,13 +95,7 @@ class Stack:
 
     async def first_end(self) -> Child:
         """Wait until a child ends by itself and return it."""
-        waits = {asyncio.create_task(child.ended()): child for child in self.children}
-        try:
-            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waits:
-                task.cancel()
-        return waits[done.pop()]
+        return await first_end(self.children)
 
 
 @asynccontextmanager
@@ -125,10 +119,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         }
         nodes = await _start_nodes(plan, session, children)
         token = _token_file(plan.data_dir) if nodes.algod is None else nodes.algod.token_file
-        simulated = await _start_chains(plan, sockets, token)
-        children += simulated
-        for child in simulated:
-            await child.ready_line()
+        await _start_chains(plan, sockets, token, children)
         facts = _facts(plan, sockets, nodes, token)
         facts.clock_file.write_text("0\n", "ascii")
         await asyncio.gather(*_prepared(session, facts))
@@ -153,15 +144,18 @@ async def _start_nodes(plan: Plan, session: aiohttp.ClientSession, children: lis
         children += starter.nodes.children
 
 
-async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token: Path) -> list[Child]:
+async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token: Path, children: list[Child]) -> None:
     """Start every simulated chain side by side: Base twice, since a node has one chain id (P-NW-05)."""
     blocks = ["--block-seconds", str(plan.block_seconds)]
 
-    async def start(name: str, module: str, fds: Mapping[str, str], further: list[str]) -> Child:
+    async def start(name: str, module: str, fds: Mapping[str, str], further: list[str]) -> None:
         passed = [word for option, place in fds.items() for word in (option, str(sockets[place].fileno()))]
         log = plan.data_dir / "logs" / f"{name}.log"
         inherited = [sockets[place] for place in fds.values()]
-        return await Child.start(f"the simulated {name}", [module, *passed, *further], log=log, sockets=inherited)
+        words = [module, *passed, *further]
+        child = await Child.start(f"the simulated {name}", words, log=log, sockets=inherited)
+        children.append(child)
+        await child.ready_line()
 
     algod = {"--algod-fd": "algod", "--indexer-fd": "indexer"}
     solana = {"--fd": "solana", "--ws-fd": "solana_ws"}
@@ -173,7 +167,7 @@ async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token:
         ],
         "solana": lambda: [start("Solana", "sim.solana", solana, ["--slot-seconds", str(SLOT_SECONDS)])],
     }
-    return list(await asyncio.gather(*(one for lane in plan.of_kind("sim") for one in chains[lane]())))
+    await all_of(one for lane in plan.of_kind("sim") for one in chains[lane]())
 
 
 def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token: Path) -> StackFacts:

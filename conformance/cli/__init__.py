@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 _COMMANDS = {
-    "up": "Bring up every surface that exists on simulated chains.",
+    "up": "Bring up every surface that exists, on simulated chains or real nodes.",
     "run": "Run the suite: a verdict per requirement.",
     "list": "List requirements and checks.",
     "explain": "Say what a requirement is and how it is checked.",
     "replay": "Repeat one recorded exchange with a fresh payment.",
     "report": "Show one run, or compare two.",
+    "localnet": "Start, stop and fund real nodes: Anvil, surfpool, algod.",
     "pay": "Pay for one call and keep the receipt.",
     "init": "Write a target profile by probing a server.",
     "doctor": "Say what is missing here and what that disables.",

@@ -36,8 +36,8 @@ from conformance.verdict import Exit
 @click.option(
     "--chains",
     metavar="KINDS|FILE",
-    help="Chains of our own stack: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables, whose nodes "
-    "are used instead of the profile's.",
+    help="Chains of our own stack: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables: "
+    "those nodes instead of the profile's.",
 )
 @click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
 @click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only this lane.")

@@ -13,6 +13,7 @@ from conformance.own_stack import own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Claims, Profile, Surface, Target
 from conformance.verdict import Exit
 
+SIMULATED_STACK = "our own stack"
 WORKING_PROFILE = Path("weldproof.toml")
 
 
@@ -64,4 +65,6 @@ async def opened(profile: Profile | None, options: Sequence[str] = ()) -> AsyncI
         yield profile
         return
     async with own_stack(options) as stack:
+        if stack.profile.target.name != SIMULATED_STACK:
+            click.echo(f"The target is {stack.profile.target.name}.", err=True)
         yield stack.profile

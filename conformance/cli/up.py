@@ -15,5 +15,5 @@ import click
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Bring up every surface that exists on simulated chains, until Ctrl-C. `--help` lists the options."""
+    """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C; `--help` says more."""
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

@@ -10,7 +10,7 @@ from conformance.check import Inconclusive, Lacking
 from conformance.client import Names
 from conformance.target import ProfileError, Secret
 
-_LACKING = "has no control verb `{}`: real nodes lack it, as the table of control verbs says (profile 9.1)"
+_AS_TOLD = "as the table of simulator control tells of real nodes (profile 9.1)"
 
 
 class NodeControl:
@@ -43,8 +43,12 @@ class NodeControl:
             Lacking: The node has no control verbs, or not this one.
             Inconclusive: The node could not be asked, or refused it.
         """
+        if self._url is None:
+            raise Lacking(
+                f"this {self._what} node has no control verbs, so that {verb} cannot be asked for (profile 9.1)"
+            )
         if await self.lacks(verb):
-            raise Lacking(f"this {self._what} node {_LACKING.format(verb)}")
+            raise Lacking(f"this {self._what} node lacks the control verb {verb}, {_AS_TOLD}")
         answer = await self._ask("POST", {"verb": verb, **members})
         if answer.get("ok") is not True:
             raise Inconclusive(f"the {self._what} node refused the control verb {verb}: {answer.get('error')}")

@@ -1,0 +1,19 @@
+"""`weldproof localnet`: real nodes, started and ended by the launcher, which is a program of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+@click.command(
+    "localnet",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Start, stop, look at and fund real nodes: `start`, `stop`, `status`, `fund`, `doctor`."""
+    os.execv(sys.executable, [sys.executable, "-m", "localnet", *(ctx.args or ["--help"])])  # noqa: S606 - our own launcher

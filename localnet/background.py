@@ -1,0 +1,229 @@
+"""`localnet start|stop|status|fund`: real nodes that run in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+import click
+import orjson
+
+from localnet import state
+from localnet.chains import LANES
+from localnet.control import ControlFault, control
+from localnet.missing import Missing
+from localnet.nodes import Starter
+from localnet.processes import ChildFault, first_end
+from localnet.rpc import NodeFault, Rpc
+from localnet.stack import PORTS
+from localnet.state import Process, State
+
+T = TypeVar("T")
+EXIT_USAGE, EXIT_MISSING, EXIT_FAULT = 2, 3, 4
+_END_SECONDS, _ASK_SECONDS = 20.0, 5.0
+_BLOCK_SECONDS = 0.2
+_HEAD = {"base": "eth_blockNumber", "base_sepolia": "eth_blockNumber", "solana": "getSlot"}
+
+_data_dir = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("data/localnet"),
+    show_default=True,
+    help="Folder for localnet.json, keys and logs.",
+)
+
+
+@click.command()
+@click.argument("lanes", nargs=-1, type=click.Choice(LANES), metavar="[CHAIN]...")
+@click.option("--port-base", type=click.IntRange(0, 65000), help="First port; 0 picks free ones. Default: usual ports.")
+@_data_dir
+@click.option("--json", "as_json", is_flag=True, help="Print localnet.json's content.")
+def start(lanes: tuple[str, ...], port_base: int | None, data_dir: Path, as_json: bool) -> None:
+    """Start real nodes in the background: all three chains, or those named.
+
+    Exit codes: 0 they answer, 2 they run already, 3 something is missing here, 4 one did not become ready.
+    """
+    if state.read(data_dir) is not None:
+        click.echo(f"localnet runs already; `weldproof localnet stop --data-dir {data_dir}` ends it", err=True)
+        sys.exit(EXIT_USAGE)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    port = [] if port_base is None else ["--port-base", str(port_base)]
+    words = [sys.executable, "-m", "localnet", "hold", "--data-dir", str(data_dir), *port, *lanes]
+    said = data_dir / "holder.log"
+    with said.open("wb") as log:
+        holder = subprocess.Popen(  # noqa: S603 - our own launcher
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+        )
+    try:
+        line = holder.stdout.readline() if holder.stdout is not None else b""
+    except KeyboardInterrupt:
+        holder.terminate()
+        holder.wait()
+        raise
+    if not line:
+        click.echo(said.read_text("utf-8", "replace").strip(), err=True)
+        sys.exit(holder.wait())
+    _show(orjson.loads(line), as_json=as_json)
+
+
+@click.command(hidden=True)
+@click.argument("lanes", nargs=-1, type=click.Choice(LANES))
+@click.option("--port-base", type=click.IntRange(0, 65000))
+@_data_dir
+def hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -> None:
+    """Start real nodes, print localnet.json's content in one line, and end them on SIGTERM."""
+    try:
+        sys.exit(asyncio.run(_hold(lanes or LANES, port_base, data_dir.resolve())))
+    except (ChildFault, Missing) as fault:
+        click.echo(f"weldproof localnet: {fault}", err=True)
+        sys.exit(EXIT_MISSING if isinstance(fault, Missing) else EXIT_FAULT)
+
+
+async def _hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+    def port(name: str) -> int:
+        if port_base is None:
+            return PORTS[name]
+        return port_base + list(PORTS).index(name) if port_base else 0
+
+    async def run(session: aiohttp.ClientSession) -> int:
+        starter = Starter(session, data_dir, port, _BLOCK_SECONDS)
+        try:
+            nodes = await _unless(stop, starter.start(lanes))
+            if nodes is None:
+                return 0
+            processes = {child.name: Process.of(child.pid) for child in nodes.children}
+            running = State(Process.of(os.getpid()), processes, nodes.lanes, nodes.urls, nodes.controls)
+            click.echo(orjson.dumps(orjson.loads(running.write(data_dir).read_bytes())))
+            ended = await _unless(stop, first_end(nodes.children))
+            if ended is None:
+                return 0
+            click.echo(f"weldproof localnet: {ended.name} ended by itself: {ended.last_words()}", err=True)
+            return EXIT_FAULT
+        finally:
+            await asyncio.gather(*(child.stop() for child in reversed(starter.nodes.children)))
+            (data_dir / state.NAME).unlink(missing_ok=True)
+
+    return await _asking(run)
+
+
+async def _unless(stop: asyncio.Event, awaited: Awaitable[T]) -> T | None:
+    """Return what is awaited, or None when the stop comes before it."""
+    task, stopped = asyncio.ensure_future(awaited), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for one in (task, stopped):
+            one.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(task, stopped, return_exceptions=True)
+
+
+@click.command()
+@_data_dir
+def stop(data_dir: Path) -> None:
+    """End the nodes that run in the background; nothing of them is left behind."""
+    running = state.read(data_dir)
+    if running is None:
+        click.echo("localnet does not run")
+        return
+    if running.holder.runs:
+        os.kill(running.holder.pid, signal.SIGTERM)
+        running.holder.gone_within(_END_SECONDS)
+    for process in (running.holder, *running.processes.values()):
+        process.kill_group()
+    (data_dir / state.NAME).unlink(missing_ok=True)
+    click.echo("localnet is stopped")
+
+
+@click.command()
+@_data_dir
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(data_dir: Path, as_json: bool) -> None:
+    """Ask each node that runs in the background for its newest block.
+
+    Exit codes: 0 all answer, 3 none runs or one does not answer.
+    """
+    running = state.read(data_dir)
+    if running is None:
+        click.echo(orjson.dumps({"running": False}) if as_json else "localnet does not run")
+        sys.exit(EXIT_MISSING)
+    heads = asyncio.run(_asking(lambda session: _heads(session, running)))
+    if as_json:
+        click.echo(orjson.dumps({"running": True, "nodes": heads, "urls": running.urls, "control": running.control}))
+    else:
+        for name, head in heads.items():
+            click.echo(f"  {name:14} {running.urls.get(name, ''):28} {'does not answer' if head is None else head}")
+    sys.exit(EXIT_MISSING if None in heads.values() else 0)
+
+
+async def _heads(session: aiohttp.ClientSession, running: State) -> dict[str, int | None]:
+    async def head(name: str, url: str) -> int | None:
+        try:
+            if name == "algod":
+                async with session.get(url + "/versions") as response:
+                    return 0 if response.status == 200 else None
+            told = await Rpc(session, url).ask(_HEAD[name])
+        except (NodeFault, aiohttp.ClientError, TimeoutError):
+            return None
+        return int(told, 16) if isinstance(told, str) else int(told)
+
+    asked = {name: url for name, url in running.urls.items() if name in _HEAD or name == "algod"}
+    return dict(zip(asked, await asyncio.gather(*(head(*one) for one in asked.items())), strict=True))
+
+
+@click.command()
+@click.argument("chain", type=click.Choice([*LANES, "base_sepolia"]))
+@click.argument("address")
+@click.argument("amount")
+@click.option("--coin", is_flag=True, help="Native coin for fees instead of USDC.")
+@_data_dir
+def fund(chain: str, address: str, amount: str, coin: bool, data_dir: Path) -> None:
+    """Give ADDRESS on CHAIN so many atomic units of USDC (or of the native coin).
+
+    Exit codes: 0 given, 1 refused, 3 that chain does not run.
+    """
+    running = state.read(data_dir)
+    if running is None or chain not in running.control:
+        click.echo(f"{chain} does not run; `weldproof localnet start {chain.partition('_')[0]}` starts it", err=True)
+        sys.exit(EXIT_MISSING)
+    verb = "fund" if coin else "mint"
+
+    async def give(session: aiohttp.ClientSession) -> dict[str, Any]:
+        return await control(session, running.control[chain], verb, address=address, amount=amount)
+
+    try:
+        given = asyncio.run(_asking(give))
+    except ControlFault as fault:
+        click.echo(f"weldproof localnet: {fault}", err=True)
+        sys.exit(1)
+    click.echo(f"given{', in transaction ' + given['tx_id'] if 'tx_id' in given else ''}")
+
+
+async def _asking(call: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
+    timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS * 6, sock_connect=_ASK_SECONDS)
+    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as session:
+        return await call(session)
+
+
+def _show(told: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(told))
+        return
+    click.echo(f"Real nodes run: {', '.join(told['lanes'])}.")
+    for name, url in told["urls"].items():
+        click.echo(f"  {name:14} {url}")
+    for name, url in told["control"].items():
+        click.echo(f"  {'control of ' + name:24} {url}")

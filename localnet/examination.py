@@ -1,0 +1,93 @@
+"""`localnet doctor`: which real nodes this machine can run, and the line that installs what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import click
+import orjson
+
+from localnet import npm
+
+_EXIT_MISSING = 3
+_NODE = "apt install nodejs npm (Node.js 20 or newer)"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one chain's real node would run on.
+
+    Attributes:
+        chain: The lane.
+        ready: Whether a node could be started now.
+        how: What it would run on, or what is missing.
+        remedy: The line that installs it; empty when it is there.
+    """
+
+    chain: str
+    ready: bool
+    how: str
+    remedy: str = ""
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool) -> None:
+    """Say which real nodes can run here, and how to get the others. Nothing is installed or started.
+
+    Exit codes: 0 every chain has a node, 3 one has none.
+    """
+    findings = list(examine())
+    if as_json:
+        click.echo(orjson.dumps([asdict(one) for one in findings], option=orjson.OPT_INDENT_2))
+    else:
+        for one in findings:
+            click.echo(
+                f"{click.style('ok     ' if one.ready else 'missing', fg='green' if one.ready else 'red')}", nl=False
+            )
+            click.echo(f"  {one.chain:9} {one.how}")
+            if not one.ready:
+                click.echo(f"{'':19}to do: {one.remedy}")
+    sys.exit(0 if all(one.ready for one in findings) else _EXIT_MISSING)
+
+
+def examine() -> Iterator[Found]:
+    """Look for each chain's node, in the order in which it would be taken."""
+    yield _algorand()
+    yield _base()
+    yield _solana()
+
+
+def _algorand() -> Found:
+    if "ALGOD_URL" in os.environ:
+        return Found("algorand", ready=True, how="algod at ALGOD_URL, not asked yet")
+    engine = next(filter(None, map(shutil.which, ("docker", "podman"))), None)
+    algokit = shutil.which("algokit")
+    if algokit is not None and engine is not None:
+        return Found("algorand", ready=True, how=f"{algokit} with {engine}, not asked yet")
+    lacking = " and ".join(what for what, path in (("algokit", algokit), ("a container engine", engine)) if not path)
+    remedy = "pipx install algokit && apt install podman; or ALGOD_URL=http://…"
+    return Found("algorand", ready=False, how=f"ALGOD_URL is not set, and {lacking} is not here", remedy=remedy)
+
+
+def _base() -> Found:
+    own = os.environ.get("ANVIL") or shutil.which("anvil")
+    return Found("base", ready=True, how=own) if own else _from_npm("base", "Anvil")
+
+
+def _solana() -> Found:
+    packaged = _from_npm("solana", "surfpool")
+    validator = shutil.which("solana-test-validator")
+    return Found("solana", ready=True, how=validator) if validator and not packaged.ready else packaged
+
+
+def _from_npm(chain: str, what: str) -> Found:
+    if npm.installed():
+        return Found(chain, ready=True, how=f"{what} in {npm.cache()}")
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        return Found(chain, ready=False, how=f"no npm to install {what} with", remedy=_NODE)
+    return Found(chain, ready=True, how=f"{what} from npm, installed at the first start")
