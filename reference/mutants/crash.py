@@ -50,13 +50,13 @@ def _after_seen(judging: ModuleType, rule: str) -> Callable[[], None]:
     return lambda: replace(judging, rule, dying)
 
 
-def _after(owner: type, step: str) -> Callable[[], None]:
-    """Return what makes the process die once a step was done; one that answers False had no effect."""
+def _after(owner: type, step: str, *, without_effect: object = False) -> Callable[[], None]:
+    """Return what makes the process die once a step was done, unless its answer says that it had no effect."""
 
     def dying(run: Callable[..., Any]) -> Callable[..., Any]:
         async def run_and_die(*args: Any, **kwargs: Any) -> Any:
             done = await run(*args, **kwargs)
-            if done is not False:
+            if done is not without_effect:
                 die_once()
             return done
 
@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         "crash-after-paid",
         "dies when the payment is marked paid, before the service runs",
-        _after(Redemptions, "mark_paid"),
+        _after(Redemptions, "mark_paid", without_effect=None),
     ),
     Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after(Redemptions, "spend")),
     Mutant(

@@ -11,12 +11,12 @@ from importlib.resources import files
 from typing import Any
 
 import orjson
-from sqlalchemy.exc import SQLAlchemyError
 
 from reference.protocol import keys
 from reference.rail.challenges import Challenges, Offer, entry
 from reference.rail.keyring import Keyring
 from reference.rail.settings import RailSettings
+from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable
 
 _CACHE = "public, max-age=300"
@@ -113,7 +113,7 @@ class Documents:
         """
         try:
             await self._alive()
-        except (OSError, SQLAlchemyError) as fault:
+        except DatabaseUnavailable as fault:
             raise Refused(503, "store_unavailable", "the ledger cannot be asked") from fault
         lanes = [offer.terms.network for offer in self._offers()]
         service = f"{self._settings.word.lower}-rail"

@@ -209,10 +209,9 @@ class Redeemer:
                 expires_at=presented.token.unix + self._settings.challenge_ttl,
             )
             now = self._clock.now()
-            row_id = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order)
-            found = None if row_id is None else await self._ledger.get(row_id)
-            if found is not None:
-                return found
+            claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order)
+            if claimed is not None:
+                return claimed
             rows = await self._ledger.involved(presented.token.text, presented.payment_key)
             self.refuse_foreign(rows, presented, call)
             mine = _claim_of(rows, presented)
@@ -285,8 +284,9 @@ class Redeemer:
         """
         payment = await self._paid_on_chain(presented, row)
         now = self._clock.now()
-        if await self._ledger.mark_paid(row.id, payment, worker=self._worker, now=now):
-            return await self._ledger.get(row.id)
+        paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now)
+        if paid is not None:
+            return paid
         try:
             self.refuse_foreign(
                 await self._ledger.involved(presented.token.text, presented.payment_key), presented, call

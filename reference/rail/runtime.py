@@ -32,8 +32,8 @@ from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings, node_settings
 from reference.rail.settlement import Settler
 from reference.rail.signing import Signer
-from reference.store.engine import open_engine, sqlite_dsn
 from reference.store.generations import Generations
+from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.web.clock import WpClock
@@ -92,10 +92,10 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
 async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIterator[AsgiApp]:
     """Open a rail over lanes that are open already, by network key in the order in which they are offered."""
     async with AsyncExitStack() as exits:
-        engine = open_engine(_dsn(settings))
-        exits.push_async_callback(engine.dispose)
+        database = open_database(_dsn(settings))
+        exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
-        ledger, generations = Redemptions(engine), Generations(engine)
+        ledger, generations = Redemptions(database), Generations(database)
         await ledger.prepare()
         offers = _offers(settings, lanes)
         await generations.put_in_force(
@@ -116,7 +116,7 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
             platform_keys=lambda: (*(key.jwk() for key in keyring().published), *_trusted(settings)),
         )
         worker = str(uuid.uuid4())
-        settlements = Settlements(engine)
+        settlements = Settlements(database)
         collectors: dict[str, Collector] = {
             key: Observer(settings, lane)
             if isinstance(lane, ObservingLane)

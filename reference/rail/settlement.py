@@ -328,7 +328,7 @@ class Settler:
             return
         if payment is not None:
             now = self._clock.now()
-            await self._ledger.mark_paid(claim.id, payment, worker=self._worker, now=now)
+            await self._ledger.mark_paid(claim, payment, worker=self._worker, now=now)
             ours = payment.tx_id in sent.hashes
             await self._settlements.close(sent, Fate.SETTLED if ours else Fate.OVERTAKEN, now=now)
 

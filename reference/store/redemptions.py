@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from sqlalchemy import Row, delete, exists, func, insert, or_, select, update
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
 
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
+from reference.store.database import Change, Database, Taken
 from reference.store.tables import METADATA, redemptions, settlements
-
-# PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
-_PREPARING = 0x7765_6C64
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,187 +71,192 @@ class Answer:
     attestation: str
 
 
-_COLUMNS = [redemptions.c[name] for name in Redemption.__slots__]
+_ROW = redemptions.c
+_IS_IT = _ROW.id == bindparam("row_id")
+_IS_HELD = _ROW.lease == bindparam("worker")
+_IS_UNPAID = _ROW.paid_at.is_(None)
+_ON_ITS_WAY = exists().where(
+    settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, settlements.c.fate == "open"
+)
 
-
-def _row(row: Row[Any] | None) -> Redemption | None:
-    return None if row is None else Redemption(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public mapping view
+_ALIVE = select(1)
+_SELECT = select(*(_ROW[name] for name in Redemption.__slots__))
+_INVOLVED = _SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
+_GET = _SELECT.where(_IS_IT)
+_UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), _IS_UNPAID).order_by(_ROW.claim_order)
+_DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).limit(100)
+_CLAIM = insert(redemptions).values(
+    {
+        name: bindparam(name)
+        for name in ("id", "claimed_at", "claim_order", "lease", "lease_counter", *NewClaim.__slots__)
+    }
+)
+_TAKE_LEASE = (
+    update(redemptions)
+    .where(_IS_IT, _ROW.lease_counter == bindparam("seen_counter"))
+    .values(lease=bindparam("worker"), lease_counter=_ROW.lease_counter + 1)
+)
+_RENEW_LEASE = update(redemptions).where(_IS_IT, _IS_HELD).values(lease_counter=_ROW.lease_counter + 1)
+_RELEASE = update(redemptions).where(_IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
+_DROP_UNPAID = delete(redemptions).where(_IS_IT, _IS_UNPAID)
+_HOLD = update(redemptions).where(_IS_IT, _IS_UNPAID).values(held_until=bindparam("until"))
+_MARK_PAID = (
+    update(redemptions)
+    .where(_IS_IT, _IS_HELD, _IS_UNPAID)
+    .values(
+        paid_at=bindparam("now"),
+        payer=bindparam("by"),
+        tx_id=bindparam("in_transaction"),
+        transfer_key=bindparam("in_transfer"),
+    )
+)
+_SPEND = (
+    update(redemptions)
+    .where(_IS_IT, _IS_HELD, _ROW.spent_at.is_(None))
+    .values(
+        spent_at=bindparam("now"),
+        answer=bindparam("body"),
+        payment_response=bindparam("told"),
+        attestation=bindparam("attested"),
+        recheck_at=bindparam("look_again_at"),
+        lease=None,
+    )
+)
+_FORGET_UNPAID = delete(redemptions).where(
+    _IS_UNPAID,
+    _ROW.expires_at < bindparam("before"),
+    or_(_ROW.held_until.is_(None), _ROW.held_until < bindparam("before")),
+    ~_ON_ITS_WAY,
+)
+_FORGET_ANSWERS = (
+    update(redemptions)
+    .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None))
+    .values(answer=None, payment_response=None)
+)
+_RECHECKED = update(redemptions).where(_IS_IT).values(recheck_at=None)
+_REVERSED = update(redemptions).where(_IS_IT).values(recheck_at=None, attestation=bindparam("attested"))
 
 
 class Redemptions:
     """Statements over the ledger. Each public method is one transaction."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def prepare(self) -> None:
         """Create the tables that are missing; workers that start at once do not get in each other's way."""
-        async with self._engine.begin() as connection:
-            if connection.dialect.name == "postgresql":
-                await connection.execute(select(func.pg_advisory_xact_lock(_PREPARING)))
-            for table in METADATA.sorted_tables:
-                await connection.execute(CreateTable(table, if_not_exists=True))
-                for index in table.indexes:
-                    await connection.execute(CreateIndex(index, if_not_exists=True))
+        await self._database.create(METADATA)
 
     async def alive(self) -> None:
         """Ask the database for nothing.
 
         Raises:
-            SQLAlchemyError: It does not answer.
+            DatabaseUnavailable: It does not answer.
         """
-        async with self._engine.connect() as connection:
-            await connection.execute(select(1))
+        await self._database.rows(_ALIVE)
 
     async def involved(self, token: str, payment_key: str) -> list[Redemption]:
         """Return every row with this token or this payment."""
-        wanted = select(*_COLUMNS).where(or_(redemptions.c.token == token, redemptions.c.payment_key == payment_key))
-        async with self._engine.connect() as connection:
-            rows = (await connection.execute(wanted)).all()
-        return [found for row in rows if (found := _row(row)) is not None]
+        rows = await self._database.rows(_INVOLVED, token=token, payment_key=payment_key)
+        return [Redemption(*row) for row in rows]
 
     async def get(self, row_id: str) -> Redemption | None:
         """Return one row, or None when it is gone."""
-        async with self._engine.connect() as connection:
-            row = (await connection.execute(select(*_COLUMNS).where(redemptions.c.id == row_id))).one_or_none()
-        return _row(row)
+        rows = await self._database.rows(_GET, row_id=row_id)
+        return Redemption(*rows[0]) if rows else None
 
-    async def claim(self, new: NewClaim, *, worker: str, now: int, order: int) -> str | None:
+    async def claim(self, new: NewClaim, *, worker: str, now: int, order: int) -> Redemption | None:
         """Insert a claim row under the worker's lease; the unique index decides.
 
         Returns:
-            The row's id, or None when somebody has that claim already.
+            The row, or None when somebody has that claim already.
         """
-        row_id = str(uuid.uuid4())
         members = {name: getattr(new, name) for name in NewClaim.__slots__}
-        statement = insert(redemptions).values(
-            id=row_id, claimed_at=now, claim_order=order, lease=worker, lease_counter=0, **members
-        )
+        members |= {"id": str(uuid.uuid4()), "claimed_at": now, "lease": worker, "lease_counter": 0}
         try:
-            async with self._engine.begin() as connection:
-                await connection.execute(statement)
-        except IntegrityError:
+            await self._database.change(_CLAIM, **members, claim_order=order)
+        except Taken:
             return None
-        return row_id
+        return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
 
     async def unpaid_claims(self, token: str) -> list[Redemption]:
         """Return the unpaid claims on a token, the oldest first."""
-        wanted = (
-            select(*_COLUMNS)
-            .where(redemptions.c.token == token, redemptions.c.paid_at.is_(None))
-            .order_by(redemptions.c.claim_order)
-        )
-        async with self._engine.connect() as connection:
-            rows = (await connection.execute(wanted)).all()
-        return [found for row in rows if (found := _row(row)) is not None]
+        return [Redemption(*row) for row in await self._database.rows(_UNPAID_CLAIMS, token=token)]
 
     async def take_lease(self, row: Redemption, *, worker: str) -> bool:
         """Take a row over, unless its lease was renewed or taken since `row` was read."""
-        return await self._one(
-            update(redemptions)
-            .where(redemptions.c.id == row.id, redemptions.c.lease_counter == row.lease_counter)
-            .values(lease=worker, lease_counter=row.lease_counter + 1)
-        )
+        taken = await self._database.change(_TAKE_LEASE, row_id=row.id, seen_counter=row.lease_counter, worker=worker)
+        return taken == 1
 
     async def renew_lease(self, row_id: str, *, worker: str) -> bool:
         """Raise the counter of a row that this worker still holds."""
-        return await self._one(
-            update(redemptions)
-            .where(redemptions.c.id == row_id, redemptions.c.lease == worker)
-            .values(lease_counter=redemptions.c.lease_counter + 1)
-        )
+        return await self._database.change(_RENEW_LEASE, row_id=row_id, worker=worker) == 1
 
     async def release(self, row_id: str, *, worker: str) -> None:
         """Give the lease back: the next call with the same proof goes on where the row stands."""
-        await self._one(
-            update(redemptions)
-            .where(redemptions.c.id == row_id, redemptions.c.lease == worker)
-            .values(lease=None, lease_counter=redemptions.c.lease_counter + 1)
-        )
+        await self._database.change(_RELEASE, row_id=row_id, worker=worker)
 
     async def drop_unpaid(self, row_id: str) -> bool:
         """Delete a claim that was not paid; a paid row stays."""
-        return await self._one(delete(redemptions).where(redemptions.c.id == row_id, redemptions.c.paid_at.is_(None)))
+        return await self._database.change(_DROP_UNPAID, row_id=row_id) == 1
 
     async def hold(self, row_id: str, *, until: int) -> bool:
         """Keep an unpaid claim until a time: the rail has sent something to the chain for it (5.8)."""
-        return await self._one(
-            update(redemptions)
-            .where(redemptions.c.id == row_id, redemptions.c.paid_at.is_(None))
-            .values(held_until=until)
-        )
+        return await self._database.change(_HOLD, row_id=row_id, until=until) == 1
 
-    async def mark_paid(self, row_id: str, payment: Payment, *, worker: str, now: int) -> bool:
+    async def mark_paid(self, row: Redemption, payment: Payment, *, worker: str, now: int) -> Redemption | None:
         """Mark a claim paid: one statement, decided by the unique indexes over paid rows (step 14b).
 
         Returns:
-            False when another row holds this token, this payment or this very transfer, or the claim is not this
-            worker's any more.
+            The row as it is now. None when another row holds this token, this payment or this very transfer, or the
+            claim is not this worker's any more.
         """
         try:
-            return await self._one(
-                update(redemptions)
-                .where(redemptions.c.id == row_id, redemptions.c.lease == worker, redemptions.c.paid_at.is_(None))
-                .values(paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
+            marked = await self._database.change(
+                _MARK_PAID,
+                row_id=row.id,
+                worker=worker,
+                now=now,
+                by=payment.payer,
+                in_transaction=payment.tx_id,
+                in_transfer=payment.transfer_key,
             )
-        except IntegrityError:
-            return False
+        except Taken:
+            return None
+        if marked != 1:
+            return None
+        return replace(row, paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
 
     async def spend(self, row_id: str, answer: Answer, *, worker: str, now: int, recheck_at: int | None) -> bool:
         """Store answer and receipts and end the redemption, in one transaction; only the first to do so does."""
-        return await self._one(
-            update(redemptions)
-            .where(redemptions.c.id == row_id, redemptions.c.lease == worker, redemptions.c.spent_at.is_(None))
-            .values(
-                spent_at=now,
-                answer=answer.body,
-                payment_response=answer.payment_response,
-                attestation=answer.attestation,
-                recheck_at=recheck_at,
-                lease=None,
-            )
+        spent = await self._database.change(
+            _SPEND,
+            row_id=row_id,
+            worker=worker,
+            now=now,
+            body=answer.body,
+            told=answer.payment_response,
+            attested=answer.attestation,
+            look_again_at=recheck_at,
         )
+        return spent == 1
 
     async def forget(self, *, unpaid_before: int, answers_before: int) -> None:
         """Delete claims whose window is over, and the answers that are past their time; spent rows stay.
 
         A claim for which a settlement is on its way stays too: only the chain can say that nothing moved (5.8).
         """
-        on_its_way = exists().where(
-            settlements.c.token == redemptions.c.token,
-            settlements.c.payment_key == redemptions.c.payment_key,
-            settlements.c.fate == "open",
+        await self._database.change_all(
+            Change(_FORGET_UNPAID, {"before": unpaid_before}), Change(_FORGET_ANSWERS, {"before": answers_before})
         )
-        async with self._engine.begin() as connection:
-            await connection.execute(
-                delete(redemptions).where(
-                    redemptions.c.paid_at.is_(None),
-                    redemptions.c.expires_at < unpaid_before,
-                    or_(redemptions.c.held_until.is_(None), redemptions.c.held_until < unpaid_before),
-                    ~on_its_way,
-                )
-            )
-            await connection.execute(
-                update(redemptions)
-                .where(redemptions.c.spent_at < answers_before, redemptions.c.answer.isnot(None))
-                .values(answer=None, payment_response=None)
-            )
 
     async def due_for_recheck(self, now: int) -> Sequence[Redemption]:
         """Return the spent payments that are to be looked at once more (P-ST-07)."""
-        wanted = select(*_COLUMNS).where(redemptions.c.recheck_at <= now).limit(100)
-        async with self._engine.connect() as connection:
-            rows = (await connection.execute(wanted)).all()
-        return [found for row in rows if (found := _row(row)) is not None]
+        return [Redemption(*row) for row in await self._database.rows(_DUE, now=now)]
 
     async def rechecked(self, row_id: str, *, attestation: str | None) -> None:
         """Note that a payment was looked at again; `attestation` replaces the stored one when it was reversed."""
-        values: dict[str, Any] = {"recheck_at": None}
-        if attestation is not None:
-            values["attestation"] = attestation
-        await self._one(update(redemptions).where(redemptions.c.id == row_id).values(**values))
-
-    async def _one(self, statement: Any) -> bool:
-        async with self._engine.begin() as connection:
-            done = await connection.execute(statement)
-        return bool(done.rowcount == 1)
+        if attestation is None:
+            await self._database.change(_RECHECKED, row_id=row_id)
+        else:
+            await self._database.change(_REVERSED, row_id=row_id, attested=attestation)

@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import bindparam, func, insert, select, update
 
+from reference.store.database import Database, Row, Taken
 from reference.store.tables import settlements
 
 
@@ -75,26 +74,64 @@ class TokenTaken(Exception):
     """A settlement for that challenge is on its way already."""
 
 
-_COLUMNS = [settlements.c[name] for name in Settlement.__slots__]
+_ROW = settlements.c
+_NAMES = tuple(Settlement.__slots__)
+_OF_ACCOUNT = (_ROW.caip2 == bindparam("chain"), _ROW.settler == bindparam("account"))
+_IS_IT = (*_OF_ACCOUNT, _ROW.nonce == bindparam("number"))
+_IS_OPEN = _ROW.fate == Fate.OPEN.value
+
+_SELECT = select(*(_ROW[name] for name in _NAMES)).order_by(_ROW.nonce)
+_NONCES = select(_ROW.nonce).where(*_OF_ACCOUNT, _ROW.nonce >= bindparam("first"))
+_OPEN_FOR = _SELECT.where(_ROW.token == bindparam("token"), _IS_OPEN)
+_OPEN_ON = _SELECT.where(_ROW.caip2 == bindparam("chain"), _IS_OPEN)
+_BETWEEN = _SELECT.where(*_OF_ACCOUNT, _ROW.nonce >= bindparam("first"), _ROW.nonce <= bindparam("last"))
+_FAILURES = (
+    select(func.count())
+    .select_from(settlements)
+    .where(
+        _ROW.caip2 == bindparam("chain"),
+        _ROW.payer == bindparam("payer"),
+        _ROW.fate == Fate.FAILED.value,
+        _ROW.closed_at > bindparam("since"),
+    )
+)
+_RESERVE = insert(settlements).values({name: bindparam(name) for name in _NAMES})
+_REPLACE = (
+    update(settlements)
+    .where(*_IS_IT, _ROW.attempt == bindparam("seen_attempt"), _IS_OPEN)
+    .values(
+        raw=bindparam("sent"),
+        hashes=bindparam("all_hashes"),
+        fee=bindparam("most"),
+        tip=bindparam("tipped"),
+        attempt=_ROW.attempt + 1,
+        sent_at=bindparam("now"),
+    )
+)
+_CLOSE = update(settlements).where(*_IS_IT, _IS_OPEN).values(fate=bindparam("became"), closed_at=bindparam("now"))
+_REOPEN = update(settlements).where(*_IS_IT, _ROW.fate == bindparam("was")).values(fate=Fate.OPEN.value, closed_at=None)
 
 
-def _settlement(row: Row[Any]) -> Settlement:
-    found = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public mapping view
+def _settlement(row: Row) -> Settlement:
+    found = dict(zip(_NAMES, row, strict=True))
     found |= {"fee": int(found["fee"]), "tip": int(found["tip"]), "fate": Fate(found["fate"])}
     return Settlement(**{**found, "hashes": tuple(orjson.loads(found["hashes"]))})
+
+
+def _place(settlement: Settlement) -> dict[str, Any]:
+    return {"chain": settlement.caip2, "account": settlement.settler, "number": settlement.nonce}
 
 
 class Settlements:
     """Statements over what was sent. Each public method is one transaction."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def free_nonce(self, caip2: str, settler: str, *, at_least: int) -> int:
         """Return the lowest nonce from `at_least` on that nobody here has: none is left out, or the rest would wait."""
-        wanted = select(settlements.c.nonce).where(*_of(caip2, settler), settlements.c.nonce >= at_least)
-        async with self._engine.connect() as connection:
-            taken = set((await connection.execute(wanted)).scalars())
+        rows = await self._database.rows(_NONCES, chain=caip2, account=settler, first=at_least)
+        taken = {row[0] for row in rows}
         return next(nonce for nonce in itertools.count(at_least) if nonce not in taken)
 
     async def reserve(self, new: Settlement) -> None:
@@ -104,95 +141,55 @@ class Settlements:
             NonceTaken: Somebody has the nonce.
             TokenTaken: A settlement for the token is open.
         """
-        members = {name: getattr(new, name) for name in Settlement.__slots__}
+        members = {name: getattr(new, name) for name in _NAMES}
         members |= {"hashes": orjson.dumps(new.hashes).decode(), "fee": str(new.fee), "tip": str(new.tip)}
         try:
-            async with self._engine.begin() as connection:
-                await connection.execute(insert(settlements).values(**{**members, "fate": new.fate.value}))
-        except IntegrityError as fault:
+            await self._database.change(_RESERVE, **{**members, "fate": new.fate.value})
+        except Taken as fault:
             if await self.open_for(new.token) is not None:
                 raise TokenTaken from fault
             raise NonceTaken from fault
 
     async def open_for(self, token: str) -> Settlement | None:
         """Return the settlement that is on its way for a challenge."""
-        found = await self._where(settlements.c.token == token, settlements.c.fate == Fate.OPEN.value)
-        return found[0] if found else None
+        found = await self._database.rows(_OPEN_FOR, token=token)
+        return _settlement(found[0]) if found else None
 
     async def open_on(self, caip2: str) -> Sequence[Settlement]:
         """Return every settlement that is on its way on a chain, whichever account sent it, in the order of nonces."""
-        return await self._where(settlements.c.caip2 == caip2, settlements.c.fate == Fate.OPEN.value)
+        return [_settlement(row) for row in await self._database.rows(_OPEN_ON, chain=caip2)]
 
     async def between(self, caip2: str, settler: str, first: int, last: int) -> Sequence[Settlement]:
         """Return the settlements of a range of nonces, whatever became of them, in their order."""
-        return await self._where(*_of(caip2, settler), settlements.c.nonce >= first, settlements.c.nonce <= last)
+        rows = await self._database.rows(_BETWEEN, chain=caip2, account=settler, first=first, last=last)
+        return [_settlement(row) for row in rows]
 
     async def replace(self, old: Settlement, *, raw: bytes, tx_id: str, fee: int, tip: int, now: int) -> bool:
         """Note a replacement with the same nonce, before it is sent; only one worker's does, each attempt."""
-        statement = (
-            update(settlements)
-            .where(*_is(old), settlements.c.attempt == old.attempt, settlements.c.fate == Fate.OPEN.value)
-            .values(
-                raw=raw,
-                hashes=orjson.dumps((*old.hashes, tx_id)).decode(),
-                fee=str(fee),
-                tip=str(tip),
-                attempt=old.attempt + 1,
-                sent_at=now,
-            )
+        replaced = await self._database.change(
+            _REPLACE,
+            **_place(old),
+            seen_attempt=old.attempt,
+            sent=raw,
+            all_hashes=orjson.dumps((*old.hashes, tx_id)).decode(),
+            most=str(fee),
+            tipped=str(tip),
+            now=now,
         )
-        return await self._one(statement)
+        return replaced == 1
 
     async def close(self, settlement: Settlement, fate: Fate, *, now: int) -> bool:
         """Note what became of an open settlement."""
-        statement = (
-            update(settlements)
-            .where(*_is(settlement), settlements.c.fate == Fate.OPEN.value)
-            .values(fate=fate.value, closed_at=now)
-        )
-        return await self._one(statement)
+        return await self._database.change(_CLOSE, **_place(settlement), became=fate.value, now=now) == 1
 
     async def reopen(self, settlement: Settlement) -> bool:
         """Note that a closed settlement is on its way again, unless its token has another one that is."""
-        statement = (
-            update(settlements)
-            .where(*_is(settlement), settlements.c.fate == settlement.fate.value)
-            .values(fate=Fate.OPEN.value, closed_at=None)
-        )
         try:
-            return await self._one(statement)
-        except IntegrityError:
+            return await self._database.change(_REOPEN, **_place(settlement), was=settlement.fate.value) == 1
+        except Taken:
             return False
 
     async def failures(self, caip2: str, payer: str, *, since: int) -> int:
         """Return how many settlements of a payer were mined as failed since then."""
-        wanted = (
-            select(func.count())
-            .select_from(settlements)
-            .where(
-                settlements.c.caip2 == caip2,
-                settlements.c.payer == payer,
-                settlements.c.fate == Fate.FAILED.value,
-                settlements.c.closed_at > since,
-            )
-        )
-        async with self._engine.connect() as connection:
-            return int((await connection.execute(wanted)).scalar_one())
-
-    async def _where(self, *conditions: Any) -> list[Settlement]:
-        wanted = select(*_COLUMNS).where(*conditions).order_by(settlements.c.nonce)
-        async with self._engine.connect() as connection:
-            return [_settlement(row) for row in (await connection.execute(wanted)).all()]
-
-    async def _one(self, statement: Any) -> bool:
-        async with self._engine.begin() as connection:
-            done = await connection.execute(statement)
-        return bool(done.rowcount == 1)
-
-
-def _of(caip2: str, settler: str) -> tuple[Any, Any]:
-    return settlements.c.caip2 == caip2, settlements.c.settler == settler
-
-
-def _is(settlement: Settlement) -> tuple[Any, Any, Any]:
-    return (*_of(settlement.caip2, settlement.settler), settlements.c.nonce == settlement.nonce)
+        rows = await self._database.rows(_FAILURES, chain=caip2, payer=payer, since=since)
+        return int(rows[0][0])

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from reference.protocol.redemption import State
-from reference.store.engine import open_engine, sqlite_dsn
+from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.tables import redemptions
 from tests.reference.rail.rail_stack import USDC, Payer, Rail, proof_of
@@ -30,13 +30,12 @@ def rows_of(rail: Rail) -> list[Redemption]:
 
     async def read() -> list[Redemption]:
         dsn = rail.settings.get("WP_RAIL_DB") or sqlite_dsn(rail.folder / "data" / "rail.sqlite3")
-        engine = open_engine(dsn)
+        database = open_database(dsn)
         try:
-            async with engine.connect() as connection:
-                ids = (await connection.execute(select(redemptions.c.id))).scalars().all()
-            return [row for row_id in ids if (row := await Redemptions(engine).get(row_id)) is not None]
+            ids = await database.rows(select(redemptions.c.id))
+            return [row for (row_id,) in ids if (row := await Redemptions(database).get(row_id)) is not None]
         finally:
-            await engine.dispose()
+            await database.close()
 
     return asyncio.run(read())
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from algosdk import account
+from sqlalchemy import select
 
-from reference.store.engine import open_engine, sqlite_dsn
+from reference.store.opening import open_database, sqlite_dsn
 from reference.store.tables import redemptions
 from tests.reference.rail.rail_answers import code_of
 from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, SimulatedChain, payload_of, proof_of
@@ -86,13 +87,12 @@ def settlements_of(rail: Rail) -> list[str]:
     """Return the settlement result of each redemption, sorted, once none is due any more."""
 
     async def read() -> list[tuple[str, int | None]]:
-        engine = open_engine(sqlite_dsn(rail.folder / "data" / "rail.sqlite3"))
+        database = open_database(sqlite_dsn(rail.folder / "data" / "rail.sqlite3"))
         try:
-            async with engine.connect() as connection:
-                rows = await connection.execute(redemptions.select())
-                return [(row.attestation, row.recheck_at) for row in rows]
+            found = await database.rows(select(redemptions.c.attestation, redemptions.c.recheck_at))
+            return [(attestation, due) for attestation, due in found]
         finally:
-            await engine.dispose()
+            await database.close()
 
     deadline = time.monotonic() + 15
     found = asyncio.run(read())

@@ -28,8 +28,8 @@ from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
-from reference.store.engine import open_engine, sqlite_dsn
 from reference.store.generations import Generations
+from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
@@ -120,8 +120,8 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     settings = RailSettings(
         rail_lease_seconds=0.3, rail_join_wait=2, rail_confirm_wait=0, rail_payto_algorand=TERMS.pay_to
     )
-    engine = open_engine(sqlite_dsn(tmp_path / "rail.sqlite3"))
-    ledger, generations, lane = Redemptions(engine), Generations(engine), ScriptedLane()
+    database = open_database(sqlite_dsn(tmp_path / "rail.sqlite3"))
+    ledger, generations, lane = Redemptions(database), Generations(database), ScriptedLane()
     await ledger.prepare()
     await generations.put_in_force({SERVICE.id: (TERMS,)}, now=0)
     signer = Signer(
@@ -146,7 +146,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             )
         )
     yield made
-    await engine.dispose()
+    await database.close()
 
 
 async def test_a_payment_is_served_once_whoever_is_asked(bench: Bench) -> None:

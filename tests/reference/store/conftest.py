@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from reference.store.engine import open_engine, sqlite_dsn
+from reference.store.database import Database
+from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 
 
@@ -22,16 +22,16 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def engine(dsn: str) -> AsyncIterator[AsyncEngine]:
-    """An engine on an empty database."""
-    opened = open_engine(dsn)
+async def database(dsn: str) -> AsyncIterator[Database]:
+    """An empty database."""
+    opened = open_database(dsn)
     yield opened
-    await opened.dispose()
+    await opened.close()
 
 
 @pytest.fixture
-async def ledger(engine: AsyncEngine) -> Redemptions:
+async def ledger(database: Database) -> Redemptions:
     """The ledger, with its tables."""
-    made = Redemptions(engine)
+    made = Redemptions(database)
     await made.prepare()
     return made

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from reference.protocol.challenge import Generation, Terms
+from reference.store.database import Database
 from reference.store.generations import Generations
 from reference.store.redemptions import Redemptions
 
@@ -17,10 +17,10 @@ NEW = replace(OLD, amount="20000")
 
 
 @pytest.fixture
-async def generations(engine: AsyncEngine, ledger: Redemptions) -> Generations:
+async def generations(database: Database, ledger: Redemptions) -> Generations:
     """The generations of an empty database."""
     del ledger
-    return Generations(engine)
+    return Generations(database)
 
 
 async def test_terms_are_in_force_from_their_start(generations: Generations) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from reference.store.engine import open_engine
+from reference.store.database import Database
+from reference.store.opening import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
 
@@ -37,10 +37,10 @@ def sent(number: int, **changes: Any) -> Settlement:
 
 
 @pytest.fixture
-def settlements(ledger: Redemptions, engine: AsyncEngine) -> Settlements:
+def settlements(ledger: Redemptions, database: Database) -> Settlements:
     """The table, empty."""
     del ledger  # it makes the tables
-    return Settlements(engine)
+    return Settlements(database)
 
 
 async def test_what_is_reserved_is_found_as_it_was(settlements: Settlements) -> None:
@@ -85,12 +85,12 @@ async def test_free_nonces_leave_none_out(settlements: Settlements) -> None:
 
 
 async def test_workers_at_once_share_nonces_without_a_gap(dsn: str, ledger: Redemptions) -> None:
-    """A dozen settlements over two engines: a dozen nonces in a row."""
+    """A dozen settlements over two databases: a dozen nonces in a row."""
     del ledger
-    engines = [open_engine(dsn) for _ in range(2)]
+    databases = [open_database(dsn) for _ in range(2)]
 
     async def reserve(number: int) -> int:
-        mine = Settlements(engines[number % 2])
+        mine = Settlements(databases[number % 2])
         while True:
             nonce = await mine.free_nonce(BASE, SETTLER, at_least=5)
             try:
@@ -102,23 +102,23 @@ async def test_workers_at_once_share_nonces_without_a_gap(dsn: str, ledger: Rede
     try:
         taken = await asyncio.gather(*(reserve(number) for number in range(12)))
     finally:
-        for engine in engines:
-            await engine.dispose()
+        for database in databases:
+            await database.close()
     assert sorted(taken) == list(range(5, 17))
 
 
 async def test_two_at_once_for_one_token_are_one(dsn: str, ledger: Redemptions) -> None:
     """Whatever nonces they take: one is told that there is one already."""
     del ledger
-    engines = [open_engine(dsn) for _ in range(2)]
+    databases = [open_database(dsn) for _ in range(2)]
     try:
         outcomes = await asyncio.gather(
-            *(Settlements(engine).reserve(replace(sent(at), token="token")) for at, engine in enumerate(engines)),
+            *(Settlements(database).reserve(replace(sent(at), token="token")) for at, database in enumerate(databases)),
             return_exceptions=True,
         )
     finally:
-        for engine in engines:
-            await engine.dispose()
+        for database in databases:
+            await database.close()
     assert sorted(type(one).__name__ for one in outcomes) == ["NoneType", "TokenTaken"]
 
 

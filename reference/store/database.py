@@ -1,0 +1,69 @@
+"""What the ledgers ask of a database: rows, and changes that are on the disk when they are reported as done.
+
+The statements are built once, with SQLAlchemy Core, and are the same on every database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from sqlalchemy import MetaData
+from sqlalchemy.sql.base import Executable
+
+Row: TypeAlias = Sequence[Any]
+
+
+class Taken(Exception):
+    """A unique index refused a change: somebody has that key. The whole transaction changed nothing."""
+
+
+class DatabaseUnavailable(Exception):
+    """The database did not do what it was asked; a change that was asked for is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One statement with its values.
+
+    Attributes:
+        statement: An insert, update or delete with named parameters.
+        values: Their values.
+    """
+
+    statement: Executable
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Database(Protocol):
+    """One database. Every change is atomic, durable, and seen by each later read."""
+
+    async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds, with plain columns in its own order.
+
+        Raises:
+            DatabaseUnavailable: The database does not answer.
+        """
+
+    async def change(self, statement: Executable, /, **values: Any) -> int:
+        """Carry out one statement and return how many rows it changed.
+
+        Raises:
+            Taken: A unique index refused it.
+            DatabaseUnavailable: It was not carried out.
+        """
+
+    async def change_all(self, *changes: Change) -> None:
+        """Carry out several statements in one transaction.
+
+        Raises:
+            Taken: A unique index refused one, and none was carried out.
+            DatabaseUnavailable: None was carried out.
+        """
+
+    async def create(self, tables: MetaData) -> None:
+        """Create the tables and indexes that are missing; workers that start at once do not get in each other's way."""
+
+    async def close(self) -> None:
+        """Give everything back; what was asked for before is done first."""

@@ -1,0 +1,39 @@
+"""One database by its address: SQLite in the data directory, or PostgreSQL, with no other change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from reference.store.database import Database
+from reference.store.postgres import PostgresDatabase
+from reference.store.sqlite import SqliteDatabase
+
+
+class UnsupportedDatabase(ValueError):
+    """The address names a database we do not speak."""
+
+
+def open_database(dsn: str) -> Database:
+    """Return the database of an address; it is connected to when it is first asked for something.
+
+    Args:
+        dsn: A path-like SQLite address (`sqlite:///…`) or `postgresql://…`.
+
+    Raises:
+        UnsupportedDatabase: Another scheme, or no file.
+    """
+    url = make_url(dsn)
+    if url.get_backend_name() == "postgresql":
+        return PostgresDatabase(url)
+    if url.get_backend_name() != "sqlite":
+        raise UnsupportedDatabase(f"{url.get_backend_name()} is not supported; use postgresql:// or leave it unset")
+    if not url.database:
+        raise UnsupportedDatabase("a SQLite address names a file: sqlite:///path")
+    return SqliteDatabase(url.database)
+
+
+def sqlite_dsn(path: Path) -> str:
+    """Return the address of a SQLite file."""
+    return f"sqlite:///{path}"

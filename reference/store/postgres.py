@@ -1,0 +1,80 @@
+"""PostgreSQL through SQLAlchemy and psycopg: a statement is a transaction of its own unless several belong together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import MetaData, func, select
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.sql.base import Executable
+
+from reference.store.database import Change, DatabaseUnavailable, Row, Taken
+
+# PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
+_PREPARING = 0x7765_6C64
+
+
+class PostgresDatabase:
+    """A pool of connections to one PostgreSQL database."""
+
+    def __init__(self, url: URL) -> None:
+        """Take the address of the database; nothing is connected yet."""
+        # In autocommit a lone statement costs one round trip instead of three.
+        self._engine = create_async_engine(
+            url.set(drivername="postgresql+psycopg"),
+            pool_size=8,
+            max_overflow=8,
+            isolation_level="AUTOCOMMIT",
+            execution_options={"preserve_rowcount": True},
+        )
+
+    async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds."""
+        async with self._connected() as connection:
+            return (await connection.execute(statement, values)).all()
+
+    async def change(self, statement: Executable, /, **values: Any) -> int:
+        """Carry out one statement and return how many rows it changed."""
+        async with self._connected() as connection:
+            return int((await connection.execute(statement, values)).rowcount)
+
+    async def change_all(self, *changes: Change) -> None:
+        """Carry out several statements in one transaction."""
+        async with self._transaction() as connection:
+            for change in changes:
+                await connection.execute(change.statement, dict(change.values))
+
+    async def create(self, tables: MetaData) -> None:
+        """Create the tables and indexes that are missing, one worker at a time."""
+        async with self._transaction() as connection:
+            await connection.execute(select(func.pg_advisory_xact_lock(_PREPARING)))
+            for table in tables.sorted_tables:
+                await connection.execute(CreateTable(table, if_not_exists=True))
+                for index in table.indexes:
+                    await connection.execute(CreateIndex(index, if_not_exists=True))
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+        try:
+            async with self._engine.connect() as connection:
+                yield connection
+        except IntegrityError as fault:
+            raise Taken from fault
+        except (OSError, SQLAlchemyError) as fault:
+            raise DatabaseUnavailable(type(fault).__name__) from fault
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
+        async with self._connected() as connection:
+            await connection.execution_options(isolation_level="READ COMMITTED")
+            async with connection.begin():
+                yield connection

@@ -1,0 +1,242 @@
+"""SQLite without a layer in between: one writer thread whose commits serve all who wait (performance of redemptions).
+
+A commit that survives a power cut needs an fsync, and one fsync can serve many. So changes are handed to a thread that
+takes all that wait, carries them out in one transaction, and reports them once the commit is on the disk. Each change
+still stands for itself: one that a unique index refuses takes nothing else with it. Reads go to a connection of their
+own, straight away: a write-ahead log lets them see every commit and wait for none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from queue import SimpleQueue
+from typing import Any
+
+from sqlalchemy import MetaData
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import CompilerElement
+
+from reference.store.database import Change, DatabaseUnavailable, Row, Taken
+
+_BUSY_SECONDS = 30
+_RETRY_SECONDS = 0.02
+_DIALECT = sqlite.dialect(paramstyle="named")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sql:
+    """A statement as SQLite reads it: its text, and the values that are part of the statement itself."""
+
+    text: str
+    constants: Mapping[str, Any]
+
+    def run(self, connection: sqlite3.Connection, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        return connection.execute(self.text, {**self.constants, **values} if self.constants else values)
+
+
+@lru_cache(maxsize=256)
+def _sql(statement: CompilerElement) -> _Sql:
+    compiled = statement.compile(dialect=_DIALECT)
+    names = compiled.bind_names if isinstance(compiled, SQLCompiler) else {}
+    return _Sql(str(compiled), {name: bound.effective_value for bound, name in names.items() if not bound.required})
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """Something that the writer does for somebody who waits.
+
+    Attributes:
+        work: What is done inside a transaction.
+        several: Whether it is more than one statement, which must then be undone together.
+        waiting: Who waits.
+        outcome: What came of it, or the fault.
+    """
+
+    work: Callable[[sqlite3.Connection], Any]
+    several: bool
+    waiting: asyncio.Future[Any]
+    outcome: Any = None
+    fault: Exception | None = field(default=None)
+
+    def deliver(self) -> None:
+        if self.waiting.done():  # whoever waited was cancelled
+            return
+        if self.fault is None:
+            self.waiting.set_result(self.outcome)
+        else:
+            self.waiting.set_exception(self.fault)
+
+
+class SqliteDatabase:
+    """One SQLite file, used from one event loop."""
+
+    def __init__(self, path: str) -> None:
+        """Take the path of the file; it is opened when it is first used."""
+        self._path = path
+        self._reader: sqlite3.Connection | None = None
+        self._gathered: list[_Job] = []
+        self._handed: SimpleQueue[list[_Job] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds."""
+        asked = _sql(statement)
+        if self._reader is None:
+            await self._hand_over(lambda _: None)  # the writer makes the file what it has to be
+            self._reader = self._reader or sqlite3.connect(self._path, isolation_level=None, timeout=0)
+        try:
+            return asked.run(self._reader, values).fetchall()
+        except sqlite3.OperationalError:
+            # Another process has the file to itself for a moment: wait for that where waiting stops nobody.
+            rows: Sequence[Row] = await self._hand_over(lambda writer: asked.run(writer, values).fetchall())
+            return rows
+
+    async def change(self, statement: Executable, /, **values: Any) -> int:
+        """Carry out one statement and return how many rows it changed."""
+        asked = _sql(statement)
+        changed: int = await self._hand_over(lambda writer: asked.run(writer, values).rowcount)
+        return changed
+
+    async def change_all(self, *changes: Change) -> None:
+        """Carry out several statements in one transaction."""
+        asked = [(_sql(change.statement), change.values) for change in changes]
+
+        def work(writer: sqlite3.Connection) -> None:
+            for one, values in asked:
+                one.run(writer, values)
+
+        await self._hand_over(work, several=True)
+
+    async def create(self, tables: MetaData) -> None:
+        """Create the tables and indexes that are missing."""
+        made: list[CompilerElement] = []
+        for table in tables.sorted_tables:
+            made.append(CreateTable(table, if_not_exists=True))
+            made += [CreateIndex(index, if_not_exists=True) for index in table.indexes]
+        texts = [str(one.compile(dialect=_DIALECT)) for one in made]
+
+        def work(writer: sqlite3.Connection) -> None:
+            for text in texts:
+                writer.execute(text)
+
+        await self._hand_over(work, several=True)
+
+    async def close(self) -> None:
+        """Finish what was asked for and close the file."""
+        if self._reader is not None:
+            self._reader.close()
+        if self._thread is not None:
+            self._flush()
+            self._handed.put(None)
+            await asyncio.to_thread(self._thread.join)
+        self._reader = self._thread = None
+
+    async def _hand_over(self, work: Callable[[sqlite3.Connection], Any], *, several: bool = False) -> Any:
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write, args=(loop,), name="sqlite-writer", daemon=True)
+            self._thread.start()
+        if not self._gathered:
+            loop.call_soon(self._flush)  # with all that is asked for in this turn of the loop
+        job = _Job(work, several, loop.create_future())
+        self._gathered.append(job)
+        return await job.waiting
+
+    def _flush(self) -> None:
+        if self._gathered:
+            self._handed.put(self._gathered)
+            self._gathered = []
+
+    # In the writer's thread.
+
+    def _write(self, loop: asyncio.AbstractEventLoop) -> None:
+        connection: sqlite3.Connection | None = None
+        going_on = True
+        while going_on:
+            batches = [self._handed.get()]
+            while not self._handed.empty():
+                batches.append(self._handed.get())
+            going_on = batches[-1] is not None
+            jobs = [job for batch in batches if batch is not None for job in batch]
+            try:
+                connection = connection or _opened(self._path)
+                _carry_out(connection, jobs)
+            except sqlite3.Error as fault:
+                for job in jobs:
+                    job.fault = DatabaseUnavailable(str(fault))
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_deliver, jobs)
+        if connection is not None:
+            connection.close()
+
+
+def _deliver(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.deliver()
+
+
+def _carry_out(connection: sqlite3.Connection, jobs: list[_Job]) -> None:
+    """Do every job and commit once.
+
+    Raises:
+        sqlite3.Error: Nothing of it was committed.
+    """
+    if len(jobs) == 1 and not jobs[0].several:
+        _try(connection, jobs[0])  # a lone statement is a transaction of its own
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for job in jobs:
+            _try(connection, job)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _try(connection: sqlite3.Connection, job: _Job) -> None:
+    """Do one job. What a unique index or a value refuses is its own affair; what the file refuses is everybody's."""
+    if job.several:
+        connection.execute("SAVEPOINT job")
+    try:
+        job.outcome = job.work(connection)
+    except (sqlite3.OperationalError, sqlite3.InternalError):
+        raise
+    except Exception as fault:  # noqa: BLE001 - it is handed to the one who waits
+        job.fault = Taken(str(fault)) if isinstance(fault, sqlite3.IntegrityError) else fault
+        if job.several:
+            connection.execute("ROLLBACK TO job")
+    if job.several:
+        connection.execute("RELEASE job")
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    """Return the writer's connection, each commit of which survives a crash: WAL, and an fsync for every commit.
+
+    The change to WAL needs the file alone, and SQLite answers "locked" at once when two connections try together:
+    its busy timeout does not cover that. So the change is tried again for as long as a write would have waited.
+    """
+    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(_RETRY_SECONDS)
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection

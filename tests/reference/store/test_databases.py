@@ -1,0 +1,98 @@
+"""What a change promises, on both databases: alone or with others it is all there or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, insert, select, update
+
+from reference.store.database import Change, Database, DatabaseUnavailable, Taken
+from reference.store.opening import open_database
+
+THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True), Column("count", Integer))
+ADD = insert(THINGS).values(key=bindparam("thing"), count=bindparam("number"))
+RAISE = update(THINGS).values(count=THINGS.c.count + 1)
+ALL = select(THINGS.c.key, THINGS.c.count).order_by(THINGS.c.key)
+
+
+@pytest.fixture
+async def things(database: Database) -> AsyncIterator[Database]:
+    """A database with a table of things."""
+    await database.create(THINGS.metadata)
+    yield database
+    await database.close()
+
+
+async def seen(database: Database) -> list[tuple[int, int]]:
+    return [(key, count) for key, count in await database.rows(ALL)]
+
+
+async def test_a_refused_change_takes_no_other_with_it(things: Database) -> None:
+    """A hundred at once for ten keys: each key goes to one, whoever shares a commit with whom."""
+    outcomes = await asyncio.gather(
+        *(things.change(ADD, thing=n % 10, number=n) for n in range(100)), return_exceptions=True
+    )
+    assert sorted(type(one).__name__ for one in outcomes) == ["Taken"] * 90 + ["int"] * 10
+    assert [key for key, _ in await seen(things)] == list(range(10))
+
+
+async def test_changes_that_belong_together_are_undone_together(things: Database) -> None:
+    """The second is refused, so the first is not there; those asked for at the same time are."""
+    await things.change(ADD, thing=1, number=0)
+    both = [Change(ADD, {"thing": n, "number": 0}) for n in (2, 1)]
+    outcomes = await asyncio.gather(
+        things.change(ADD, thing=3, number=0),
+        things.change_all(*both),
+        things.change(ADD, thing=4, number=0),
+        return_exceptions=True,
+    )
+    assert [type(one) for one in outcomes] == [int, Taken, int]
+    assert await seen(things) == [(1, 0), (3, 0), (4, 0)]
+
+
+async def test_a_change_that_was_reported_is_read(things: Database) -> None:
+    """Read your own writes, in however many tasks."""
+    await things.change(ADD, thing=1, number=0)
+
+    async def raise_and_read() -> int:
+        await things.change(RAISE)
+        rows: Sequence[tuple[int, int]] = await seen(things)
+        return rows[0][1]
+
+    counts = await asyncio.gather(*(raise_and_read() for _ in range(20)))
+    assert min(counts) >= 1
+    assert max(counts) == 20
+
+
+async def test_a_statement_that_fails_is_the_caller_s_fault_alone(things: Database) -> None:
+    """A table that is not there fails the change, and the next one works."""
+    elsewhere = Table("nowhere", MetaData(), Column("key", Integer))
+    with pytest.raises(DatabaseUnavailable):
+        await things.change(insert(elsewhere).values(key=1))
+    with pytest.raises(DatabaseUnavailable):
+        await things.rows(select(elsewhere.c.key))
+    assert await things.change(ADD, thing=1, number=0) == 1
+
+
+async def test_who_stops_waiting_harms_nobody(things: Database) -> None:
+    """A cancelled change may be there; the others are, and are told so."""
+    tasks = [asyncio.create_task(things.change(ADD, thing=n, number=n)) for n in range(5)]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [one for n, one in enumerate(outcomes) if n != 2] == [1, 1, 1, 1]
+    assert {key for key, _ in await seen(things)} >= {0, 1, 3, 4}
+
+
+async def test_two_processes_worth_of_writers_share_the_keys(things: Database, dsn: str) -> None:
+    """Two connections race for the same keys: one winner each."""
+    other = open_database(dsn)
+    try:
+        outcomes = await asyncio.gather(
+            *(one.change(ADD, thing=n, number=0) for n in range(30) for one in (things, other)), return_exceptions=True
+        )
+    finally:
+        await other.close()
+    assert sorted(type(one).__name__ for one in outcomes) == ["Taken"] * 30 + ["int"] * 30

@@ -1,0 +1,113 @@
+"""What is particular to the file: durable commits shared by those who wait, and reads that wait for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, insert, select, text
+
+from reference.store import sqlite
+from reference.store.database import DatabaseUnavailable
+from reference.store.sqlite import SqliteDatabase
+
+THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True))
+ADD = insert(THINGS).values(key=bindparam("thing"))
+ALL = select(THINGS.c.key)
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    """A file's path."""
+    return tmp_path / "rail.sqlite3"
+
+
+@pytest.fixture
+async def things(path: Path) -> AsyncIterator[SqliteDatabase]:
+    """A file with a table of things."""
+    opened = SqliteDatabase(str(path))
+    await opened.create(THINGS.metadata)
+    yield opened
+    await opened.close()
+
+
+def test_the_writer_s_commits_are_durable(path: Path) -> None:
+    """A commit is on the disk when it returns: a write-ahead log, synced each time (2 is FULL)."""
+    writer = sqlite._opened(str(path))
+    assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    writer.close()
+
+
+async def test_those_who_wait_share_a_commit(things: SqliteDatabase, path: Path) -> None:
+    """Fifty changes asked for in one turn of the loop are one transaction, seen from outside all at once."""
+    beside = sqlite3.connect(path)
+    versions = set()
+
+    async def add(key: int) -> None:
+        await things.change(ADD, thing=key)
+        versions.add(beside.execute("PRAGMA data_version").fetchone()[0])
+
+    beside.execute("PRAGMA data_version").fetchone()
+    await asyncio.gather(*(add(key) for key in range(50)))
+    beside.close()
+    assert len(versions) == 1
+
+
+async def test_reads_do_not_wait_for_a_writer(things: SqliteDatabase, path: Path) -> None:
+    """While another process holds the file for writing, what is committed is read."""
+    await things.change(ADD, thing=1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO things VALUES (2)")
+    assert await things.rows(ALL) == [(1,)]
+    other.execute("COMMIT")
+    assert await things.rows(ALL) == [(1,), (2,)]
+    other.close()
+
+
+async def test_a_change_waits_for_another_writer(things: SqliteDatabase, path: Path) -> None:
+    """Another process writes first; the loop goes on meanwhile."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(things.change(ADD, thing=1))
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    other.execute("COMMIT")
+    assert await waiting == 1
+    other.close()
+
+
+async def test_a_value_that_fits_nowhere_is_its_sender_s_fault_alone(things: SqliteDatabase) -> None:
+    """An integer beyond 64 bits is refused; the change beside it is made."""
+    outcomes = await asyncio.gather(
+        things.change(ADD, thing=2**70), things.change(ADD, thing=5), return_exceptions=True
+    )
+    assert [type(one) for one in outcomes] == [OverflowError, int]
+    assert await things.rows(ALL) == [(5,)]
+
+
+async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
+    """Who asks is told; nothing hangs, and closing works."""
+    nowhere = SqliteDatabase(str(tmp_path / "absent" / "rail.sqlite3"))
+    with pytest.raises(DatabaseUnavailable):
+        await nowhere.rows(select(text("1")))
+    with pytest.raises(DatabaseUnavailable):
+        await nowhere.change(ADD, thing=1)
+    await nowhere.close()
+
+
+async def test_what_was_asked_for_is_done_before_closing(path: Path) -> None:
+    """A change in flight is there when the file is opened again."""
+    first = SqliteDatabase(str(path))
+    await first.create(THINGS.metadata)
+    asked = asyncio.create_task(first.change(ADD, thing=1))
+    await asyncio.sleep(0)
+    await first.close()
+    assert await asked == 1
+    second = SqliteDatabase(str(path))
+    assert await second.rows(ALL) == [(1,)]
+    await second.close()
