@@ -54,11 +54,13 @@ async def answer(body: bytes, call: Call) -> bytes:
 
 async def _one(request: Any, call: Call) -> dict[str, Any] | None:
     """Return the answer of one call; None to a notification, which is a call without the member `id`."""
-    if not isinstance(request, dict) or not isinstance(request.get("method"), str):
+    if not isinstance(request, dict):
         return _refused(None, RpcError(INVALID_REQUEST, "Invalid request"))
     number, params = request.get("id"), request.get("params")
     if isinstance(number, bool | dict | list):
         return _refused(None, RpcError(INVALID_REQUEST, "Invalid request: an id is a text or a number"))
+    if not isinstance(request.get("method"), str):
+        return _refused(number, RpcError(INVALID_REQUEST, "Invalid request"))
     try:
         if not isinstance(params, list | None):
             raise RpcError(INVALID_PARAMS, "Invalid params: give an array")

@@ -33,7 +33,19 @@ from sim.base.vm import GAS_LIMIT, Message, Outcome
 from sim.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Positional, RpcError
 
 REJECTED, REVERTED = -32000, 3
-_ERROR_STRING = "08c379a0"
+_ERROR_STRING, _PANIC = "08c379a0", "4e487b71"
+_PANICS = {  # in geth's words
+    0x00: "generic panic",
+    0x01: "assert(false)",
+    0x11: "arithmetic underflow or overflow",
+    0x12: "division or modulo by zero",
+    0x21: "enum overflow",
+    0x22: "invalid encoded storage byte array accessed",
+    0x31: "out-of-bounds array access; popping on an empty array",
+    0x32: "out-of-bounds access of an array or bytesN",
+    0x41: "out of memory",
+    0x51: "uninitialized function",
+}
 _DEPTHS = {"latest": 0, "pending": 0, "safe": SAFE_BLOCKS, "finalized": FINALIZED_BLOCKS}
 _MAX_DATA, _MAX_CREATION = 131_072, 49_152
 _HALTS = {  # in geth's words; what the machine calls it otherwise
@@ -119,6 +131,8 @@ class Rpc:
         return found
 
     def _state(self, params: list[Any], place: int) -> State:
+        if len(params) <= place:
+            raise RpcError(INVALID_PARAMS, f"missing value for required argument {place}")
         return self._chain.state_at(self._known_block(at(params, place)))
 
     # Reading.
@@ -151,6 +165,10 @@ class Rpc:
 
     def _logs(self, params: list[Any]) -> list[dict[str, Any]]:
         wanted = mapping(params, 0)
+        if "blockHash" in wanted and {"fromBlock", "toBlock"} & wanted.keys():
+            raise RpcError(
+                INVALID_PARAMS, "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
+            )
         if "blockHash" in wanted:
             block = self._chain.find_block(hash_of(wanted["blockHash"]))
             if block is None:
@@ -213,8 +231,6 @@ class Rpc:
     def _check(self, signed: Signed) -> None:
         """Refuse what the account cannot send, in the words of geth."""
         chain, nonce = self._chain, self._chain.nonce(signed.sender)
-        if signed.hash in chain.index:
-            raise RpcError(REJECTED, "already known")
         _check_form(signed, chain.id)
         if signed.nonce < nonce:
             raise RpcError(REJECTED, f"nonce too low: next nonce {nonce}, tx nonce {signed.nonce}")
@@ -260,4 +276,9 @@ def reverted(output: bytes) -> RpcError:
         except (DecodingError, UnicodeDecodeError):
             reason = ""
         return RpcError(REVERTED, f"execution reverted: {reason}", data(output))
+    if output[:4].hex() == _PANIC and len(output) == 36:
+        number = int.from_bytes(output[4:], "big")
+        return RpcError(
+            REVERTED, f"execution reverted: {_PANICS.get(number, f'unknown panic code: {number:#x}')}", data(output)
+        )
     return RpcError(REVERTED, "execution reverted", data(output))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sim.base.blocks import Block, Mined
 from sim.base.transactions import Signed
@@ -35,8 +36,10 @@ class State:
         if self.vm.balance(signed.sender) < signed.gas * signed.max_fee + signed.value:
             return None
         self._nonces[signed.sender] = signed.nonce + 1
-        message = Message(signed.sender, signed.to, signed.data, signed.value, signed.gas, signed.nonce)
+        gas = signed.gas - signed.access_gas  # the machine knows nothing of access lists
+        message = Message(signed.sender, signed.to, signed.data, signed.value, gas, signed.nonce)
         outcome = self.vm.run(message, context)
+        outcome = replace(outcome, gas_used=outcome.gas_used + signed.access_gas)
         fee = outcome.gas_used * price
         self.vm.set_balance(signed.sender, self.vm.balance(signed.sender) - fee)
         self.vm.set_balance(COINBASE, self.vm.balance(COINBASE) + fee)

@@ -69,10 +69,15 @@ class Signed:
         return bytes(keccak(self.raw))
 
     @property
+    def access_gas(self) -> int:
+        """What of it the access list costs (EIP-2930)."""
+        return sum(2_400 + 1_900 * len(slots) for _, slots in self.access_list)
+
+    @property
     def intrinsic_gas(self) -> int:
         """Gas that is used before any code runs (EIP-2028, EIP-2930, EIP-3860)."""
         used = 21_000 + sum(16 if byte else 4 for byte in self.data)
-        used += sum(2_400 + 1_900 * len(slots) for _, slots in self.access_list)
+        used += self.access_gas
         return used if self.to is not None else used + 32_000 + 2 * ((len(self.data) + 31) // 32)
 
 

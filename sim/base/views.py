@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from eth_utils.crypto import keccak
 
 from sim.base.arguments import LogFilter
 from sim.base.blocks import Block, FoundLog, Mined
 from sim.base.chain import Chain
 from sim.base.state import COINBASE
 from sim.base.transactions import DYNAMIC_FEE, LEGACY, Signed
-from sim.base.vm import GAS_LIMIT
+from sim.base.vm import GAS_LIMIT, Log, created_address
 
 _ZERO_32 = "0x" + "0" * 64
-_BLOOM = "0x" + "0" * 512
+# Digests of an empty list of uncles and of an empty trie.
+_NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
+_NO_TRIE = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 
 
 def quantity(number: int) -> str:
@@ -42,8 +46,8 @@ def block_view(chain: Chain, block: Block | None, *, full: bool) -> dict[str, An
         "transactions": shown,
         "miner": COINBASE.lower(),
         "nonce": "0x" + "0" * 16,
-        "sha3Uncles": _ZERO_32,
-        "logsBloom": _BLOOM,
+        "sha3Uncles": _NO_UNCLES,
+        "logsBloom": bloom(log for one in block.mined for log in one.outcome.logs),
         "transactionsRoot": _ZERO_32,
         "stateRoot": _ZERO_32,
         "receiptsRoot": _ZERO_32,
@@ -52,7 +56,23 @@ def block_view(chain: Chain, block: Block | None, *, full: bool) -> dict[str, An
         "extraData": "0x",
         "size": "0x200",
         "uncles": [],
+        "withdrawals": [],
+        "withdrawalsRoot": _NO_TRIE,
+        "blobGasUsed": "0x0",
+        "excessBlobGas": "0x0",
+        "parentBeaconBlockRoot": _ZERO_32,
     }
+
+
+def bloom(logs: Iterable[Log]) -> str:
+    """Return the filter that tells which addresses and topics events may have: three bits of 2,048 for each."""
+    bits = 0
+    for log in logs:
+        for told in (log.address, *log.topics):
+            digest = keccak(hexstr=told)
+            for place in (0, 2, 4):
+                bits |= 1 << (int.from_bytes(digest[place : place + 2], "big") & 2047)
+    return f"0x{bits:0512x}"
 
 
 def transaction_view(chain: Chain, mined: Mined) -> dict[str, Any]:
@@ -98,6 +118,7 @@ def pending_view(chain: Chain, signed: Signed) -> dict[str, Any]:
 def receipt_view(chain: Chain, mined: Mined) -> dict[str, Any]:
     """Return what came of a transaction."""
     block = chain.blocks[mined.block]
+    created = created_address(mined.signed.sender, mined.signed.nonce) if mined.signed.to is None else None
     cumulative = sum(one.outcome.gas_used for one in block.mined[: mined.position + 1])
     logs = [FoundLog(log, mined.first_log + place, mined, block) for place, log in enumerate(mined.outcome.logs)]
     return {
@@ -112,9 +133,9 @@ def receipt_view(chain: Chain, mined: Mined) -> dict[str, Any]:
         "gasUsed": quantity(mined.outcome.gas_used),
         "cumulativeGasUsed": quantity(cumulative),
         "effectiveGasPrice": quantity(mined.price),
-        "contractAddress": mined.outcome.created,
+        "contractAddress": created.lower() if created else None,
         "logs": [log_view(one) for one in logs],
-        "logsBloom": _BLOOM,
+        "logsBloom": bloom(mined.outcome.logs),
     }
 
 
@@ -152,6 +173,8 @@ def fee_history(chain: Chain, count: int, newest: Block, percentiles: list[Any])
         "oldestBlock": quantity(blocks[0].number),
         "baseFeePerGas": [quantity(one) for one in (*(block.base_fee for block in blocks), following)],
         "gasUsedRatio": [block.gas_used / GAS_LIMIT for block in blocks],
+        "baseFeePerBlobGas": ["0x1"] * (len(blocks) + 1),
+        "blobGasUsedRatio": [0.0] * len(blocks),
     }
     return {**told, "reward": [[quantity(TIP) for _ in percentiles] for _ in blocks]} if percentiles else told
 

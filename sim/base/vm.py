@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import rlp
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
 from pyrevm import EVM, AccountInfo, BlockEnv, CfgEnv, Env
 
 _OUTPUT = re.compile(r"output: 0x([0-9a-f]*)")
@@ -103,12 +106,20 @@ class Vm:
         return Outcome(ok=True, output=bytes(output), gas_used=self._gas_used(), logs=self._logs())
 
     def try_out(self, message: Message, block: BlockContext) -> Outcome:
-        """Run a message and undo it."""
+        """Run a message and undo it; also one whose sender is a contract, as nodes let callers ask.
+
+        The library refuses such a sender (EIP-3607), so its code is set aside for that long.
+        """
+        code = self.code(message.sender) if message.sender != message.to else b""
         checkpoint = self._evm.snapshot()
+        if code:
+            self.set_code(message.sender, b"")
         try:
             return self.run(message, block)
         finally:
             self._evm.revert(checkpoint)
+            if code:
+                self.set_code(message.sender, code)
 
     def _create(self, message: Message) -> Outcome:
         self._set_nonce(message.sender, message.nonce)
@@ -159,6 +170,12 @@ class Vm:
     def set_storage(self, address: str, slot: int, value: int) -> None:
         """Write one storage word."""
         self._evm.insert_account_storage(address, slot, value)
+
+
+def created_address(sender: str, nonce: int) -> str:
+    """Return the address of what a sender creates at a transaction count, checksummed."""
+    count = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+    return str(to_checksum_address(keccak(rlp.encode([bytes.fromhex(sender[2:]), count]))[12:]))
 
 
 def _failed(reason: str, gas: int) -> Outcome:
