@@ -1,0 +1,481 @@
+"""What is done to both Base nodes, and the facts that are compared; each case stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import rlp
+from eth_abi.abi import encode
+from eth_account import Account
+from eth_typing import HexStr
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+from web3 import Web3
+
+from sim.base.token import artefact, call_data
+from tests.differential.base_nodes import CHAIN, GWEI, USDC, BaseNode, attempt, told, transfer
+from tests.differential.comparison import shape
+
+PAYEE = to_checksum_address("0x" + "0b" * 20)
+UNKNOWN = HexStr("0x" + "1" * 64)
+TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
+SHOUT = "0x365f5f37365ffd"  # reverts with its call data
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+MEMBERS = ("from", "to", "value", "validAfter", "validBefore", "nonce")
+TYPES = ("address", "address", "uint256", "uint256", "uint256", "bytes32")
+
+Case = Callable[[BaseNode], dict[str, Any]]
+CASES: dict[str, Case] = {}
+
+
+def case(function: Case) -> Case:
+    """Add a case under its own name."""
+    CASES[function.__name__] = function
+    return function
+
+
+def number(node: BaseNode) -> int:
+    return int(node.call("eth_blockNumber"), 16)
+
+
+def authorization(payer: Any, to: str, nonce: bytes, **changes: Any) -> tuple[list[Any], bytes]:
+    """Return the terms of a signed authorization and its signature."""
+    terms = {"from": payer.address, "to": to, "value": 5, "validAfter": 0, "validBefore": 2**40, "nonce": nonce}
+    terms |= changes
+    domain = {"name": "USD Coin", "version": "2", "chainId": CHAIN, "verifyingContract": USDC}
+    types = {"TransferWithAuthorization": [{"name": n, "type": t} for n, t in zip(MEMBERS, TYPES, strict=True)]}
+    return list(terms.values()), bytes(Account.sign_typed_data(payer.key, domain, types, terms).signature)
+
+
+@case
+def introduction(node: BaseNode) -> dict[str, Any]:
+    """Who the node says it is."""
+    asked = ("eth_chainId", "net_version", "eth_syncing", "eth_accounts")
+    facts = {name: node.call(name) for name in asked}
+    numbers = ("eth_blockNumber", "eth_gasPrice", "eth_maxPriorityFeePerGas", "web3_clientVersion")
+    return {**facts, **{name: shape(node.call(name)) for name in numbers}}
+
+
+@case
+def blocks(node: BaseNode) -> dict[str, Any]:
+    """Blocks by tag, number and hash, with and without transactions, and those that are not there."""
+    payer = node.account()
+    receipt = node.mined(payer, value=1)
+    block = node.call("eth_getBlockByNumber", receipt["blockNumber"], False)
+    assert block == node.call("eth_getBlockByHash", receipt["blockHash"], False)
+    assert block["transactions"] == [receipt["transactionHash"]]
+    parent = node.call("eth_getBlockByNumber", hex(int(block["number"], 16) - 1), False)
+    assert (parent["hash"], parent["timestamp"] <= block["timestamp"]) == (block["parentHash"], True)
+    node.mine(30)
+    tags = ("earliest", "finalized", "safe", "latest")
+    heights = [int(node.call("eth_getBlockByNumber", tag, False)["number"], 16) for tag in tags]
+    return {
+        "plain": shape(block),
+        "whole": shape(node.call("eth_getBlockByNumber", receipt["blockNumber"], True)),
+        "uncles": block["sha3Uncles"],
+        "empty": shape(node.call("eth_getBlockByNumber", "latest", False)),
+        "earliest": heights[0],
+        "in order": heights == sorted(heights) and len(set(heights)) == 4,
+        "unknown number": told(node.ask("eth_getBlockByNumber", hex(10**6), False)),
+        "unknown hash": told(node.ask("eth_getBlockByHash", UNKNOWN, False)),
+        "unknown tag": told(node.ask("eth_getBlockByNumber", "newest", False)),
+    }
+
+
+@case
+def payment(node: BaseNode) -> dict[str, Any]:
+    """An authorization from estimate to receipt, by web3.py: values, events, shapes."""
+    payer, relayer = node.account(usdc=10), node.account()
+    terms, signature = authorization(payer, PAYEE, b"\1" * 32)
+    use = node.usdc.get_function_by_signature(f"transferWithAuthorization({','.join(TYPES)},bytes)")
+    count = node.w3.eth.get_transaction_count(relayer.address)
+    built = use(*terms, signature).build_transaction({"from": relayer.address, "nonce": count})
+    sent = node.w3.eth.send_raw_transaction(relayer.sign_transaction(built).raw_transaction)
+    waiting = node.call("eth_getTransactionByHash", sent.to_0x_hex())
+    assert node.call("eth_getTransactionReceipt", sent.to_0x_hex()) is None
+    node.mine()
+    receipt = node.call("eth_getTransactionReceipt", sent.to_0x_hex())
+    transaction = node.call("eth_getTransactionByHash", sent.to_0x_hex())
+    read = node.w3.eth.get_transaction_receipt(sent)
+    assert (read["status"], node.usdc.functions.balanceOf(PAYEE).call() >= 5) == (1, True)
+    used, estimate = int(receipt["gasUsed"], 16), int(built["gas"])
+    places = ("transactionHash", "blockHash", "blockNumber", "transactionIndex")
+    assert [receipt[name] for name in places[1:]] == [transaction[name] for name in places[1:]]
+    return {
+        "hash": receipt["transactionHash"] == sent.to_0x_hex() == transaction["hash"],
+        "status": receipt["status"],
+        "type": receipt["type"],
+        "from": receipt["from"],
+        "to": receipt["to"],
+        "events": [{name: one[name] for name in ("address", "topics", "data", "removed")} for one in receipt["logs"]],
+        "bloom": receipt["logsBloom"],
+        "index": [one["logIndex"] for one in receipt["logs"]],
+        "enough gas": used <= estimate,
+        "not twice": estimate <= 2 * used,
+        "gas within a third": 57_000 <= used <= 100_000,
+        "receipt": shape(receipt),
+        "transaction": shape(transaction),
+        "waiting": shape(waiting),
+        "input": transaction["input"],
+        "replay": attempt(lambda: use(*terms, signature).call({"from": relayer.address})),
+        "replay raw": told(
+            node.ask("eth_call", {"from": relayer.address, "to": USDC, "data": built["data"]}, "latest")
+        ),
+    }
+
+
+@case
+def failed_payment(node: BaseNode) -> dict[str, Any]:
+    """A transaction that reverts is mined, costs gas and tells nothing."""
+    payer = node.account()
+    receipt = node.mined(payer, **transfer(PAYEE, 10))
+    price = int(receipt["effectiveGasPrice"], 16) * int(receipt["gasUsed"], 16)
+    left = int(node.call("eth_getBalance", payer.address, "latest"), 16)
+    assert left == 10**18 - price
+    return {"status": receipt["status"], "logs": receipt["logs"], "bloom": receipt["logsBloom"]}
+
+
+@case
+def transaction_types(node: BaseNode) -> dict[str, Any]:
+    """Legacy, access list and dynamic fee: taken, and read back."""
+    listed = [{"address": USDC, "storageKeys": ["0x" + "0" * 63 + "5"]}]
+    kinds: dict[str, dict[str, Any]] = {
+        "legacy": {"gasPrice": 10 * GWEI},
+        "access list": {"gasPrice": 10 * GWEI, "accessList": listed, "type": 1},
+        "dynamic": {"accessList": listed},
+    }
+    facts = {}
+    for name, members in kinds.items():
+        payer = node.account()
+        receipt = node.mined(payer, value=3, to=PAYEE, **members)
+        read = node.call("eth_getTransactionByHash", receipt["transactionHash"])
+        same = ("type", "nonce", "value", "gas", "chainId", "v", "r", "s", "accessList", "maxFeePerGas", "yParity")
+        facts[name] = {
+            "values": {key: read.get(key) for key in same},
+            "used": receipt["gasUsed"],
+            "shape": shape(read),
+            "receipt": shape(receipt),
+        }
+    return facts
+
+
+@case
+def creation(node: BaseNode) -> dict[str, Any]:
+    """A contract is created at the address that follows from its sender; one that fails is not there."""
+    payer = node.account()
+    code = bytes.fromhex("6007600a5f3960075ff3") + bytes.fromhex(SHOUT[2:])
+    asked = node.call("eth_call", {"from": payer.address, "data": "0x" + code.hex()}, "latest")
+    good = node.mined(payer, to="", data=code)
+    bad = node.mined(payer, to="", data=b"\xfe")
+    return {
+        "asked": asked,
+        "address": good["contractAddress"],
+        "to": good["to"],
+        "status": [good["status"], bad["status"]],
+        "code": node.call("eth_getCode", good["contractAddress"], "latest"),
+        "bad": bad["contractAddress"],
+        "bad gas": bad["gasUsed"],
+        "count": node.call("eth_getTransactionCount", good["contractAddress"], "latest"),
+    }
+
+
+@case
+def events(node: BaseNode) -> dict[str, Any]:
+    """Searches by blocks, address and topics, and searches that are malformed."""
+    payer = node.account(usdc=10)
+    first = number(node) + 1
+    for amount in (1, 2, 3):
+        node.mined(payer, **transfer(PAYEE, amount))
+    to, sender = ("0x" + "0" * 24 + one[2:].lower() for one in (PAYEE, payer.address))
+    block = node.call("eth_getBlockByNumber", hex(first), False)
+    filters: dict[str, dict[str, Any]] = {
+        "all": {},
+        "one block": {"fromBlock": hex(first + 1), "toBlock": hex(first + 1)},
+        "by hash": {"blockHash": block["hash"], "fromBlock": None, "toBlock": None},
+        "address": {"address": USDC.lower()},
+        "addresses": {"address": [PAYEE, USDC]},
+        "no address": {"address": PAYEE},
+        "topic": {"topics": [TRANSFER]},
+        "alternatives": {"topics": [[UNKNOWN, TRANSFER], sender]},
+        "gap": {"topics": [None, None, to]},
+        "empty": {"topics": []},
+        "wrong place": {"topics": [TRANSFER, to]},
+        "four": {"topics": [TRANSFER, None, None, None]},
+        "to the future": {"toBlock": hex(first + 1000)},
+        "backwards": {"fromBlock": hex(first + 2), "toBlock": hex(first)},
+        "unknown block": {"blockHash": UNKNOWN, "fromBlock": None, "toBlock": None},
+        "bad address": {"address": "0x12"},
+        "bad topic": {"topics": ["0x12"]},
+        "bad topics": {"topics": TRANSFER},
+        "five": {"topics": [None] * 5},
+        "both": {"blockHash": block["hash"]},
+    }
+    facts: dict[str, Any] = {}
+    for name, members in filters.items():
+        wanted = {"fromBlock": hex(first), "toBlock": "latest", **members}
+        answer = node.ask("eth_getLogs", {key: value for key, value in wanted.items() if value is not None})
+        found = answer.get("result")
+        facts[name] = told(answer) if found is None else [int(one["data"], 16) for one in found]
+    log = node.call("eth_getLogs", {"fromBlock": hex(first), "toBlock": hex(first)})[0]
+    return {**facts, "shape": shape(log)}
+
+
+@case
+def states(node: BaseNode) -> dict[str, Any]:
+    """Money, counts, code and storage: now, before, by hash, and of blocks that are not there."""
+    payer, start = node.account(usdc=100), number(node)
+    balances = {"to": USDC, "data": "0x" + call_data("balanceOf(address)", payer.address).hex()}
+    for _ in range(3):
+        node.mined(payer, **transfer(PAYEE, 10))
+    block = node.call("eth_getBlockByNumber", hex(start + 1), False)
+    node.sent(payer)
+    return {
+        "held": [int(node.call("eth_call", balances, hex(start + one)), 16) for one in range(4)],
+        "by hash": int(node.call("eth_call", balances, {"blockHash": block["hash"]}), 16),
+        "by number": int(node.call("eth_call", balances, {"blockNumber": block["number"]}), 16),
+        "counts": [node.call("eth_getTransactionCount", payer.address, hex(start + one)) for one in range(4)],
+        "pending": node.call("eth_getTransactionCount", payer.address, "pending"),
+        "latest": node.call("eth_getTransactionCount", payer.address, "latest"),
+        "earliest": node.call("eth_getBalance", payer.address, "earliest"),
+        "no code": node.call("eth_getCode", PAYEE, "latest"),
+        "code": node.call("eth_getCode", USDC, "latest") == artefact()["deployedBytecode"],
+        "storage": node.call("eth_getStorageAt", USDC, "0x3", "latest")[:2],
+        "no storage": node.call("eth_getStorageAt", PAYEE, "0x0", "latest"),
+        "future": told(node.ask("eth_getBalance", PAYEE, hex(10**6))),
+        "unknown hash": told(node.ask("eth_getBalance", PAYEE, {"blockHash": UNKNOWN})),
+        "bad address": told(node.ask("eth_getBalance", "0x12", "latest")),
+        "bad tag": told(node.ask("eth_getBalance", PAYEE, "newest")),
+        "no parameters": told(node.ask("eth_getBalance")),
+        "no tag": told(node.ask("eth_getBalance", PAYEE)),
+        "object": told(node.ask("eth_getBalance", {}, "latest")),
+        "bad hash": told(node.ask("eth_getTransactionReceipt", "0x12")),
+        "no receipt": told(node.ask("eth_getTransactionReceipt", UNKNOWN)),
+        "no transaction": told(node.ask("eth_getTransactionByHash", UNKNOWN)),
+    }
+
+
+@case
+def refused_calls(node: BaseNode) -> dict[str, Any]:
+    """Reverts with their data, halts with their reason, by eth_call and eth_estimateGas, and what web3.py raises."""
+    payer, facts = node.account(), {}
+    codes = {"fe": "invalid", "0c": "unknown", "5b5f56": "endless", "01": "underflow", "600a56": "jump"}
+    places = {name: "0x" + f"{place + 0x1000:040x}" for place, name in enumerate(codes.values())}
+    for code, name in codes.items():
+        node.call("anvil_setCode", places[name], "0x" + code)
+    node.call("anvil_setCode", "0x" + "7" * 40, SHOUT)
+    own_error = keccak(b"Refused(uint256)")[:4] + encode(["uint256"], [7])
+    calls: dict[str, dict[str, Any]] = {
+        "reason": transfer(PAYEE, 10),
+        "silence": {"to": "0x" + "7" * 40},
+        "own error": {"to": "0x" + "7" * 40, "data": "0x" + own_error.hex()},
+        "panic": {"to": "0x" + "7" * 40, "data": "0x" + (keccak(b"Panic(uint256)")[:4] + bytes(31) + b"\x11").hex()},
+        "no function": {"to": USDC, "data": "0x12345678"},
+        "too little gas": {"to": PAYEE, "gas": "0x1"},
+        "no wei": {"to": PAYEE, "value": hex(10**19)},
+        "from a contract": {"from": USDC, "to": PAYEE},
+        "nobody": {"from": "0x" + "5" * 40, "to": PAYEE},
+        "bad data": {"to": USDC, "data": "0x1"},
+        "bad to": {"to": "0x12"},
+        "data and input": {"to": USDC, "data": "0x", "input": "0x12345678"},
+        **{name: {"to": place, "gas": "0x186a0"} for name, place in places.items()},
+    }
+    for name, members in calls.items():
+        asked = {"from": payer.address, **members}
+        facts[name] = {method: told(node.ask(method, asked, "latest")) for method in ("eth_call", "eth_estimateGas")}
+    facts["web3.py"] = {
+        "reason": attempt(lambda: node.usdc.functions.transfer(PAYEE, 10).call({"from": payer.address})),
+        "estimate": attempt(lambda: node.usdc.functions.transfer(PAYEE, 10).estimate_gas({"from": payer.address})),
+        "own error": attempt(
+            lambda: node.w3.eth.call({"to": Web3.to_checksum_address("0x" + "7" * 40), "data": own_error})
+        ),
+        "halt": attempt(lambda: node.w3.eth.call({"to": Web3.to_checksum_address(places["invalid"])})),
+        "no transaction": attempt(lambda: node.w3.eth.get_transaction(UNKNOWN)),
+        "no receipt": attempt(lambda: node.w3.eth.get_transaction_receipt(UNKNOWN)),
+        "no block": attempt(lambda: node.w3.eth.get_block(10**6)),
+    }
+    return facts
+
+
+def rewritten(raw: str, place: int, value: Any) -> str:
+    """Return a dynamic fee transaction with one field replaced."""
+    fields: list[Any] = rlp.decode(bytes.fromhex(raw[4:]))
+    fields[place] = value(fields[place]) if callable(value) else value
+    return "0x02" + bytes(rlp.encode(fields)).hex()
+
+
+def twin(raw: str) -> str:
+    """Return a transaction with the curve's other signature: s above half of the order."""
+    other = rewritten(raw, 11, lambda s: (ORDER - int.from_bytes(s, "big")).to_bytes(32, "big").lstrip(b"\0"))
+    return rewritten(other, 9, lambda parity: b"" if parity else b"\1")
+
+
+UNPROTECTED: dict[str, Any] = {"nonce": 0, "gas": 21_000, "gasPrice": 10 * GWEI, "to": PAYEE, "value": 0}
+ATTEMPTS: dict[str, Callable[[BaseNode, Any], str]] = {
+    "other chain": lambda node, payer: node.signed(payer, chainId=1),
+    "little gas": lambda node, payer: node.signed(payer, gas=20_999),
+    "much gas": lambda node, payer: node.signed(payer, gas=10**9),
+    "no money": lambda node, payer: node.signed(payer, value=10**19),
+    "tip above fee": lambda node, payer: node.signed(payer, maxFeePerGas=GWEI, maxPriorityFeePerGas=2 * GWEI),
+    "long creation": lambda node, payer: node.signed(payer, to="", data=b"\0" * 49_153, gas=5_000_000),
+    "nothing": lambda *_: "0x",
+    "no hex": lambda *_: "hello",
+    "no type": lambda *_: "0x05c0",
+    "fields": lambda *_: "0x02c0",
+    "cut off": lambda node, payer: node.signed(payer)[:-2],
+    "one byte more": lambda node, payer: node.signed(payer) + "00",
+    "high s": lambda node, payer: twin(node.signed(payer)),
+    "no signature": lambda node, payer: rewritten(node.signed(payer), 10, b""),
+    "leading zero": lambda node, payer: rewritten(node.signed(payer), 1, b"\0\1"),
+    "access list is text": lambda node, payer: rewritten(node.signed(payer), 8, b""),
+    "unprotected": lambda _, payer: "0x" + bytes(payer.sign_transaction(UNPROTECTED).raw_transaction).hex(),
+}
+
+
+@case
+def refused_transactions(node: BaseNode) -> dict[str, Any]:
+    """Everything a node refuses before it waits for a block, and that it leaves no trace."""
+    facts = {}
+    for name, make in ATTEMPTS.items():
+        payer = node.account()
+        facts[name] = told(node.ask("eth_sendRawTransaction", make(node, payer)))
+        facts[name]["trace"] = node.call("eth_getTransactionCount", payer.address, "pending")
+    poor = node.account(wei=0)
+    facts["web3.py"] = attempt(lambda: node.w3.eth.send_raw_transaction(HexStr(node.signed(poor))))
+    node.mine()
+    return facts
+
+
+@case
+def replacements(node: BaseNode) -> dict[str, Any]:
+    """The same again, one that pays too little more, one that pays enough, and a count that is used."""
+    payer = node.account()
+    good = node.signed(payer)
+    cheap = node.signed(payer, value=1, maxFeePerGas=10 * GWEI + 1, maxPriorityFeePerGas=GWEI + 1)
+    dear = node.signed(payer, value=1, maxFeePerGas=12 * GWEI, maxPriorityFeePerGas=2 * GWEI)
+    facts = {
+        "good": told(node.ask("eth_sendRawTransaction", good)),
+        "again": told(node.ask("eth_sendRawTransaction", good)),
+        "underpriced": told(node.ask("eth_sendRawTransaction", cheap)),
+        "replaced": told(node.ask("eth_sendRawTransaction", dear)),
+        "old": told(node.ask("eth_getTransactionByHash", Web3.keccak(hexstr=good).to_0x_hex())),
+    }
+    node.mine()
+    return {
+        **facts,
+        "mined again": told(node.ask("eth_sendRawTransaction", dear)),
+        "used count": told(node.ask("eth_sendRawTransaction", node.signed(payer, nonce=0, value=2))),
+        "after": node.call("eth_getTransactionCount", payer.address, "latest"),
+        "status": node.call("eth_getTransactionReceipt", Web3.keccak(hexstr=dear).to_0x_hex())["status"],
+    }
+
+
+@case
+def gaps(node: BaseNode) -> dict[str, Any]:
+    """A later count waits until the gap is filled; then both are mined in order."""
+    payer = node.account()
+    later = node.sent(payer, nonce=1)
+    node.mine()
+    waiting = node.call("eth_getTransactionByHash", later)
+    pending = node.call("eth_getTransactionCount", payer.address, "pending")
+    first = node.sent(payer, nonce=0)
+    node.mine()
+    receipts = [node.call("eth_getTransactionReceipt", one) for one in (first, later)]
+    return {
+        "waiting": [waiting["blockHash"], node.call("eth_getTransactionCount", payer.address, "pending")],
+        "pending": pending,
+        "status": [one["status"] for one in receipts],
+        "places": [one["transactionIndex"] for one in receipts],
+    }
+
+
+@case
+def reorganisation(node: BaseNode) -> dict[str, Any]:
+    """Blocks, receipts, events and money of dropped blocks are gone, and what was dropped can be sent again."""
+    payer = node.account(usdc=100)
+    node.mine()
+    head = number(node)
+    raw = node.signed(payer, **transfer(PAYEE, 10))
+    sent = node.call("eth_sendRawTransaction", raw)
+    node.mine()
+    node.mine()
+    old = node.call("eth_getBlockByNumber", hex(head + 1), False)
+    node.control("reorg", depth=2)
+    new = node.call("eth_getBlockByNumber", hex(head + 1), False)
+    facts = {
+        "height": number(node) - head,
+        "another block": new["hash"] != old["hash"],
+        "empty": new["transactions"],
+        "old block": told(node.ask("eth_getBlockByHash", old["hash"], False)),
+        "receipt": told(node.ask("eth_getTransactionReceipt", sent)),
+        "events": node.call("eth_getLogs", {"fromBlock": hex(head + 1), "address": USDC}),
+        "count": node.call("eth_getTransactionCount", payer.address, "latest"),
+        "held": node.usdc.functions.balanceOf(payer.address).call(),
+        "web3.py": attempt(lambda: node.w3.eth.get_transaction_receipt(sent)),
+        "again": told(node.ask("eth_sendRawTransaction", raw)),
+    }
+    node.mine()
+    return {**facts, "status": node.call("eth_getTransactionReceipt", sent)["status"]}
+
+
+@case
+def times(node: BaseNode) -> dict[str, Any]:
+    """Seconds that pass in the chain only, seen by its blocks and by its code."""
+
+    def now() -> int:
+        return int(node.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+
+    clock = {"to": "0x" + "c" * 40}
+    node.call("anvil_setCode", clock["to"], "0x425f5260205ff3")
+    node.mine()
+    before = now()
+    node.control("advance", seconds=1000)
+    after = now()
+    node.mine()
+    return {
+        "advanced": 1000 <= after - before < 1010,
+        "seen": int(node.call("eth_call", clock, "latest"), 16) == now(),
+        "stays": 0 <= now() - after < 10,
+    }
+
+
+@case
+def fees(node: BaseNode) -> dict[str, Any]:
+    """What history and advice look like."""
+    node.mine(3)
+    history = node.call("eth_feeHistory", "0x2", "latest", [25.0, 75.0])
+    plain = node.call("eth_feeHistory", "0x2", "latest", [])
+    return {
+        "shape": {name: shape(one) for name, one in history.items()},
+        "sizes": {name: len(one) for name, one in history.items() if isinstance(one, list)},
+        "without percentiles": sorted(plain),
+    }
+
+
+@case
+def protocol(node: BaseNode) -> dict[str, Any]:
+    """Bodies that are no call, and calls that are malformed."""
+    call = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+    bodies = {
+        "no json": b"{",
+        "a number": b"7",
+        "empty batch": b"[]",
+        "no method": b'{"jsonrpc":"2.0","id":1}',
+        "bad method": b'{"jsonrpc":"2.0","id":1,"method":7}',
+        "unknown method": b'{"jsonrpc":"2.0","id":1,"method":"eth_nothing","params":[]}',
+        "no parameters": b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}',
+        "text id": call.replace(b'"id":1', b'"id":"a"'),
+        "batch": b"[" + call + b"," + call.replace(b'"id":1', b'"id":2') + b"]",
+        "notification": call.replace(b'"id":1,', b""),
+    }
+    facts = {}
+    for name, body in bodies.items():
+        answer = node.post(body)
+        several = answer if isinstance(answer, list) else [answer]
+        facts[name] = [
+            {"id": one.get("id"), "result": one.get("result"), "code": one.get("error", {}).get("code")}
+            if isinstance(one, dict)
+            else one
+            for one in several
+        ]
+    return facts

@@ -1,0 +1,117 @@
+"""What two nodes told, side by side: what is compared, and which differences have a reason.
+
+A case returns facts: a tree of plain values. What cannot be equal on two nodes (hashes, times, heights) stands in it as
+its shape. Facts are flattened to paths, so that every difference has one place and a row of the table can name it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+ABSENT = "(not there)"
+_BYTES = {"input", "data", "extraData"}
+_TEXTS = (
+    ("bytes32", re.compile("0x[0-9a-f]{64}")),
+    ("address", re.compile("0x[0-9a-f]{40}")),
+    ("bloom", re.compile("0x[0-9a-f]{512}")),
+    ("eight bytes", re.compile("0x[0-9a-f]{16}")),
+    ("quantity", re.compile("0x(0|[1-9a-f][0-9a-f]*)")),
+    ("bytes", re.compile("0x([0-9a-f]{2})*")),
+    ("signature", re.compile("[1-9A-HJ-NP-Za-km-z]{86,88}")),
+    ("key", re.compile("[1-9A-HJ-NP-Za-km-z]{32,44}")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where two nodes differ.
+
+    Attributes:
+        case: Name of the case.
+        path: Place among its facts, its parts joined by dots.
+        simulated: What the simulator tells there.
+        real: What the real node tells there.
+    """
+
+    case: str
+    path: str
+    simulated: Any
+    real: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """A kind of difference that has a reason.
+
+    Attributes:
+        case: Pattern of case names, as file names are matched.
+        path: Pattern of paths.
+        because: What was measured, and why the simulator keeps to its own way.
+    """
+
+    case: str
+    path: str
+    because: str
+
+    def covers(self, found: Difference) -> bool:
+        """Return whether this row is about a difference."""
+        return fnmatchcase(found.case, self.case) and fnmatchcase(found.path, self.path)
+
+
+def shape(value: Any, name: str = "") -> Any:
+    """Return the form of an answer: its members, and of each value what kind of thing it is.
+
+    Args:
+        value: JSON.
+        name: Name of the member that holds it, which decides between a number and bytes.
+    """
+    if isinstance(value, Mapping):
+        return {key: shape(inner, key) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [shape(inner, name) for inner in value]
+    if value is None:
+        return "null"
+    if not isinstance(value, str):
+        return type(value).__name__
+    if name in _BYTES and value.startswith("0x"):
+        return "bytes"
+    return next((kind for kind, pattern in _TEXTS if pattern.fullmatch(value)), "text")
+
+
+def flat(facts: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every leaf of a tree of facts with its path; empty objects and lists are leaves."""
+    parts: list[tuple[Any, Any]] = []
+    if isinstance(facts, Mapping):
+        parts = list(facts.items())
+    elif isinstance(facts, list | tuple):
+        parts = list(enumerate(facts))
+    if not parts:
+        yield path, facts
+    for key, inner in parts:
+        yield from flat(inner, f"{path}.{key}" if path else str(key))
+
+
+def differences(case: str, simulated: Any, real: Any) -> list[Difference]:
+    """Return where the facts of one case differ, in the order of their paths."""
+    ours, theirs = dict(flat(simulated)), dict(flat(real))
+    places = sorted({*ours, *theirs})
+    pairs = [(place, ours.get(place, ABSENT), theirs.get(place, ABSENT)) for place in places]
+    return [
+        Difference(case, place, one, other)
+        for place, one, other in pairs
+        if one != other or type(one) is not type(other)
+    ]
+
+
+def unexplained(found: Sequence[Difference], table: Sequence[Allowed]) -> list[Difference]:
+    """Return differences that no row of the table is about."""
+    return [one for one in found if not any(row.covers(one) for row in table)]
+
+
+def outlived(found: Sequence[Difference], table: Sequence[Allowed]) -> list[Allowed]:
+    """Return rows of the table whose difference does not occur any more."""
+    return [row for row in table if not any(row.covers(one) for one in found)]

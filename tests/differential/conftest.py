@@ -1,0 +1,21 @@
+"""Nodes that are told the same, one of each kind a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.differential import base_nodes
+from tests.differential.base_nodes import BaseNode
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[dict[str, BaseNode]]:
+    """Return the simulated Base and Anvil, by the names `simulated` and `real`."""
+    with ExitStack() as stack:
+        yield {
+            "simulated": stack.enter_context(base_nodes.simulated()),
+            "real": stack.enter_context(base_nodes.real()),
+        }
