@@ -18,6 +18,7 @@ from reference.rail.challenges import Call, Challenges
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.web.clock import WpClock
+from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
 from reference.web.rate import Allowance, RateLimit, too_many
 
@@ -63,6 +64,16 @@ class Reply:
     status: int
     body: bytes
     headers: Mapping[str, str]
+
+
+def asked(scope: Scope, path: str, body: bytes) -> Request:
+    """Return the call that an ASGI scope tells of."""
+    headers: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    peer = scope.get("client") or ("", 0)
+    query: bytes = scope["query_string"]
+    return Request(path, scope["method"], query.decode("latin-1"), headers, body, str(peer[0]))
 
 
 class Door:

@@ -26,6 +26,7 @@ from reference.rail.challenges import Challenges, Offer
 from reference.rail.collecting import Collector, Observer
 from reference.rail.documents import Documents
 from reference.rail.door import Door
+from reference.rail.front import Front
 from reference.rail.keyring import Keyring, open_keyring, token_secret
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
@@ -129,8 +130,9 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
         exits.push_async_callback(redeemer.finish)
         tending = asyncio.create_task(_tend(redeemer))
         exits.push_async_callback(_end, tending)
-        app = build_app(_door(settings, challenges, redeemer, clock), documents)
-        yield Envelope(cast("AsgiApp", app), settings.body_limit, CORS, PREFLIGHT)
+        door = _door(settings, challenges, redeemer, clock)
+        app = cast("AsgiApp", build_app(door, documents))
+        yield Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ A plain ASGI layer in front of the app, because oversized heads and bodies must 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_REQUEST_LINE = 8192
 MAX_HEADERS = 16384
+BODY_SECONDS = 30.0
 REQUEST_ID = "weldproof.request_id"
 
 
@@ -35,12 +37,20 @@ class Envelope:
         body_limit: Largest body in bytes.
         always: Headers of every answer.
         preflight: Headers of an answer to OPTIONS.
+        body_seconds: How long a body may take to come in.
     """
 
     app: AsgiApp
     body_limit: int
     always: Mapping[str, str] = field(default_factory=dict)
     preflight: Mapping[str, str] = field(default_factory=dict)
+    body_seconds: float = BODY_SECONDS
+    _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write down what every answer carries."""
+        extra = tuple((name.lower().encode(), value.encode()) for name, value in self.always.items())
+        object.__setattr__(self, "_extra", extra)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI event."""
@@ -64,6 +74,8 @@ class Envelope:
             return Refused(414, "uri_too_long", f"the request line is over {MAX_REQUEST_LINE} bytes")
         if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > MAX_HEADERS:
             return Refused(431, "headers_too_large", f"the headers are over {MAX_HEADERS} bytes")
+        if not scope["query_string"].isascii():
+            return Refused(400, "bad_request", "write the query in ASCII, everything else percent-encoded")
         headers = dict(scope["headers"])
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             return Refused(415, "unsupported_media_type", "send the body without a content coding")
@@ -76,7 +88,12 @@ class Envelope:
         return Refused(413, "payload_too_large", f"the body is over {self.body_limit} bytes")
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
-        body = await _read(receive, self.body_limit)
+        try:
+            async with asyncio.timeout(self.body_seconds if _has_body(scope) else None):
+                body = await _read(receive, self.body_limit)
+        except TimeoutError:
+            await _send_refusal(send, _too_slow(), request_id)
+            return
         if body is None:
             await _send_refusal(send, self._too_large(), request_id)
             return
@@ -92,19 +109,27 @@ class Envelope:
         await self.app(scope, replay, send)
 
     def _dress(self, send: Send, request_id: str, *, head: bool) -> Send:
+        own = (b"x-request-id", request_id.encode())
+
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                extra = {"X-Request-Id": request_id, **self.always}
-                present = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((n.encode(), v.encode()) for n, v in extra.items() if n.lower().encode() not in present),
-                ]
+                headers = list(message["headers"])
+                present = {name for name, _ in headers}
+                headers += [one for one in (own, *self._extra) if one[0] not in present]
+                message = {**message, "headers": headers}
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
 
         return dressed
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in {b"content-length", b"transfer-encoding"} and value != b"0" for name, value in scope["headers"])
+
+
+def _too_slow() -> Refused:
+    return Refused(408, "request_timeout", "the body did not come in time; send it again")
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:

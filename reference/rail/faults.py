@@ -1,0 +1,29 @@
+"""What a call is answered that is refused or went wrong, by whichever door it came (P-ER-04, P-CV-18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import structlog
+
+from reference.rail.door import Reply
+from reference.web.errors import Refused, Unprocessable, internal_error
+
+_log = structlog.get_logger()
+
+
+def fault_reply(fault: Exception, request_id: str) -> Reply:
+    """Return the answer to a fault: its own, or nothing of what happened when nobody planned it."""
+    if isinstance(fault, Refused):
+        return json_reply(fault.status, fault.body(request_id), fault.headers)
+    if isinstance(fault, Unprocessable):
+        return json_reply(422, fault.body(), fault.headers)
+    _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=fault)
+    return fault_reply(internal_error(), request_id)
+
+
+def json_reply(status: int, value: Any, headers: Mapping[str, str]) -> Reply:
+    """Return an answer of JSON."""
+    return Reply(status, orjson.dumps(value), {"Content-Type": "application/json", **headers})
