@@ -13,7 +13,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -131,8 +131,11 @@ REFERENCE_RAIL = RailBindings(
 )
 
 
+AtomicUnits = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,18})$")]
+
+
 class AlgorandChain(_Table):
-    """How the suite reaches the Algorand node the target uses, and who pays."""
+    """How the suite reaches the Algorand node the target uses, who pays, and how much USDC at most in atomic units."""
 
     network: str = "algorand_mainnet"
     algod: str
@@ -140,25 +143,28 @@ class AlgorandChain(_Table):
     token: Secret | None = None
     control: str | None = None
     funder: Secret | None = None
+    spending_limit: AtomicUnits | None = None
 
 
 class BaseChain(_Table):
-    """How the suite reaches the EVM node the target uses, and who pays."""
+    """How the suite reaches the EVM node the target uses, who pays, and how much USDC at most in atomic units."""
 
     network: str = "base_mainnet"
     rpc: str
     control: str | None = None
     funder: Secret | None = None
+    spending_limit: AtomicUnits | None = None
 
 
 class SolanaChain(_Table):
-    """How the suite reaches the Solana node the target uses, and who pays."""
+    """How the suite reaches the Solana node the target uses, who pays, and how much USDC at most in atomic units."""
 
     network: str = "solana_mainnet"
     rpc: str
     ws: str | None = None
     control: str | None = None
     funder: Secret | None = None
+    spending_limit: AtomicUnits | None = None
 
 
 class Chains(_Table):

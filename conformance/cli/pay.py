@@ -13,7 +13,7 @@ import orjson
 
 from conformance import clock
 from conformance.check import Case, Check, Inconclusive
-from conformance.cli.targets import UsageFault, named_profile
+from conformance.cli.targets import UsageFault, checked_nodes, named_profile
 from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
 from conformance.discovery import Operation
 from conformance.events import EventLog
@@ -41,6 +41,7 @@ class Refused(Exception):
 @click.option(
     "--receipt", "keep", type=click.Path(path_type=Path), help="Where to keep the receipt (default: its hash)."
 )
+@click.option("--main-network", is_flag=True, help="Pay on a main network's node, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
@@ -50,6 +51,7 @@ def command(
     body: str | None,
     config: Path | None,
     keep: Path | None,
+    main_network: bool,
     as_json: bool,
 ) -> None:
     """Pay for one call of the rail at URL and keep the signed receipt.
@@ -60,6 +62,7 @@ def command(
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
+    checked_nodes(profile, main_network=main_network)
     sent = _body(body)
     steps = _Steps(quiet=as_json)
     try:

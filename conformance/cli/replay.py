@@ -11,7 +11,7 @@ import click
 import orjson
 
 from conformance.check import Check
-from conformance.cli.targets import UsageFault, named_profile, opened
+from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.events import Event, EventLog, read
 from conformance.interrupt import interruptible
 from conformance.ledger import load
@@ -25,10 +25,17 @@ from conformance.verdict import Exit
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
 @click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant; default: as recorded.")
+@click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context
 def command(
-    ctx: click.Context, what: str, config: Path | None, own_stack: bool, mutant: str | None, as_json: bool
+    ctx: click.Context,
+    what: str,
+    config: Path | None,
+    own_stack: bool,
+    mutant: str | None,
+    main_network: bool,
+    as_json: bool,
 ) -> None:
     """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
 
@@ -40,12 +47,17 @@ def command(
         raise UsageFault(f"{what}: the run has no exchange {number}")
     started = next(event for event in events if event["event"] == "run.started")
     mutant = mutant or started["options"].get("mutant")
-    profile = named_profile(config, (), ours=own_stack or bool(mutant))
+    chains = started["options"].get("chains")
+    nodes = chain_file(chains)
+    profile = named_profile(config, (), ours=own_stack or bool(mutant or (chains and nodes is None)))
+    profile = profile if nodes is None else with_nodes(profile, nodes)
+    checked_nodes(profile, main_network=main_network)
 
+    stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]
     log = EventLog()
 
     async def again() -> None:
-        async with opened(profile, ["--mutant", mutant] if mutant else []) as found:
+        async with opened(profile, stack_options) as found:
             one = _check(exchange["check"], tuple(found.claims.lanes))
             rows = tuple(load()[row] for row in one.rows)
             if one.id not in {candidate.id for candidate in select_checks(rows, found)}:

@@ -12,7 +12,7 @@ import click
 import orjson
 import uvloop
 
-from conformance.cli.targets import UsageFault, named_profile, opened
+from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
@@ -39,6 +39,7 @@ from conformance.verdict import Exit
     help="Chains of our own stack: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables: "
     "those nodes instead of the profile's.",
 )
+@click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
 @click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
 @click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only this lane.")
 @click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")
@@ -62,10 +63,15 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Exit codes: 0 all pass, 1 a fail or an unexpected pass, 2 usage, 3 no verdict, 4 fault in the suite,
     130 interrupted.
     """
-    ours = options["own_stack"] or bool(options["mutant"] or options["settings"])
+    nodes = chain_file(options["chains"])
+    kinds = bool(options["chains"]) and nodes is None
+    ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
-        raise UsageFault("--own-stack, --mutant and --setting go without --config and --target")
+        raise UsageFault("--own-stack, --mutant, --setting and --chains KINDS go without --config and --target")
     profile = named_profile(options["config"], options["addresses"], ours=ours)
+    if nodes is not None:
+        profile = with_nodes(profile, nodes)
+    checked_nodes(profile, main_network=options["main_network"])
     rows = _rows(options)
     expected = _expected(options["xfail"], profile)
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
@@ -152,6 +158,9 @@ def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailu
 
 def _stack_options(options: Mapping[str, Any]) -> list[str]:
     words = ["--chains", options["chains"] or "sim"]
+    if "localnet" in words[1]:
+        # A real node is wanted only for the lanes that run.
+        words += [word for lane in options["lanes"] for word in ("--lane", lane)]
     if options["mutant"]:
         words += ["--mutant", options["mutant"]]
     for setting in options["settings"]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from conformance import target
+from conformance import networks, target
 from conformance.own_stack import own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Claims, Profile, Surface, Target
 from conformance.verdict import Exit
@@ -44,6 +44,44 @@ def named_profile(config: Path | None, addresses: Sequence[str], *, ours: bool) 
     except target.ProfileError as fault:
         raise UsageFault(str(fault)) from fault
     return None
+
+
+def chain_file(chains: str | None) -> Profile | None:
+    """Return the profile whose chain nodes `--chains FILE` names, None where it names kinds of chains.
+
+    Raises:
+        UsageFault: The file cannot be used.
+    """
+    if chains is None or not (chains.endswith(".toml") or Path(chains).is_file()):
+        return None
+    try:
+        return target.load(Path(chains))
+    except target.ProfileError as fault:
+        raise UsageFault(f"--chains: {fault}") from fault
+
+
+def with_nodes(profile: Profile | None, nodes: Profile) -> Profile:
+    """Return a target's profile with the chain nodes of another file.
+
+    Raises:
+        UsageFault: There is no target: our own stack pays on nodes that it starts.
+    """
+    if profile is None:
+        raise UsageFault("--chains FILE needs a target that uses those nodes: give --config or --target")
+    return profile.model_copy(update={"chains": nodes.chains})
+
+
+def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
+    """Look whether a profile's chain nodes may be paid on.
+
+    Raises:
+        UsageFault: They may not.
+    """
+    try:
+        if profile is not None:
+            networks.guard(profile, main_network=main_network)
+    except target.ProfileError as fault:
+        raise UsageFault(str(fault)) from fault
 
 
 def bare_profile(addresses: Sequence[str]) -> Profile:

@@ -12,6 +12,7 @@ from algosdk import encoding, transaction
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import forbid_main_network
 from conformance.payers.algorand_funds import Funds, funds_of
 from conformance.payers.algorand_node import Account, AlgorandNode, Refused
 from conformance.target import AlgorandChain, Budgets
@@ -49,6 +50,7 @@ class AlgorandPayer:
         try:
             self = cls(chain.network, node, funds_of(chain, node, names))
             self._genesis = str((await node.params()).gh)
+            forbid_main_network("algorand", chain.network, chain.algod, self.caip2)
             await self.new_account()
         except BaseException:
             await node.close()

@@ -16,17 +16,16 @@ from conformance.check import Inconclusive
 from conformance.client import Names
 from conformance.payers.algorand_node import Account, AlgorandNode, Refused
 from conformance.payers.node_control import read_secret
+from conformance.payers.spending import SpendingLimit
 from conformance.target import AlgorandChain
 
 
 class Funds(Protocol):
-    """A source of Algos and of an asset.
+    """A source of Algos and of an asset."""
 
-    Attributes:
-        purse: How much of an asset is given at a time, in atomic units.
-    """
-
-    purse: int
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
 
     async def algos(self, account: Account, *, main: bool) -> None:
         """Give an account Algos for fees and minimum balances.
@@ -69,12 +68,18 @@ class ControlFunds:
 class OperatorFunds:
     """Money from an account of the operator by ordinary transfers, given back at the end."""
 
-    purse = 2_000_000
+    _PURSE = 2_000_000
     _MAIN_ALGOS, _ALGOS = 3_000_000, 500_000
 
-    def __init__(self, node: AlgorandNode, funder: Account) -> None:
+    def __init__(self, node: AlgorandNode, funder: Account, limit: SpendingLimit) -> None:
         self._node = node
         self._funder = funder
+        self._limit = limit
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+        return self._limit.purse(self._PURSE)
 
     async def algos(self, account: Account, *, main: bool) -> None:
         """Send Algos from the operator's account."""
@@ -85,6 +90,7 @@ class OperatorFunds:
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
         """Opt the account in and send it the asset from the operator's account."""
+        self._limit.take(amount)
         if await self._node.balance(account.address, asset) is None:
             params = await self._node.params()
             opted = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
@@ -140,7 +146,8 @@ def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names) -> Funds:
     if chain.funder is None:
         raise Inconclusive("[chains.algorand] gives neither control nor funder, so no account can pay")
     words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", "chains.algorand")
+    limit = SpendingLimit("chains.algorand", chain.spending_limit)
     try:
-        return OperatorFunds(node, node.account(mnemonic.to_private_key(words)))
+        return OperatorFunds(node, node.account(mnemonic.to_private_key(words)), limit)
     except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):
         raise Inconclusive("[chains.algorand] funder is no Algorand mnemonic of 25 words") from None

@@ -12,6 +12,7 @@ from eth_utils.address import is_address, to_checksum_address
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import forbid_main_network
 from conformance.payers.base_authorization import Authorization, Domain, cancellation, nonce_of
 from conformance.payers.base_funds import Funds, funds_of
 from conformance.payers.base_node import Account, BaseNode, Refused
@@ -54,6 +55,7 @@ class BasePayer:
         try:
             self = cls(chain.network, node, funds_of(chain, node, names))
             self._chain_id = await node.chain_id()
+            forbid_main_network("base", chain.network, chain.rpc, self.caip2)
             await self.new_account(coin=True)
         except BaseException:
             await node.close()

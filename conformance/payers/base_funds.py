@@ -16,6 +16,7 @@ from conformance.payers.base_node import Account, BaseNode, Refused
 from conformance.payers.base_token import Token
 from conformance.payers.evm_sdk import Signer
 from conformance.payers.node_control import read_secret
+from conformance.payers.spending import SpendingLimit
 from conformance.target import BaseChain
 
 _TRANSFER_GAS = 21_000
@@ -25,12 +26,14 @@ class Funds(Protocol):
     """A source of native coin and of a token.
 
     Attributes:
-        purse: How much of the token the paying account is given at a time, in atomic units.
         home: Address to which what is left goes back; None when nobody misses it.
     """
 
-    purse: int
     home: str | None
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Give an account native coin for gas.
@@ -75,13 +78,19 @@ class ControlFunds:
 class OperatorFunds:
     """Money from an account of the operator by ordinary transfers, given back at the end."""
 
-    purse = 1_000_000
+    _PURSE = 1_000_000
     _MAIN_WEI, _WEI = 10**15, 10**14
 
-    def __init__(self, node: BaseNode, funder: Account) -> None:
+    def __init__(self, node: BaseNode, funder: Account, limit: SpendingLimit) -> None:
         self._node = node
         self._funder = funder
+        self._limit = limit
         self.home: str | None = funder.address
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+        return self._limit.purse(self._PURSE)
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""
@@ -90,6 +99,7 @@ class OperatorFunds:
 
     async def token(self, address: str, asset: str, amount: int) -> None:
         """Send the token from the operator's account."""
+        self._limit.take(amount)
         data = Token(self._node, asset).transfer_call(address, amount)
         await self._give(asset, data, 0, f"{amount} atomic units of {asset}")
 
@@ -123,7 +133,8 @@ def funds_of(chain: BaseChain, node: BaseNode, names: Names) -> Funds:
     if chain.funder is None:
         raise Inconclusive("[chains.base] gives neither control nor funder, so no account can pay")
     text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.base")
+    limit = SpendingLimit("chains.base", chain.spending_limit)
     try:
-        return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)))
+        return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)), limit)
     except ValueError:
         raise Inconclusive("[chains.base] funder is no private key of 32 bytes in hexadecimal") from None

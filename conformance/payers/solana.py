@@ -19,6 +19,7 @@ from spl.token.constants import ACCOUNT_LEN, MINT_LEN
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.client import Names
+from conformance.networks import forbid_main_network
 from conformance.payers import solana_relay as relay
 from conformance.payers.solana_funds import Funds, funds_of
 from conformance.payers.solana_instructions import (
@@ -72,6 +73,7 @@ class SolanaPayer:
         try:
             self = cls(chain.network, node, funds_of(chain, node, names))
             self._genesis = await node.genesis_hash()
+            forbid_main_network("solana", chain.network, chain.rpc, self.caip2)
             await self.new_account()
         except BaseException:
             await node.close()

@@ -22,19 +22,18 @@ from conformance.client import Names
 from conformance.payers.node_control import read_secret
 from conformance.payers.solana_instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
 from conformance.payers.solana_node import CONFIRMED, Account, Refused, SolanaNode
+from conformance.payers.spending import SpendingLimit
 from conformance.target import SolanaChain
 
 _FEE = 5000
 
 
 class Funds(Protocol):
-    """A source of native coin and of a token.
+    """A source of native coin and of a token."""
 
-    Attributes:
-        purse: How much of the token an account is given at a time, in atomic units.
-    """
-
-    purse: int
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Give an account native coin for fees and rent.
@@ -78,12 +77,18 @@ class ControlFunds:
 class OperatorFunds:
     """Money from an account of the operator by ordinary transfers, given back at the end."""
 
-    purse = 1_000_000
+    _PURSE = 1_000_000
     _MAIN_LAMPORTS, _LAMPORTS = 60_000_000, 6_000_000
 
-    def __init__(self, node: SolanaNode, funder: Account) -> None:
+    def __init__(self, node: SolanaNode, funder: Account, limit: SpendingLimit) -> None:
         self._node = node
         self._funder = funder
+        self._limit = limit
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+        return self._limit.purse(self._PURSE)
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""
@@ -93,6 +98,7 @@ class OperatorFunds:
 
     async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
         """Send the token from the operator's associated account."""
+        self._limit.take(amount)
         made = create_idempotent_associated_token_account(self._funder.key, owner, mint)
         sent = await self._transfer(mint, self._funder.key, owner, amount)
         await self._give([made, sent.instruction()], f"{amount} atomic units of {mint}")
@@ -149,8 +155,9 @@ def funds_of(chain: SolanaChain, node: SolanaNode, names: Names) -> Funds:
     if chain.funder is None:
         raise Inconclusive("[chains.solana] gives neither control nor funder, so no account can pay")
     text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.solana")
+    limit = SpendingLimit("chains.solana", chain.spending_limit)
     try:
         pair = Keypair.from_bytes(json.loads(text)) if text.startswith("[") else Keypair.from_base58_string(text)
     except (ValueError, TypeError, OverflowError):
         raise Inconclusive("[chains.solana] funder is no key pair: a JSON array of 64 bytes, or base58") from None
-    return OperatorFunds(node, node.account(pair))
+    return OperatorFunds(node, node.account(pair), limit)

@@ -202,7 +202,7 @@ async def test_an_answer_that_no_node_gives_is_inconclusive(answer: bytes) -> No
             for question in (
                 asked.params,
                 asked.block_time,
-                lambda: asked.control("fund"),
+                lambda: asked.control.carry_out("fund"),
                 lambda: asked.confirmed("A" * 52),
             ):
                 with pytest.raises(Inconclusive):
