@@ -20,6 +20,7 @@ from localnet.examination import doctor
 from localnet.missing import Missing
 from localnet.processes import ChildFault
 from localnet.profile import WORKING_NAME, profile_text
+from localnet.rpc import NodeFault
 from localnet.stack import Plan, Stack, running
 
 EXIT_MISSING, EXIT_FAULT = 3, 4
@@ -113,7 +114,7 @@ def up(
     plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds)
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
-    except (ChildFault, Missing) as fault:
+    except (ChildFault, Missing, NodeFault) as fault:
         click.echo(f"weldproof up: {fault}", err=True)
         sys.exit(EXIT_MISSING if isinstance(fault, Missing) else EXIT_FAULT)
 

@@ -148,6 +148,32 @@ async def check(session: aiohttp.ClientSession, node: Algod) -> None:
         )
 
 
+async def opt_in(node: Algod, key_file: Path) -> None:
+    """Make the account whose mnemonic a file holds ready for USDC.
+
+    Raises:
+        NodeFault: The node refused it.
+    """
+    client = AlgodClient(node.token_file.read_text("ascii").strip(), node.url.rstrip("/"))
+    key = mnemonic.to_private_key(key_file.read_text("ascii").strip())
+    address = account.address_from_private_key(key)
+
+    def sign_and_send() -> None:
+        params = client.suggested_params()
+        sent = client.send_transaction(transaction.AssetTransferTxn(address, params, address, 0, USDC).sign(key))
+        transaction.wait_for_confirmation(client, sent, _WAIT_ROUNDS)
+
+    await _asked(sign_and_send)
+
+
+async def _asked(call: Callable[[], T]) -> T:
+    """Run a blocking call of the SDK on a thread."""
+    try:
+        return await asyncio.to_thread(call)
+    except (error.ConfirmationTimeoutError, error.TransactionRejectedError, *_STRANGE) as fault:
+        raise NodeFault(f"algod: {type(fault).__name__}: {fault}"[:300]) from fault
+
+
 class AlgodVerbs:
     """Control verbs of one algod: what a funded account can do by ordinary transactions, and no more."""
 
@@ -172,7 +198,7 @@ class AlgodVerbs:
 
     async def prepare(self) -> None:
         """Ask the node once, so that a wrong token or address shows at the start."""
-        await self._ask(self._client.suggested_params)
+        await _asked(self._client.suggested_params)
 
     async def fund(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`: microAlgos from the funder's account."""
@@ -202,20 +228,14 @@ class AlgodVerbs:
     async def _sent(self, make: Callable[[Any], Any]) -> dict[str, Any]:
         """Send what `make` returns from suggested parameters, and return its id once it is in a block."""
         async with self._turn:
-            params = await self._ask(self._client.suggested_params)
+            params = await _asked(self._client.suggested_params)
             # Two equal transactions would be one: their last rounds tell them apart.
             self._count += 1
             params.last = params.first + 1000 - self._count % 500
             signed = make(params).sign(self._key)
-            tx_id = await self._ask(lambda: self._client.send_transaction(signed))
-        await self._ask(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
+            tx_id = await _asked(lambda: self._client.send_transaction(signed))
+        await _asked(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
         return {"tx_id": str(tx_id)}
-
-    async def _ask(self, call: Callable[[], T]) -> T:
-        try:
-            return await asyncio.to_thread(call)
-        except (error.ConfirmationTimeoutError, error.TransactionRejectedError, *_STRANGE) as fault:
-            raise NodeFault(f"algod: {type(fault).__name__}: {fault}"[:300]) from fault
 
 
 def _address(members: Members) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from localnet import accounts
+from localnet import accounts, algod
 from localnet.chains import LANES
 from localnet.control import ControlFault, control, verbs_of
 from localnet.nodes import Nodes, Starter
@@ -32,6 +32,7 @@ PORTS = {
 }
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 SLOT_SECONDS = 0.02
+_PAYEE_ALGORAND = "payto_algorand.mnemonic"
 _RAISED = "1000000"
 
 
@@ -122,7 +123,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         await _start_chains(plan, sockets, token, children)
         facts = _facts(plan, sockets, nodes, token)
         facts.clock_file.write_text("0\n", "ascii")
-        await asyncio.gather(*_prepared(session, facts))
+        await asyncio.gather(*_prepared(session, facts, nodes.algod, plan.data_dir / _PAYEE_ALGORAND))
         children.append(await _start_rail(plan, facts, sockets["rail"]))
         await _healthy(session, f"{facts.rail}/health", children[-1])
         for name, seed in plan.faults:
@@ -187,7 +188,7 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token
         solana_ws=address("solana_ws", "ws"),
         algod_token_file=token,
         settler_key_file=plan.data_dir / "settler.key",
-        payto_algorand=accounts.algorand(plan.data_dir / "payto_algorand.mnemonic"),
+        payto_algorand=accounts.algorand(plan.data_dir / _PAYEE_ALGORAND),
         payto_base=accounts.evm(plan.data_dir / "payto_base.key"),
         payto_solana=accounts.solana(plan.data_dir / "payto_solana.json"),
         clock_file=plan.data_dir / "clock_offset",
@@ -198,11 +199,15 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token
     )
 
 
-def _prepared(session: aiohttp.ClientSession, facts: StackFacts) -> list[Coroutine[Any, Any, None]]:
+def _prepared(
+    session: aiohttp.ClientSession, facts: StackFacts, node: algod.Algod | None, payee_key: Path
+) -> list[Coroutine[Any, Any, None]]:
     """Return what gives payees their token accounts and the settler his gas."""
 
     async def algorand() -> None:
         await _control(session, facts.control["algorand"], "fund", address=facts.payto_algorand, amount="10000000")
+        if node is not None:
+            await algod.opt_in(node, payee_key)
         await _control(session, facts.control["algorand"], "mint", address=facts.payto_algorand, amount="1")
 
     async def base() -> None:

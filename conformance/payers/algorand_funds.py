@@ -58,8 +58,15 @@ class ControlFunds:
         await self._node.control.carry_out("fund", address=account.address, amount="100000000" if main else "10000000")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
-        """Have the node opt the account in and give it the asset."""
-        await self._node.control.carry_out("mint", address=account.address, amount=str(amount), asset=str(asset))
+        """Have the node give the asset; a simulated one opts the account in, a real one cannot sign for it."""
+        members = {"address": account.address, "amount": str(amount), "asset": str(asset)}
+        try:
+            await self._node.control.carry_out("mint", **members)
+        except Inconclusive:
+            if await self._node.balance(account.address, asset) is not None:
+                raise
+            await opt_in(self._node, account, asset)
+            await self._node.control.carry_out("mint", **members)
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Leave it: a simulated chain ends with its process."""
@@ -92,9 +99,7 @@ class OperatorFunds:
         """Opt the account in and send it the asset from the operator's account."""
         self._limit.take(amount)
         if await self._node.balance(account.address, asset) is None:
-            params = await self._node.params()
-            opted = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
-            await self._node.submit([opted], account)
+            await opt_in(self._node, account, asset)
         params = await self._node.params()
         sent = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
         await self._give([sent], f"{amount} atomic units of asset {asset}")
@@ -133,6 +138,16 @@ class OperatorFunds:
             close_remainder_to=self._funder.address if whole else None,
         )
         await self._node.submit([left], account)
+
+
+async def opt_in(node: AlgorandNode, account: Account, asset: int) -> None:
+    """Make an account ready to hold an asset.
+
+    Raises:
+        Inconclusive: The node refuses it.
+    """
+    params = await node.params()
+    await node.submit([transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)], account)
 
 
 def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names) -> Funds:

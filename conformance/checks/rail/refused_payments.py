@@ -166,7 +166,8 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference("algorand").encode())
     proof = {"tx_id": native, "payment_reference": quote.reference("algorand")}
     await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
-    if not payer.has_control:
+    # A node that plays an asset's issuer is a simulated one, and opts accounts in that it has no key of.
+    if await payer.lacks("clawback"):
         case.note("a look-alike asset needs the payee to opt in, which only a simulated node can be made to do")
         return
     fake = await payer.create_asset(unit_name="USDC")
