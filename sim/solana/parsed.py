@@ -177,6 +177,18 @@ def _initialize_account(kind: str) -> _Parser:
     return parse
 
 
+def _data_size(call: _Call) -> _Parsed:
+    numbers = [one for (one,) in struct.iter_unpack("<H", call.data[1:])]
+    wanted = [_EXTENSIONS[one] for one in numbers]
+    return "getAccountDataSize", call.named("mint") | ({"extensionTypes": wanted} if wanted else {})
+
+
+# Extensions of token accounts by number, as the size of an account is asked for.
+_EXTENSIONS = (
+    *("uninitialized", "transferFeeConfig", "transferFeeAmount", "mintCloseAuthority", "confidentialTransferMint"),
+    *("confidentialTransferAccount", "defaultAccountState", "immutableOwner", "memoTransfer", "nonTransferable"),
+    *("interestBearingConfig", "cpiGuard"),
+)
 _SYSTEM_CALLS: Mapping[int, _Parser] = {0: _system_create, 2: _system_transfer}
 _ASSOCIATED_CALLS: Mapping[int, _Parser] = {0: _associated("create"), 1: _associated("createIdempotent")}
 _TOKEN_CALLS: Mapping[int, _Parser] = {
@@ -195,6 +207,6 @@ _TOKEN_CALLS: Mapping[int, _Parser] = {
     15: _with_checked_amount("burnChecked", "authority", "account", "mint"),
     16: _initialize_account("initializeAccount2"),
     18: _initialize_account("initializeAccount3"),
-    21: lambda call: ("getAccountDataSize", call.named("mint")),
+    21: _data_size,
     22: lambda call: ("initializeImmutableOwner", call.named("account")),
 }

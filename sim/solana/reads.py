@@ -18,7 +18,11 @@ _LARGEST = 20
 
 
 def _encoding(options: Mapping[str, Any], default: str) -> str:
-    return str(options.get("encoding") or default)
+    """Return the encoding that is asked for, checked whether or not there is an account to show."""
+    encoding = str(options.get("encoding") or default)
+    if encoding not in ("binary", "base58", "base64", "jsonParsed"):
+        raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")
+    return encoding
 
 
 def _balance(ask: Ask) -> dict[str, Any]:

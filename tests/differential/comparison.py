@@ -7,7 +7,7 @@ its shape. Facts are flattened to paths, so that every difference has one place 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -21,7 +21,7 @@ _TEXTS = (
     ("eight bytes", re.compile("0x[0-9a-f]{16}")),
     ("quantity", re.compile("0x(0|[1-9a-f][0-9a-f]*)")),
     ("bytes", re.compile("0x([0-9a-f]{2})*")),
-    ("signature", re.compile("[1-9A-HJ-NP-Za-km-z]{86,88}")),
+    ("signature", re.compile("[1-9A-HJ-NP-Za-km-z]{80,88}")),
     ("key", re.compile("[1-9A-HJ-NP-Za-km-z]{32,44}")),
 )
 
@@ -93,6 +93,44 @@ def flat(facts: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, facts
     for key, inner in parts:
         yield from flat(inner, f"{path}.{key}" if path else str(key))
+
+
+class Told:
+    """What every case gives on two nodes.
+
+    Attributes:
+        facts: Facts by kind of node (`simulated`, `real`) and case; a case that fails has the failure as its fact.
+        measured: All differences.
+    """
+
+    def __init__(self, cases: Mapping[str, Callable[[Any], Any]], nodes: Mapping[str, Any]) -> None:
+        self.facts = {
+            kind: {name: _carried_out(case, node) for name, case in cases.items()} for kind, node in nodes.items()
+        }
+        pairs = [(name, self.facts["simulated"][name], self.facts["real"][name]) for name in cases]
+        self.measured = [one for name, ours, theirs in pairs for one in differences(name, ours, theirs)]
+
+    def of(self, case: str) -> list[Difference]:
+        """Return the differences of one case."""
+        return [one for one in self.measured if one.case == case]
+
+    def must_hold(self, kind: str, case: str) -> Any:
+        """Return a case's facts.
+
+        Raises:
+            Exception: Whatever the case failed with on that node.
+        """
+        found = self.facts[kind][case]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def _carried_out(case: Callable[[Any], Any], node: Any) -> Any:
+    try:
+        return case(node)
+    except Exception as fault:  # noqa: BLE001 - it is raised again by the test of that case
+        return fault
 
 
 def differences(case: str, simulated: Any, real: Any) -> list[Difference]:

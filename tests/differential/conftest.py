@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.differential import base_nodes
+from tests.differential import base_nodes, solana_nodes
 from tests.differential.base_nodes import BaseNode
+from tests.differential.solana_nodes import SolanaNode
 
 
 @pytest.fixture(scope="module")
@@ -18,4 +19,14 @@ def base() -> Iterator[dict[str, BaseNode]]:
         yield {
             "simulated": stack.enter_context(base_nodes.simulated()),
             "real": stack.enter_context(base_nodes.real()),
+        }
+
+
+@pytest.fixture(scope="module")
+def solana() -> Iterator[dict[str, SolanaNode]]:
+    """Return the simulated Solana and surfpool, by the names `simulated` and `real`."""
+    with ExitStack() as stack:
+        yield {
+            "simulated": stack.enter_context(solana_nodes.simulated()),
+            "real": stack.enter_context(solana_nodes.real()),
         }

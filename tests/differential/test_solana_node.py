@@ -1,0 +1,52 @@
+"""The simulated Solana against surfpool: one script told to both by unmodified solana-py and plain JSON-RPC."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.differential.comparison import Told, differences, outlived, unexplained
+from tests.differential.recordings import as_recorded, recorded
+from tests.differential.solana_cases import CASES
+from tests.differential.solana_differences import ALLOWED
+from tests.differential.solana_nodes import SolanaNode
+
+
+@pytest.fixture(scope="module")
+def told(solana: dict[str, SolanaNode]) -> Told:
+    """Return every case's facts on each node."""
+    return Told(CASES, solana)
+
+
+@pytest.mark.parametrize("kind", ["simulated", "real"])
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_each_node_does_what_the_case_says(told: Told, case: str, kind: str) -> None:
+    """What a case asserts holds on both."""
+    assert told.must_hold(kind, case)
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_both_nodes_tell_the_same(told: Told, case: str) -> None:
+    """Values, types, error codes and words, but for what the table allows."""
+    assert unexplained(told.of(case), ALLOWED) == []
+
+
+def test_no_allowed_difference_has_gone(told: Told) -> None:
+    """A row whose difference does not occur any more has to go."""
+    assert outlived(told.measured, ALLOWED) == []
+
+
+def test_the_recording_is_what_is_measured(told: Told) -> None:
+    """Both nodes' answers, difference by difference."""
+    assert recorded("solana", told.measured) == as_recorded(told.measured)
+
+
+def test_a_difference_would_be_noticed(told: Told) -> None:
+    """The control: one changed value, one lost member and one changed type, each unexplained."""
+    real = told.must_hold("real", "payment")
+    changed = {
+        "fee": {**real, "fee": 5001},
+        "level": {name: one for name, one in real.items() if name != "level"},
+        "status.slot": {**real, "status": {**real["status"], "slot": "text"}},
+    }
+    for path, other in changed.items():
+        assert [one.path for one in unexplained(differences("payment", other, real), ALLOWED)] == [path]
