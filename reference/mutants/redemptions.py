@@ -120,7 +120,7 @@ async def _is_spent(self: Redeemer, presented: Any) -> bool:
 def _row(self: Redeemer, presented: Any, call: Call, payer: str) -> Redemption:
     now = self._clock.now()
     return Redemption(
-        id="",
+        id=0,
         token=presented.token.text,
         payment_key=presented.payment_key,
         request_hash=call.request_hash,

@@ -79,6 +79,11 @@ def _accept_mixed_order(raw: bytes) -> None:
         raise KeyRejected("the key is of small order")
 
 
+@lru_cache(maxsize=4096)
+def _kid(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()[:32]
+
+
 @dataclass(frozen=True, slots=True)
 class PublicKey:
     """An Ed25519 public key of 32 raw bytes, checked once: canonical, on the curve, not of small order.
@@ -95,7 +100,7 @@ class PublicKey:
     @property
     def kid(self) -> str:
         """First 32 hex digits of SHA-256 over the raw key (P-KY-02)."""
-        return hashlib.sha256(self.raw).hexdigest()[:32]
+        return _kid(self.raw)
 
     @property
     def x(self) -> str:
@@ -163,7 +168,7 @@ class SigningKey:
     @property
     def public(self) -> PublicKey:
         """The public half."""
-        return PublicKey(bytes(_signer(self._seed).verify_key))
+        return _public(self._seed)
 
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature over `message`."""
@@ -173,6 +178,11 @@ class SigningKey:
 @lru_cache(maxsize=64)
 def _signer(seed: bytes) -> NaclSigningKey:
     return NaclSigningKey(seed)
+
+
+@lru_cache(maxsize=64)
+def _public(seed: bytes) -> PublicKey:
+    return PublicKey(bytes(_signer(seed).verify_key))
 
 
 class KeyTypeUnsupported(ValueError):

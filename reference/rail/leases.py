@@ -1,14 +1,52 @@
-"""When a lease has run out: its counter stood still, by the monotonic time of the one who looks (P-ST-06)."""
+"""Leases: holding one, and telling when another's has run out (P-ST-06).
+
+A lease that is held has a counter that rises. It has run out when the counter stood still, by the monotonic time of the
+one who looks.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from reference.store.redemptions import Redemption
 
 _KEPT_LOOKS = 10_000
+
+
+class Lease:
+    """A lease that is held: renewed from time to time until it is stopped.
+
+    Attributes:
+        given_back: Whether the row is free again already, so that nobody has to give it back.
+    """
+
+    def __init__(self, renew: Callable[[], Awaitable[object]], interval: float) -> None:
+        self.given_back = False
+        self._renew = renew
+        self._interval = interval
+        self._renewing: asyncio.Task[None] | None = None
+        # Most leases are held for less than an interval: no task for those.
+        self._start = asyncio.get_running_loop().call_later(interval, self._begin)
+
+    def _begin(self) -> None:
+        self._renewing = asyncio.create_task(self._renew_for_ever())
+
+    async def _renew_for_ever(self) -> None:
+        while True:
+            await self._renew()
+            await asyncio.sleep(self._interval)
+
+    async def stop(self) -> None:
+        """Renew no more."""
+        self._start.cancel()
+        if self._renewing is not None:
+            self._renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._renewing
 
 
 class LeaseWatch:
@@ -17,7 +55,7 @@ class LeaseWatch:
     def __init__(self, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._monotonic = monotonic
-        self._looks: OrderedDict[str, tuple[str | None, int, float]] = OrderedDict()
+        self._looks: OrderedDict[int, tuple[str | None, int, float]] = OrderedDict()
 
     def has_run_out(self, row: Redemption) -> bool:
         """Return whether the row is free: given back, or its holder did not raise the counter for a whole lease."""

@@ -23,7 +23,7 @@ from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
-from reference.rail.leases import LeaseWatch
+from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.generations import Generations
@@ -113,7 +113,8 @@ class Redeemer:
             self.refuse_expired(presented)
         if mine is None:
             self._collector(presented).check(presented)
-        return await self._join_or_work(presented, call, request, mine)
+        crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN
+        return await self._join_or_work(presented, call, request, mine, crowded=crowded)
 
     @staticmethod
     def refuse_foreign(rows: list[Redemption], presented: Presented, call: Call) -> None:
@@ -151,7 +152,9 @@ class Redeemer:
         over = self._clock.now() > claim.expires_at + self._settings.rail_settle_window
         return claim.state is State.UNPAID and claim.held_until is None and over
 
-    async def _join_or_work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
+    async def _join_or_work(
+        self, presented: Presented, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
+    ) -> Served:
         """One of N identical proofs works; the others wait for what it answers (P-ST-05).
 
         The work is a task of its own: a client that hangs up does not stop it half way.
@@ -160,7 +163,7 @@ class Redeemer:
         working = self._at_work.get(key)
         if working is not None:
             return replace(await self._join(working), replayed=True)
-        working = asyncio.create_task(self._work(presented, call, request, mine))
+        working = asyncio.create_task(self._work(presented, call, request, mine, crowded=crowded))
         self._at_work[key] = working
         working.add_done_callback(lambda done: self._finished(key, done))
         return await asyncio.shield(working)
@@ -181,21 +184,26 @@ class Redeemer:
         except TimeoutError as late:
             raise in_progress() from late
 
-    async def _work(self, presented: Presented, call: Call, request: Any, mine: Redemption | None) -> Served:
+    async def _work(
+        self, presented: Presented, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
+    ) -> Served:
         while True:
-            row = await self._claimed(presented, call, mine)
+            row = await self._claimed(presented, call, mine, crowded=crowded)
             if row.state is State.SPENT:
                 return stored_answer(row)
-            async with self._lease(row):
+            async with self._lease(row) as lease:
                 paid = row if row.state is State.PAID else await self._mark_paid(row, presented, call)
                 if paid is not None:
-                    return await self._serve(paid, call, request)
-            mine = None  # the claim was evicted or taken over meanwhile: look again
+                    return await self._serve(paid, call, request, lease)
+            mine, crowded = None, True  # the claim was evicted or taken over meanwhile: look again
 
-    async def _claimed(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
+    async def _claimed(
+        self, presented: Presented, call: Call, mine: Redemption | None, *, crowded: bool = True
+    ) -> Redemption:
         """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
         if mine is None:
-            await self._evict_ninth(presented)
+            if crowded:
+                await self._evict_ninth(presented)
             self._order = max(self._order + 1, time.time_ns())
             new = NewClaim(
                 token=presented.token.text,
@@ -245,21 +253,16 @@ class Redeemer:
                     return
 
     @asynccontextmanager
-    async def _lease(self, row: Redemption) -> AsyncIterator[None]:
+    async def _lease(self, row: Redemption) -> AsyncIterator[Lease]:
         """Hold the row's lease while at work, and give it back whatever happens."""
-        renewing = asyncio.create_task(self._renew(row.id))
+        interval = self._settings.rail_lease_seconds / 3
+        lease = Lease(lambda: self._ledger.renew_lease(row.id, worker=self._worker), interval)
         try:
-            yield
+            yield lease
         finally:
-            renewing.cancel()
-            with suppress(asyncio.CancelledError):
-                await renewing
-            await self._ledger.release(row.id, worker=self._worker)
-
-    async def _renew(self, row_id: str) -> None:
-        while True:
-            await asyncio.sleep(self._settings.rail_lease_seconds / 3)
-            await self._ledger.renew_lease(row_id, worker=self._worker)
+            await lease.stop()
+            if not lease.given_back:
+                await self._ledger.release(row.id, worker=self._worker)
 
     # Step 14: what the chain shows.
 
@@ -298,7 +301,7 @@ class Redeemer:
 
     # Step 15: run the service, sign, store, reply.
 
-    async def _serve(self, row: Redemption, call: Call, request: Any) -> Served:
+    async def _serve(self, row: Redemption, call: Call, request: Any, lease: Lease) -> Served:
         answer = self.signer.answer(row, call.service, request)
         now = self._clock.now()
         recheck_at = now + self._settings.rail_recheck_seconds
@@ -308,6 +311,7 @@ class Redeemer:
             if spent is None or spent.state is not State.SPENT:
                 raise in_progress()
             return stored_answer(spent)
+        lease.given_back = True  # by the very statement that stored the answer
         return Served(answer.body, answer.payment_response, replayed=False)
 
     # What happens besides calls.

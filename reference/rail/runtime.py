@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -62,18 +63,28 @@ class KeyFile:
 
     settings: RailSettings
     clock: WpClock
-    _read_at: int = -1
-    _keyring: Keyring | None = None
+    _path: Path = field(init=False)
+    _read_at: int = field(default=-1, init=False)
+    _keyring: Keyring | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Find the file."""
+        self._path = self.settings.signing_key_file
 
     def __call__(self) -> Keyring:
         """Return the keyring as it is now."""
-        path = self.settings.signing_key_file
-        changed = path.stat().st_mtime_ns if path.exists() else 0
+        changed = self._changed_at()
         if self._keyring is None or changed != self._read_at:
             days = self.settings.retired_key_days
-            self._keyring = open_keyring(path, now=self.clock.now(), retired_days=days)
-            self._read_at = path.stat().st_mtime_ns
+            self._keyring = open_keyring(self._path, now=self.clock.now(), retired_days=days)
+            self._read_at = self._changed_at()
         return self._keyring
+
+    def _changed_at(self) -> int:
+        try:
+            return os.stat(self._path).st_mtime_ns  # noqa: PTH116 - asked for every receipt, so plainly
+        except FileNotFoundError:
+            return 0
 
 
 @asynccontextmanager

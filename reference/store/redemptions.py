@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from reference.store.tables import METADATA, redemptions, settlements
 class Redemption:
     """One row: a claim, a payment, or a spent payment with its stored answer."""
 
-    id: str
+    id: int
     token: str
     payment_key: str
     request_hash: str
@@ -142,6 +143,7 @@ class Redemptions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._newest = 0
 
     async def prepare(self) -> None:
         """Create the tables that are missing; workers that start at once do not get in each other's way."""
@@ -160,7 +162,7 @@ class Redemptions:
         rows = await self._database.rows(_INVOLVED, token=token, payment_key=payment_key)
         return [Redemption(*row) for row in rows]
 
-    async def get(self, row_id: str) -> Redemption | None:
+    async def get(self, row_id: int) -> Redemption | None:
         """Return one row, or None when it is gone."""
         rows = await self._database.rows(_GET, row_id=row_id)
         return Redemption(*rows[0]) if rows else None
@@ -172,12 +174,21 @@ class Redemptions:
             The row, or None when somebody has that claim already.
         """
         members = {name: getattr(new, name) for name in NewClaim.__slots__}
-        members |= {"id": str(uuid.uuid4()), "claimed_at": now, "lease": worker, "lease_counter": 0}
+        members |= {"id": self._new_id(), "claimed_at": now, "lease": worker, "lease_counter": 0}
         try:
             await self._database.change(_CLAIM, **members, claim_order=order)
         except Taken:
             return None
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
+
+    def _new_id(self) -> int:
+        """Return a number of 63 bits that grows with time, the lower 22 bits by chance.
+
+        No two of this worker are the same. Should another worker's be, that claim is refused and made anew.
+        """
+        now = time.time_ns() // 1_000_000
+        self._newest = max(self._newest + 1, now << 22 | secrets.randbits(22))
+        return self._newest
 
     async def unpaid_claims(self, token: str) -> list[Redemption]:
         """Return the unpaid claims on a token, the oldest first."""
@@ -188,19 +199,19 @@ class Redemptions:
         taken = await self._database.change(_TAKE_LEASE, row_id=row.id, seen_counter=row.lease_counter, worker=worker)
         return taken == 1
 
-    async def renew_lease(self, row_id: str, *, worker: str) -> bool:
+    async def renew_lease(self, row_id: int, *, worker: str) -> bool:
         """Raise the counter of a row that this worker still holds."""
         return await self._database.change(_RENEW_LEASE, row_id=row_id, worker=worker) == 1
 
-    async def release(self, row_id: str, *, worker: str) -> None:
+    async def release(self, row_id: int, *, worker: str) -> None:
         """Give the lease back: the next call with the same proof goes on where the row stands."""
         await self._database.change(_RELEASE, row_id=row_id, worker=worker)
 
-    async def drop_unpaid(self, row_id: str) -> bool:
+    async def drop_unpaid(self, row_id: int) -> bool:
         """Delete a claim that was not paid; a paid row stays."""
         return await self._database.change(_DROP_UNPAID, row_id=row_id) == 1
 
-    async def hold(self, row_id: str, *, until: int) -> bool:
+    async def hold(self, row_id: int, *, until: int) -> bool:
         """Keep an unpaid claim until a time: the rail has sent something to the chain for it (5.8)."""
         return await self._database.change(_HOLD, row_id=row_id, until=until) == 1
 
@@ -227,7 +238,7 @@ class Redemptions:
             return None
         return replace(row, paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
 
-    async def spend(self, row_id: str, answer: Answer, *, worker: str, now: int, recheck_at: int | None) -> bool:
+    async def spend(self, row_id: int, answer: Answer, *, worker: str, now: int, recheck_at: int | None) -> bool:
         """Store answer and receipts and end the redemption, in one transaction; only the first to do so does."""
         spent = await self._database.change(
             _SPEND,
@@ -254,7 +265,7 @@ class Redemptions:
         """Return the spent payments that are to be looked at once more (P-ST-07)."""
         return [Redemption(*row) for row in await self._database.rows(_DUE, now=now)]
 
-    async def rechecked(self, row_id: str, *, attestation: str | None) -> None:
+    async def rechecked(self, row_id: int, *, attestation: str | None) -> None:
         """Note that a payment was looked at again; `attestation` replaces the stored one when it was reversed."""
         if attestation is None:
             await self._database.change(_RECHECKED, row_id=row_id)

@@ -30,25 +30,34 @@ from reference.store.database import Change, DatabaseUnavailable, Row, Taken
 
 _BUSY_SECONDS = 30
 _RETRY_SECONDS = 0.02
-_DIALECT = sqlite.dialect(paramstyle="named")
+_DIALECT = sqlite.dialect(paramstyle="qmark")
 
 
 @dataclass(frozen=True, slots=True)
 class _Sql:
-    """A statement as SQLite reads it: its text, and the values that are part of the statement itself."""
+    """A statement as SQLite reads it: its text, the names of its values in order, and those it brings itself."""
 
     text: str
+    names: tuple[str, ...]
     constants: Mapping[str, Any]
 
-    def run(self, connection: sqlite3.Connection, values: Mapping[str, Any]) -> sqlite3.Cursor:
-        return connection.execute(self.text, {**self.constants, **values} if self.constants else values)
+    def bound(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the values in the order of the text.
+
+        Raises:
+            KeyError: One is not given.
+        """
+        values = {**self.constants, **given} if self.constants else given
+        return tuple([values[name] for name in self.names])
 
 
 @lru_cache(maxsize=256)
 def _sql(statement: CompilerElement) -> _Sql:
     compiled = statement.compile(dialect=_DIALECT)
-    names = compiled.bind_names if isinstance(compiled, SQLCompiler) else {}
-    return _Sql(str(compiled), {name: bound.effective_value for bound, name in names.items() if not bound.required})
+    if not isinstance(compiled, SQLCompiler):
+        return _Sql(str(compiled), (), {})
+    constants = {name: one.effective_value for one, name in compiled.bind_names.items() if not one.required}
+    return _Sql(str(compiled), tuple(compiled.positiontup or ()), constants)
 
 
 @dataclass(slots=True, eq=False)
@@ -91,29 +100,31 @@ class SqliteDatabase:
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds."""
         asked = _sql(statement)
+        given = asked.bound(values)
         if self._reader is None:
             await self._hand_over(lambda _: None)  # the writer makes the file what it has to be
             self._reader = self._reader or sqlite3.connect(self._path, isolation_level=None, timeout=0)
         try:
-            return asked.run(self._reader, values).fetchall()
+            return self._reader.execute(asked.text, given).fetchall()
         except sqlite3.OperationalError:
             # Another process has the file to itself for a moment: wait for that where waiting stops nobody.
-            rows: Sequence[Row] = await self._hand_over(lambda writer: asked.run(writer, values).fetchall())
+            rows: Sequence[Row] = await self._hand_over(lambda writer: writer.execute(asked.text, given).fetchall())
             return rows
 
     async def change(self, statement: Executable, /, **values: Any) -> int:
         """Carry out one statement and return how many rows it changed."""
         asked = _sql(statement)
-        changed: int = await self._hand_over(lambda writer: asked.run(writer, values).rowcount)
+        given = asked.bound(values)
+        changed: int = await self._hand_over(lambda writer: writer.execute(asked.text, given).rowcount)
         return changed
 
     async def change_all(self, *changes: Change) -> None:
         """Carry out several statements in one transaction."""
-        asked = [(_sql(change.statement), change.values) for change in changes]
+        asked = [(one.text, one.bound(change.values)) for change in changes for one in (_sql(change.statement),)]
 
         def work(writer: sqlite3.Connection) -> None:
-            for one, values in asked:
-                one.run(writer, values)
+            for text, given in asked:
+                writer.execute(text, given)
 
         await self._hand_over(work, several=True)
 

@@ -9,7 +9,8 @@ METADATA = MetaData()
 redemptions = Table(
     "rail_redemptions",
     METADATA,
-    Column("id", String(36), primary_key=True),
+    # Made by the application, growing with time: SQLite keeps such a table in this order, without a further index.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("token", String(128), nullable=False),
     Column("payment_key", String(256), nullable=False),
     Column("request_hash", String(80), nullable=False),
@@ -38,9 +39,17 @@ redemptions = Table(
 _paid = redemptions.c.paid_at.isnot(None)
 Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_paid, postgresql_where=_paid)
 Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_paid, postgresql_where=_paid)
-Index("rail_paid_transfer", redemptions.c.transfer_key, unique=True, sqlite_where=_paid, postgresql_where=_paid)
+_one_of_several = _paid & redemptions.c.transfer_key.isnot(None)
+Index(
+    "rail_paid_transfer",
+    redemptions.c.transfer_key,
+    unique=True,
+    sqlite_where=_one_of_several,
+    postgresql_where=_one_of_several,
+)
 Index("rail_by_payment", redemptions.c.payment_key)
-Index("rail_recheck", redemptions.c.recheck_at)
+_due = redemptions.c.recheck_at.isnot(None)
+Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due, postgresql_where=_due)
 
 generations = Table(
     "rail_generations",

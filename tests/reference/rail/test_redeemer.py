@@ -205,7 +205,7 @@ async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_
     spend = Redemptions.spend
     others: list[Served] = []
 
-    async def late(ledger: Redemptions, row_id: str, *args: Any, **kwargs: Any) -> bool:
+    async def late(ledger: Redemptions, row_id: int, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "spend", spend)
         row = await ledger.get(row_id)
         assert row is not None

@@ -17,26 +17,26 @@ PAYMENT = Payment("P", "tx")
 ANSWER = Answer(b'{"a":1}', "cmVzcG9uc2U=", "e30.e30.AA")
 
 
-async def claimed(ledger: Redemptions, *, worker: str = "w", order: int = 1, **changes: Any) -> str:
+async def claimed(ledger: Redemptions, *, worker: str = "w", order: int = 1, **changes: Any) -> int:
     row = await ledger.claim(replace(CLAIM, **changes), worker=worker, now=1_000, order=order)
     assert row is not None
     assert row == await ledger.get(row.id)
     return row.id
 
 
-async def marked(ledger: Redemptions, row_id: str, *, worker: str = "w", now: int = 1_001) -> bool:
+async def marked(ledger: Redemptions, row_id: int, *, worker: str = "w", now: int = 1_001) -> bool:
     row = await ledger.mark_paid(await row_of(ledger, row_id), PAYMENT, worker=worker, now=now)
     assert row is None or row == await ledger.get(row_id)
     return row is not None
 
 
-async def paid(ledger: Redemptions, **changes: Any) -> str:
+async def paid(ledger: Redemptions, **changes: Any) -> int:
     row_id = await claimed(ledger, **changes)
     assert await marked(ledger, row_id)
     return row_id
 
 
-async def row_of(ledger: Redemptions, row_id: str) -> Redemption:
+async def row_of(ledger: Redemptions, row_id: int) -> Redemption:
     row = await ledger.get(row_id)
     assert row is not None
     return row
