@@ -1,0 +1,94 @@
+"""npm packages of the real nodes: installed once, from the lock file, outside the source tree."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localnet import npm
+from localnet.missing import Missing
+
+# Counts its calls, takes its time, and writes what `npm ci` would.
+FAKE = """#!/bin/sh
+echo call >> "$COUNT"
+sleep 0.3
+test -z "$FAIL" || { echo 'registry is gone' >&2; exit 1; }
+mkdir -p node_modules/thing
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("npm", "node"):
+        (programs / name).write_text(FAKE)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("COUNT", str(tmp_path / "count"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = tmp_path / "package"
+    made.mkdir()
+    (made / "package.json").write_text("{}")
+    (made / "package-lock.json").write_text('{"lockfileVersion": 3}')
+    return made
+
+
+def calls(folder: Path) -> int:
+    return len((folder / "count").read_text().splitlines())
+
+
+def test_processes_at_once_install_once(package: Path, tmp_path: Path) -> None:
+    """Whoever comes second waits for the first and installs nothing."""
+    code = f"import pathlib; from localnet import npm; print(npm.node_modules(pathlib.Path({str(package)!r})))"
+    runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    told = {run.communicate(timeout=60)[0].strip() for run in runs}
+    assert [run.returncode for run in runs] == [0, 0, 0, 0]
+    assert len(told) == 1
+    assert (Path(told.pop()) / "thing").is_dir()
+    assert calls(tmp_path) == 1
+
+
+def test_another_lock_file_is_another_folder(package: Path, tmp_path: Path) -> None:
+    """What a lock file names is never mixed with what another one does."""
+    first = npm.node_modules(package)
+    assert npm.installed(package)
+    (package / "package-lock.json").write_text('{"lockfileVersion": 3, "name": "other"}')
+    assert not npm.installed(package)
+    assert npm.node_modules(package) != first
+    assert calls(tmp_path) == 2
+
+
+def test_a_failed_installation_is_told_and_tried_again(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Npm's own words and the line to try are told, and half an installation never counts as one."""
+    monkeypatch.setenv("FAIL", "1")
+    with pytest.raises(Missing, match="registry is gone") as told:
+        npm.node_modules(package)
+    assert "npm ci --ignore-scripts" in told.value.remedy
+    monkeypatch.delenv("FAIL")
+    assert (npm.node_modules(package) / "thing").is_dir()
+    assert calls(tmp_path) == 2
+
+
+def test_a_machine_without_npm_is_told_what_to_install(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The missing program is named together with the line that installs it."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Missing, match="no npm on the PATH") as told:
+        npm.node_modules(package)
+    assert "apt install npm" in told.value.remedy
+
+
+def test_the_lock_file_names_the_public_registry_and_digests_only() -> None:
+    """Every package is pinned by digest and comes from registry.npmjs.org."""
+    locked = json.loads((npm.NODES / "package-lock.json").read_text())["packages"]
+    packages = {name: one for name, one in locked.items() if name}
+    assert len(packages) == 2
+    for one in packages.values():
+        assert one["resolved"].startswith("https://registry.npmjs.org/")
+        assert one["integrity"].startswith("sha512-")

@@ -1,0 +1,241 @@
+"""`weldproof localnet`: Anvil and surfpool in the background, and their control verbs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from spl.token.instructions import get_associated_token_address
+
+from localnet.anvil import TOKENS, call_data
+from localnet.solana_bank import MINTS
+from localnet.state import Process
+
+SOMEBODY = "0x00000000000000000000000000000000000000A1"
+USDC = TOKENS[8453][0]
+TABLE = {"fund", "mint", "advance", "block_time_offset", "lag", "reorg", "fault", "snapshot", "restore"}
+
+
+def localnet(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run one command of the launcher in a folder."""
+    command = [sys.executable, "-m", "localnet", *words, "--data-dir", "nodes"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def ask(url: str, body: Any = None) -> tuple[int, Any]:
+    """Return status and JSON of an address; a POST where there is a body."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, json.load(refusal)
+
+
+def rpc(url: str, method: str, *params: Any) -> Any:
+    """Return the result of a JSON-RPC call."""
+    return ask(url, {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)})[1]["result"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("localnet")
+
+
+@pytest.fixture(scope="module")
+def nodes(folder: Path) -> Iterator[dict[str, Any]]:
+    started = localnet(folder, "start", "base", "solana", "--port-base", "0", "--json")
+    assert started.returncode == 0, started.stderr
+    told: dict[str, Any] = json.loads(started.stdout)
+    yield told
+    assert localnet(folder, "stop").returncode == 0
+    for process in (told["holder"], *told["processes"].values()):
+        assert not Process(**process).runs
+    assert not (folder / "nodes" / "localnet.json").exists()
+
+
+def steer(nodes: dict[str, Any], chain: str, verb: str, **members: Any) -> dict[str, Any]:
+    """Carry out a control verb that the node has."""
+    status, answer = ask(nodes["control"][chain], {"verb": verb, **members})
+    assert (status, answer["ok"]) == (200, True), answer
+    return dict(answer)
+
+
+def head(nodes: dict[str, Any]) -> dict[str, Any]:
+    return dict(rpc(nodes["urls"]["base"], "eth_getBlockByNumber", "latest", False))
+
+
+def tokens(nodes: dict[str, Any], holder: str) -> int:
+    asked = {"to": USDC, "data": call_data("balanceOf(address)", holder)}
+    return int(rpc(nodes["urls"]["base"], "eth_call", asked, "latest"), 16)
+
+
+def test_status_asks_the_nodes(folder: Path, nodes: dict[str, Any]) -> None:
+    """Each node tells its newest block, and blocks come by themselves."""
+
+    def heads() -> dict[str, int]:
+        done = localnet(folder, "status", "--json")
+        assert done.returncode == 0, done.stdout
+        return dict(json.loads(done.stdout)["nodes"])
+
+    before = heads()
+    assert set(before) == {"base", "base_sepolia", "solana"} == set(nodes["control"])
+    after = heads()
+    assert all(after[name] > before[name] for name in before)
+
+
+def test_nodes_are_not_started_twice(folder: Path, nodes: dict[str, Any]) -> None:
+    """A second start in the same folder changes nothing and says what ends the first."""
+    again = localnet(folder, "start", "base")
+    assert again.returncode == 2
+    assert "weldproof localnet stop" in again.stderr
+    assert rpc(nodes["urls"]["base"], "eth_chainId") == hex(8453)
+
+
+def test_both_base_networks_have_their_token(nodes: dict[str, Any]) -> None:
+    """The EIP-712 domain of each network is the one of its real token (P-NW-03)."""
+    known = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
+    asked = {"to": USDC, "data": "0x3644e515"}
+    assert known == rpc(nodes["urls"]["base"], "eth_call", asked, "latest")
+    sepolia = nodes["urls"]["base_sepolia"]
+    assert rpc(sepolia, "eth_chainId") == hex(84532)
+    assert rpc(sepolia, "eth_call", {"to": TOKENS[84532][0], "data": "0x3644e515"}, "latest") not in {known, "0x"}
+
+
+def test_fund_gives_on_both_chains(folder: Path, nodes: dict[str, Any]) -> None:
+    """`localnet fund` gives USDC, and native coin when asked for."""
+    owner = Keypair().pubkey()
+    before = tokens(nodes, SOMEBODY)
+    assert localnet(folder, "fund", "base", SOMEBODY, "1250000").returncode == 0
+    assert before + 1_250_000 == tokens(nodes, SOMEBODY)
+    assert localnet(folder, "fund", "solana", str(owner), "7", "--coin").returncode == 1, "below the rent of an account"
+    assert localnet(folder, "fund", "solana", str(owner), "2000000", "--coin").returncode == 0
+    held = rpc(nodes["urls"]["solana"], "getBalance", str(owner), {"commitment": "confirmed"})
+    assert held["value"] == 2_000_000
+    refused = localnet(folder, "fund", "base", "nobody", "1")
+    assert refused.returncode == 1
+    assert "address" in refused.stderr
+    assert localnet(folder, "fund", "algorand", "X", "1").returncode == 3
+
+
+def test_a_node_lists_exactly_the_verbs_that_it_has(nodes: dict[str, Any]) -> None:
+    """GET /control names the verbs of profile 9.1 that the node does not lack, and no fault."""
+    lacking = {"base": {"lag", "fault"}, "solana": TABLE - {"fund", "mint"}}
+    for chain, absent in lacking.items():
+        status, listed = ask(nodes["control"][chain])
+        assert status == 200
+        assert set(listed["verbs"]) == TABLE - absent
+        assert listed["faults"] == []
+        for verb in absent:
+            status, answer = ask(nodes["control"][chain], {"verb": verb, "blocks": 1, "seconds": 1, "depth": 1})
+            assert (status, answer["ok"]) == (400, False)
+            assert "no such verb" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        "fund",
+        {},
+        {"verb": 1},
+        {"verb": "fund", "address": SOMEBODY},
+        {"verb": "fund", "address": SOMEBODY, "amount": 5},
+        {"verb": "mint", "address": SOMEBODY, "amount": "-1"},
+        {"verb": "mint", "address": "0x12", "amount": "1"},
+        {"verb": "mint", "address": SOMEBODY, "amount": "1", "asset": SOMEBODY},
+        {"verb": "advance"},
+        {"verb": "advance", "blocks": 1, "seconds": 1},
+        {"verb": "advance", "blocks": -1},
+        {"verb": "reorg", "depth": 0},
+        {"verb": "reorg", "depth": 9_999},
+        {"verb": "restore", "id": 99},
+        {"verb": "restore", "id": True},
+        {"verb": "block_time_offset", "seconds": "1"},
+    ],
+)
+def test_what_cannot_be_done_is_refused(nodes: dict[str, Any], body: Any) -> None:
+    """A badly given verb is 400 with a reason, and the node goes on."""
+    status, answer = ask(nodes["control"]["base"], body)
+    assert (status, answer["ok"]) == (400, False)
+    assert answer["error"]
+
+
+def test_anvil_advances_by_blocks_and_by_time(nodes: dict[str, Any]) -> None:
+    """`advance` makes blocks at once, or one that is later with all that follow; offsets never shrink."""
+    before = head(nodes)
+    steer(nodes, "base", "advance", blocks=40)
+    assert int(head(nodes)["number"], 16) >= int(before["number"], 16) + 40
+    steer(nodes, "base", "advance", seconds=3_000)
+    moved = int(head(nodes)["timestamp"], 16) - time.time()
+    assert moved == pytest.approx(3_000, abs=5)
+    steer(nodes, "base", "block_time_offset", seconds=4_000)
+    assert int(head(nodes)["timestamp"], 16) - time.time() == pytest.approx(4_000, abs=5)
+    status, answer = ask(nodes["control"]["base"], {"verb": "block_time_offset", "seconds": 3_999})
+    assert status == 400
+    assert "backwards" in answer["error"]
+
+
+def test_a_reorganisation_drops_transactions(nodes: dict[str, Any]) -> None:
+    """After `reorg` the transaction has no receipt and moved nothing."""
+    before = tokens(nodes, SOMEBODY)
+    given = steer(nodes, "base", "mint", address=SOMEBODY, amount="5")["tx_id"]
+    assert rpc(nodes["urls"]["base"], "eth_getTransactionReceipt", given)["status"] == "0x1"
+    steer(nodes, "base", "reorg", depth=20)
+    assert rpc(nodes["urls"]["base"], "eth_getTransactionReceipt", given) is None
+    assert tokens(nodes, SOMEBODY) == before
+    steer(nodes, "base", "mint", address=SOMEBODY, amount="5")
+    assert tokens(nodes, SOMEBODY) == before + 5
+
+
+def test_a_snapshot_can_be_restored_again_and_again(nodes: dict[str, Any]) -> None:
+    """`restore` returns to the snapshot each time, and a later snapshot is gone after it."""
+    before = tokens(nodes, SOMEBODY)
+    kept = steer(nodes, "base", "snapshot")["id"]
+    for _ in range(2):
+        steer(nodes, "base", "mint", address=SOMEBODY, amount="9")
+        later = steer(nodes, "base", "snapshot")["id"]
+        assert tokens(nodes, SOMEBODY) == before + 9
+        steer(nodes, "base", "restore", id=kept)
+        assert tokens(nodes, SOMEBODY) == before
+        assert ask(nodes["control"]["base"], {"verb": "restore", "id": later})[0] == 400
+
+
+def test_solana_mints_both_tokens_and_is_final_soon(nodes: dict[str, Any]) -> None:
+    """A minted token stands in the owner's associated account, and is final within two seconds (P-NW-05)."""
+    url, owner = nodes["urls"]["solana"], Keypair().pubkey()
+    for mint in MINTS:
+        given = steer(nodes, "solana", "mint", address=str(owner), amount="1234", asset=mint)["tx_id"]
+        started = time.monotonic()
+        while rpc(url, "getSignatureStatuses", [given])["value"][0]["confirmationStatus"] != "finalized":
+            assert time.monotonic() < started + 2
+        place = str(get_associated_token_address(owner, Pubkey.from_string(mint)))
+        held = rpc(url, "getTokenAccountBalance", place, {"commitment": "confirmed"})
+        assert held["value"]["amount"] == "1234"
+    status, answer = ask(
+        nodes["control"]["solana"], {"verb": "mint", "address": str(owner), "amount": "1", "asset": str(owner)}
+    )
+    assert (status, answer["ok"]) == (400, False)
+
+
+def test_no_secret_is_in_the_state_or_in_a_log(folder: Path, nodes: dict[str, Any]) -> None:
+    """The bank's key is in a file of its owner alone, and in no other file or argument."""
+    bank = folder / "nodes" / "solana_bank.json"
+    assert bank.stat().st_mode & 0o777 == 0o600
+    secret = bank.read_text().strip()
+    for path in (folder / "nodes").rglob("*"):
+        if path.is_file() and path != bank:
+            assert secret not in path.read_text("utf-8", "replace"), path
+    for process in nodes["processes"].values():
+        assert secret not in Path(f"/proc/{process['pid']}/cmdline").read_text()
