@@ -1,0 +1,117 @@
+"""`python -m reference.bench`: what the reference costs, as a table or as JSON.
+
+Two more commands serve a bench that works from outside: `turns` measures one job a round at a time, so that somebody
+else's verifier can be measured in between, and `serve` puts the rail with its chain in memory on a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import orjson
+
+from reference.bench import material, serve
+from reference.bench.jobs import JOBS
+from reference.bench.rounds import Measured, Report, measure
+from reference.web import serving
+
+_PACKAGES = ("weldproof", "quart", "hypercorn", "uvloop", "pynacl", "cryptography", "sqlalchemy", "aiosqlite", "orjson")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print every round as JSON.")
+@click.option("--only", multiple=True, type=click.Choice(list(JOBS)), help="Only this job.")
+@click.option("--rounds", type=click.IntRange(1), default=7, show_default=True, help="Rounds that count.")
+@click.option("--seconds", type=click.FloatRange(0.001), default=0.1, show_default=True, help="CPU time of a round.")
+@click.pass_context
+def main(ctx: click.Context, as_json: bool, only: Sequence[str], rounds: int, seconds: float) -> None:
+    """Measure each job of the reference beside its floors, in this process."""
+    if ctx.invoked_subcommand is not None:
+        return
+    import uvloop  # noqa: PLC0415 - the loop that the services run on
+
+    jobs = uvloop.run(_all(only or tuple(JOBS), rounds, seconds))
+    if as_json:
+        click.echo(orjson.dumps({"versions": versions(), "jobs": jobs}))
+    else:
+        _show(jobs)
+
+
+@main.command("turns")
+@click.argument("job", type=click.Choice(["receipt", "message"]))
+@click.option("--seconds", type=click.FloatRange(0.001), default=0.1, show_default=True, help="CPU time of a round.")
+def turns(job: str, seconds: float) -> None:
+    """Measure our side of JOB once for each line that is read.
+
+    The first line printed is a JSON object with `given`, what is verified, for others to verify too. Each later one
+    answers a line that was read: CPU microseconds a job, as a number.
+    """
+    asyncio.run(_turns(job, seconds))
+
+
+async def _turns(job: str, seconds: float) -> None:
+    given = material.given(job, int(time.time()))
+    async with JOBS[job](Path()) as contenders:
+        ours = Measured(contenders[0])
+        await ours.calibrate(seconds)
+        click.echo(orjson.dumps({"given": given}))
+        for _ in sys.stdin:
+            await ours.measure()
+            click.echo(orjson.dumps(ours.rounds[-1]))
+
+
+@main.command("serve")
+@click.argument("app", type=click.Choice(["rail", "hello"]))
+@click.option("--server", type=click.Choice(list(serve.SERVERS)), default="hypercorn", show_default=True)
+@click.option("--fd", type=int, required=True, help="Number of a socket that listens.")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where its data go.")
+@click.option("--proofs", type=click.IntRange(0), default=0, show_default=True, help="How many payments to make.")
+def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None:
+    """Serve the rail with its chain in memory, or a hello; a line `ready` is printed when it is.
+
+    In FOLDER stand `body`, the body of the paid call, and `proofs`, a value of X-PAYMENT a line, each good for one call.
+    """
+    serving.configure_logs("warning")
+
+    def ready() -> None:
+        click.echo("ready")
+
+    opener = serve.hello(ready) if app == "hello" else serve.rail(folder, proofs, ready)
+    serve.SERVERS[server](opener, fd)
+
+
+async def _all(names: Sequence[str], rounds: int, seconds: float) -> list[Report]:
+    found = []
+    for name in names:
+        click.echo(f"in process: {name}", err=True)
+        with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
+            async with JOBS[name](Path(folder)) as contenders:
+                found.append(await measure(name, contenders, rounds=rounds, seconds=seconds))
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return what was measured, by version."""
+    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+
+
+def _show(jobs: Sequence[Report]) -> None:
+    for job in jobs:
+        click.echo(f"\n{job['job']}")
+        for one in job["contenders"]:
+            cost = f"{statistics.median(one['rounds']):10.1f} us"
+            beside = f"ours is {one['ratio']:.2f}x ({one['low']:.2f} to {one['high']:.2f})" if "ratio" in one else ""
+            click.echo(f"  {one['name']:32} {cost}  {beside}".rstrip())
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m reference.bench")

@@ -1,0 +1,114 @@
+"""Other stores under the same ledger: sqlite3 called directly, and SQLAlchemy's async engine over aiosqlite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from sqlalchemy import MetaData
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import CursorResult
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import CompilerElement
+
+from reference.store.database import Change, Row, Taken
+
+_DIALECT = sqlite.dialect(paramstyle="named")
+
+
+@lru_cache(maxsize=256)
+def _sql(statement: CompilerElement) -> tuple[str, Mapping[str, Any]]:
+    """Return a statement's text and the values that are part of it."""
+    compiled = statement.compile(dialect=_DIALECT)
+    names = compiled.bind_names if isinstance(compiled, SQLCompiler) else {}
+    return str(compiled), {name: bound.effective_value for bound, name in names.items() if not bound.required}
+
+
+class DirectDatabase:
+    """A `Database` on sqlite3 in the caller's own thread: a commit a statement, none of them durable.
+
+    The write-ahead log is not synced when a commit is made (`synchronous=NORMAL`), so a power cut may take the last
+    ones back. Nobody should sell that way; it is the least that these statements cost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+
+    async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds."""
+        return self._run(statement, values).fetchall()
+
+    async def change(self, statement: Executable, /, **values: Any) -> int:
+        """Carry out one statement."""
+        try:
+            return self._run(statement, values).rowcount
+        except sqlite3.IntegrityError as fault:
+            raise Taken(str(fault)) from fault
+
+    async def change_all(self, *changes: Change) -> None:
+        """Carry out several statements."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        for one in changes:
+            self._run(one.statement, one.values)
+        self._connection.execute("COMMIT")
+
+    async def create(self, tables: MetaData) -> None:
+        """Create the tables."""
+        for table in tables.sorted_tables:
+            self._connection.execute(str(CreateTable(table).compile(dialect=_DIALECT)))
+            for index in table.indexes:
+                self._connection.execute(str(CreateIndex(index).compile(dialect=_DIALECT)))
+
+    async def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _run(self, statement: Any, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        text, constants = _sql(statement)
+        return self._connection.execute(text, {**constants, **values} if constants else values)
+
+
+class EngineDatabase:
+    """A `Database` on SQLAlchemy's async engine, a transaction a statement: what is written without much thought."""
+
+    def __init__(self, path: Path) -> None:
+        self._engine = create_async_engine(f"sqlite+aiosqlite:///{path}")
+
+    async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds."""
+        async with self._engine.connect() as connection:
+            return cast("Sequence[Row]", (await connection.execute(statement, values)).fetchall())
+
+    async def change(self, statement: Executable, /, **values: Any) -> int:
+        """Carry out one statement."""
+        try:
+            async with self._engine.begin() as connection:
+                done = cast("CursorResult[Any]", await connection.execute(statement, values))
+                return done.rowcount
+        except IntegrityError as fault:
+            raise Taken(str(fault)) from fault
+
+    async def change_all(self, *changes: Change) -> None:
+        """Carry out several statements."""
+        async with self._engine.begin() as connection:
+            for one in changes:
+                await connection.execute(one.statement, dict(one.values))
+
+    async def create(self, tables: MetaData) -> None:
+        """Create the tables."""
+        async with self._engine.begin() as connection:
+            await connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            await connection.run_sync(tables.create_all)
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._engine.dispose()
