@@ -142,6 +142,22 @@ async def test_an_operator_without_control_verbs_pays_from_an_account_and_gets_t
     assert words not in names.redact(f"the words are {words}")
 
 
+async def test_no_payment_goes_beyond_the_spending_limit(node: Node) -> None:
+    """What the limit leaves over is too little for one more payment, which is not made, for that reason."""
+    key, address = account.generate_account()
+    secret = node.token_file.with_name("limited")
+    secret.write_text(mnemonic.from_private_key(key))
+    async with opened(node.with_control()) as rich:
+        await rich.control("fund", address=address, amount="10000000")
+        await rich.control("mint", address=address, amount="5000000")
+        receiver = await payee(rich)
+        async with opened(node.chain(funder=Secret(file=secret), spending_limit="10001")) as payer:
+            await payer.pay(entry(receiver))
+            with pytest.raises(Inconclusive, match="spending_limit is 10001 atomic units"):
+                await payer.pay(entry(receiver))
+        assert await rich.balance(receiver, USDC) == 10_000
+
+
 async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(node: Node) -> None:
     """A poor funder and words that are no mnemonic make rows inconclusive, with a sentence without the words."""
     key, _ = account.generate_account()

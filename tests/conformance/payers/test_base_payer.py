@@ -305,3 +305,24 @@ def test_altering_an_authorization_alters_one_thing() -> None:
     assert signed.malleated().malleated() == signed
     assert signed.malleated().message == signed.message
     assert len(signed.compact().signature) == 64
+
+
+async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Path) -> None:
+    """The operator's account gives what the limit allows, and the payment beyond it is not made, for that reason."""
+    key = "0x" + "5b" * 32
+    (tmp_path / "funder").write_text(key)
+    async with opened(node) as rich:
+        funder = rich.node.account(bytes.fromhex(key[2:]))
+        await rich.control("fund", address=funder.address, amount=str(10**18))
+        await rich.give(funder.address, USDC, 100 * PRICE)
+        secret = Secret(file=tmp_path / "funder")
+        async with opened(node, funder=secret, spending_limit=str(2 * PRICE + 1)) as payer:
+            payee = await stranger(payer)
+            for number in range(2):
+                await payer.pay(entry(payee, f"{TOKEN}{number}"))
+            with pytest.raises(Inconclusive, match=rf"spending_limit is {2 * PRICE + 1} atomic units"):
+                await payer.pay(entry(payee, f"{TOKEN}3"))
+            with pytest.raises(Inconclusive, match="spending_limit"):
+                await payer.new_account(asset=USDC, amount=PRICE)
+            assert await balance(rich, funder.address) >= 98 * PRICE - 1
+        assert await balance(rich, funder.address) == 100 * PRICE

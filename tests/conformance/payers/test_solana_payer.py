@@ -341,3 +341,17 @@ def test_a_changed_transfer_is_another_instruction() -> None:
     other = made.changed(amount=8).instruction()
     assert other.accounts == made.instruction().accounts
     assert other.data != made.instruction().data
+
+
+async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Path) -> None:
+    """What the limit leaves over is too little for one more payment, which is not made, for that reason."""
+    pair, key_file = Keypair(), tmp_path / "funder"
+    key_file.write_text(pair.to_json())
+    async with opened(node) as bank:
+        await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
+        await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
+        limit = str(PRICE + 1)
+        async with opened(node, funder=Secret(file=key_file), spending_limit=limit) as payer:
+            assert (await payer.pay(entry()))["tx_id"]
+            with pytest.raises(Inconclusive, match=rf"spending_limit is {limit} atomic units"):
+                await payer.pay(entry())
