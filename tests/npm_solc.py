@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.npm_packages import node_modules
+from localnet.npm import node_modules
 
 _CONTRACTS = Path(__file__).parents[1] / "sim" / "base" / "contracts"
 

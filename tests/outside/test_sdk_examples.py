@@ -18,7 +18,7 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.npm_packages import node_modules
+from localnet.npm import node_modules
 from tests.outside.sides import BaseSide, Side, SolanaSide
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

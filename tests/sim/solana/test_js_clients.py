@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.npm_packages import node_modules
+from localnet.npm import node_modules
 
 _SCRIPTS = Path(__file__).with_name("js")
 
