@@ -57,6 +57,21 @@ def parse(data: bytes, *, max_depth: int = MAX_DEPTH, keep_last_duplicate: bool 
     return value
 
 
+def parse_canonical(data: bytes) -> JsonValue:
+    """Return the value of a text that is its own RFC 8785 form, nested no deeper than `MAX_DEPTH`.
+
+    None when it is not, and when only the slower `parse` and `canonicalise` can tell.
+    """
+    try:
+        value: JsonValue = orjson.loads(data)
+        if data.count(b"[") + data.count(b"{") > MAX_DEPTH or not _sorts_plainly(value):
+            return None
+        # Equal bytes prove that the fast reader dropped no duplicate member and rounded no integer.
+        return value if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == data else None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
+        return None
+
+
 def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:
     """Return the RFC 8785 form of a value, as UTF-8 bytes.
 
@@ -148,5 +163,8 @@ def _sorts_plainly(value: object) -> bool:
                 return False
         return True
     if type(value) is list:
-        return all(type(member) in _PLAIN or _sorts_plainly(member) for member in value)
+        for member in value:  # noqa: SIM110 - half the time of all()
+            if type(member) not in _PLAIN and not _sorts_plainly(member):
+                return False
+        return True
     return type(value) in _PLAIN or (type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER)

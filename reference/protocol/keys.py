@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey as NaclSigningKey
-from nacl.signing import VerifyKey
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
@@ -29,6 +29,10 @@ _EDWARDS_D = -121665 * pow(121666, -1, _FIELD_PRIME) % _FIELD_PRIME
 # y of the points whose order divides 8: the identity, order 2, the two of order 4, the four of order 8.
 _ORDER_8_Y = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER_Y = frozenset({1, _FIELD_PRIME - 1, 0, _ORDER_8_Y, _FIELD_PRIME - _ORDER_8_Y})
+# What is of base64's own alphabet and not of base64url's becomes a character that the strict decoder refuses.
+_FROM_URL_ALPHABET = bytes.maketrans(b"-_+/=", b"+/!!!")
+# By the characters over after whole groups of four: those in which a text may end, so that no spare bit is set.
+_LAST_OF = {1: b"", 2: b"AQgw", 3: b"AEIMQUYcgkosw048"}
 _MULTICODEC_ED25519 = b"\xed\x01"
 
 
@@ -47,22 +51,24 @@ def from_base64url(text: str) -> bytes:
     Raises:
         ValueError: Padding, another alphabet, an impossible length, or spare bits that are not zero.
     """
-    # The decoder skips what it does not know, so only a text that is written back the same is canonical.
-    raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if base64url(raw) != text:
-        raise ValueError("not canonical base64url without padding")
-    return raw
+    try:
+        data = text.encode("ascii").translate(_FROM_URL_ALPHABET)
+        over = len(data) % 4
+        if not over or data[-1] in _LAST_OF[over]:
+            return binascii.a2b_base64(data + b"=" * (-over % 4), strict_mode=True)
+    except ValueError:
+        pass
+    raise ValueError("not canonical base64url without padding")
 
 
 @lru_cache(maxsize=4096)
-def _checked(raw: bytes) -> VerifyKey:
+def _checked(raw: bytes) -> None:
     if len(raw) != KEY_BYTES:
         raise KeyRejected("an Ed25519 public key has 32 bytes")
     if int.from_bytes(raw, "little") & (2**255 - 1) >= _FIELD_PRIME:
         raise KeyRejected("the key's encoding is not canonical")
     if not nacl.bindings.crypto_core_ed25519_is_valid_point(raw):
         _accept_mixed_order(raw)
-    return VerifyKey(raw)
 
 
 def _accept_mixed_order(raw: bytes) -> None:
@@ -121,7 +127,7 @@ class PublicKey:
         if len(signature) != SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= GROUP_ORDER:
             return False
         try:
-            _checked(self.raw).verify(message, signature)
+            nacl.bindings.crypto_sign_open(signature + message, self.raw)
         except BadSignatureError:
             return False
         return True
@@ -185,6 +191,21 @@ def _public(seed: bytes) -> PublicKey:
     return PublicKey(bytes(_signer(seed).verify_key))
 
 
+@lru_cache(maxsize=4096)
+def _raw_of(x: str) -> bytes:
+    return from_base64url(x)
+
+
+@lru_cache(maxsize=4096)
+def public_key(raw: bytes) -> PublicKey:
+    """Return the key of 32 raw bytes, which is checked when it is first seen.
+
+    Raises:
+        KeyRejected: It is not acceptable.
+    """
+    return PublicKey(raw)
+
+
 class KeyTypeUnsupported(ValueError):
     """The JWK is of another type than OKP, or on another curve than Ed25519."""
 
@@ -201,7 +222,7 @@ def raw_key_of_jwk(jwk: Mapping[str, object]) -> bytes:
     if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
         raise KeyTypeUnsupported("the key is not of type OKP on curve Ed25519")
     x = jwk.get("x")
-    raw = from_base64url(x) if isinstance(x, str) else b""
+    raw = _raw_of(x) if isinstance(x, str) else b""
     if len(raw) != KEY_BYTES:
         raise ValueError("member x is not 32 bytes in base64url without padding")
     return raw

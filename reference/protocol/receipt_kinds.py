@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from reference.protocol.canonical_json import JsonValue
@@ -51,30 +51,36 @@ def kind_of(payload: Mapping[str, JsonValue]) -> ReceiptKind:
     return "compliance"
 
 
-def missing_members(payload: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the required members that are absent or null, in the order of the kind's table (step 8)."""
-    return (member for member in REQUIRED_MEMBERS[kind_of(payload)] if payload.get(member) is None)
+def missing_member(kind: ReceiptKind, payload: Mapping[str, JsonValue]) -> str | None:
+    """Return the first required member that is absent or null, in the order of the kind's table (step 8)."""
+    for member in REQUIRED_MEMBERS[kind]:
+        if payload.get(member) is None:
+            return member
+    return None
 
 
-def members_outside_their_set(payload: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the required members whose value is none of those allowed, in the same order (step 8b).
+def member_outside_its_set(kind: ReceiptKind, payload: Mapping[str, JsonValue]) -> str | None:
+    """Return the first required member whose value is none of those allowed, in the same order (step 8b).
 
     Only the two results and, in a payable receipt, the hash references have a set; all else passes (P-RV-03).
     """
-    kind = kind_of(payload)
-    return (member for member in REQUIRED_MEMBERS[kind] if not _is_allowed(kind, member, payload.get(member)))
+    for member, is_allowed in _SETS[kind]:
+        if not is_allowed(payload.get(member)):
+            return member
+    return None
 
 
-def payment_hash_member(payload: Mapping[str, JsonValue]) -> str:
+def payment_hash_member(kind: ReceiptKind) -> str:
     """Return the member that an expected payment hash is compared with (step 9)."""
-    return "payment_hash" if kind_of(payload) == "compliance" else "settled_payment_ref"
+    return "payment_hash" if kind == "compliance" else "settled_payment_ref"
 
 
-def _is_allowed(kind: ReceiptKind, member: str, value: JsonValue) -> bool:
-    if kind == "compliance" and member == "screen_result":
-        return value in SCREEN_RESULTS
-    if kind == "settlement_attestation" and member == "settlement_result":
-        return value in SETTLEMENT_RESULTS
-    if kind == "payable" and member in HASH_MEMBERS:
-        return isinstance(value, str) and _HASH_REFERENCE.fullmatch(value) is not None
-    return True
+def _is_hash_reference(value: JsonValue) -> bool:
+    return isinstance(value, str) and _HASH_REFERENCE.fullmatch(value) is not None
+
+
+_SETS: Mapping[ReceiptKind, Sequence[tuple[str, Callable[[JsonValue], bool]]]] = {
+    "compliance": (("screen_result", SCREEN_RESULTS.__contains__),),
+    "settlement_attestation": (("settlement_result", SETTLEMENT_RESULTS.__contains__),),
+    "payable": tuple((member, _is_hash_reference) for member in HASH_MEMBERS),
+}

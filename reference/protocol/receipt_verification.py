@@ -14,13 +14,21 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from reference.protocol import jws as compact
-from reference.protocol.canonical_json import DuplicateMember, JsonValue, NotCanonical, NotJson, canonicalise, parse
-from reference.protocol.keys import KeyRejected, KeyTypeUnsupported, PublicKey, raw_key_of_jwk
+from reference.protocol.canonical_json import (
+    DuplicateMember,
+    JsonValue,
+    NotCanonical,
+    NotJson,
+    canonicalise,
+    parse,
+    parse_canonical,
+)
+from reference.protocol.keys import KeyRejected, KeyTypeUnsupported, public_key, raw_key_of_jwk
 from reference.protocol.receipt_kinds import (
     ReceiptKind,
     kind_of,
-    members_outside_their_set,
-    missing_members,
+    member_outside_its_set,
+    missing_member,
     payment_hash_member,
 )
 from reference.protocol.receipts import CANON_VERSION
@@ -135,7 +143,7 @@ def require_algorithm(case: Case) -> None:
 def require_signature(case: Case) -> None:
     """Step 4."""
     try:
-        key = PublicKey(case.raw_key or b"")
+        key = public_key(case.raw_key or b"")
     except KeyRejected as fault:
         raise Refusal("The selected key is not a sound Ed25519 key; trust no receipt signed with it.") from fault
     if not key.verify(case.signing_input, case.signature):
@@ -144,6 +152,10 @@ def require_signature(case: Case) -> None:
 
 def require_object(case: Case) -> None:
     """Step 5; duplicate members wait for step 7."""
+    canonical = parse_canonical(case.payload_bytes)
+    if isinstance(canonical, dict):
+        case.payload, case.canonical, case.kind = canonical, case.payload_bytes, kind_of(canonical)
+        return
     try:
         payload = parse(case.payload_bytes)
     except DuplicateMember:
@@ -175,17 +187,22 @@ def require_canonical(case: Case) -> None:
 
 def require_members(case: Case) -> None:
     """Steps 8 and 8b."""
-    for member in missing_members(case.payload):
+    kind = case.kind or kind_of(case.payload)
+    member = missing_member(kind, case.payload)
+    if member is not None:
         raise Refusal(f"The receipt lacks {member}; have it issued with all members of its kind.", member=member)
-    for member in members_outside_their_set(case.payload):
+    member = member_outside_its_set(kind, case.payload)
+    if member is not None:
         sentence = f"The receipt's {member} has a value outside its set; have it issued anew."
         raise Refusal(sentence, member=member, code="INVALID_PAYLOAD")
 
 
 def require_payment_hash(case: Case) -> None:
     """Step 9."""
-    member = payment_hash_member(case.payload)
-    if case.expected_payment_hash is not None and case.payload.get(member) != case.expected_payment_hash:
+    if case.expected_payment_hash is None:
+        return
+    member = payment_hash_member(case.kind or kind_of(case.payload))
+    if case.payload.get(member) != case.expected_payment_hash:
         raise Refusal(f"The receipt's {member} is not the payment hash you expect; use the receipt of that payment.")
 
 
@@ -281,7 +298,11 @@ def supplied_keys(jwks: object) -> list[Mapping[str, object]]:
 
 def select_key(keys: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
     """Return the first key of that `kid`, else the first key of the set (P-RV-01)."""
-    return next((key for key in keys if kid is not None and key.get("kid") == kid), keys[0])
+    if kid is not None:
+        for key in keys:
+            if key.get("kid") == kid:
+                return key
+    return keys[0]
 
 
 def _payload_with_duplicates(data: bytes) -> JsonValue:
@@ -308,17 +329,31 @@ def _report(case: Case, passed: int, refusal: Refusal | None) -> dict[str, JsonV
         "error_message": None if refusal is None else refusal.message,
         "error_field": None if refusal is None else refusal.member,
         "receipt_kind": case.kind,
-        **{name: _text_or_none(payload.get(member)) for name, member in _REPORTED.items()},
+        **_repeated(payload, is_canonical=case.canonical is not None),
         "alg": _text_or_none(header.alg),
         "kid": _text_or_none(header.kid),
         "content_hash": None if case.canonical is None else hashlib.sha256(case.canonical).hexdigest(),
         "key_source": "platform" if case.jwks is None else "supplied",
-        "checks": [{"code": step.code, "result": _result(number, passed)} for number, step in enumerate(STEPS)],
+        "checks": [check.copy() for check in _CHECKS[passed]],
     }
+
+
+def _repeated(payload: Mapping[str, JsonValue], *, is_canonical: bool) -> dict[str, JsonValue]:
+    """Return the members that the report repeats; what has a canonical form is text that can be written."""
+    if not is_canonical:
+        return {name: _text_or_none(payload.get(member)) for name, member in _REPORTED.items()}
+    return {name: value if type(value := payload.get(member)) is str else None for name, member in _REPORTED.items()}
 
 
 def _result(number: int, passed: int) -> str:
     return "pass" if number < passed else "fail" if number == passed else "skipped"
+
+
+# By how many steps passed.
+_CHECKS: tuple[tuple[dict[str, JsonValue], ...], ...] = tuple(
+    tuple({"code": step.code, "result": _result(number, passed)} for number, step in enumerate(STEPS))
+    for passed in range(len(STEPS) + 1)
+)
 
 
 def _text_or_none(value: object) -> str | None:
