@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from reference.protocol.keys import PublicKey
+from reference.protocol.keys import public_key
 
 ED25519 = "ed25519"
 
 
 def _ed25519(key: bytes, message: bytes, signature: bytes) -> bool:
-    return PublicKey(key).verify(message, signature)
+    return public_key(key).verify(message, signature)
 
 
 # From key, signature base and signature to whether they agree; `keys.KeyRejected` for a key that is not acceptable.

@@ -63,9 +63,8 @@ def build(
         try:
             if identity in seen:
                 raise Fault("duplicate_component", f"{component.identifier} is covered twice")
-            lines.append(
-                f"{component.identifier}: {_line(component, _value(request, fields, chosen, component, derived))}"
-            )
+            value = _value(request, fields, chosen, component, derived)
+            lines.append(f"{component.identifier}: {_line(component, value)}")
         except Fault as fault:
             faults.append(fault)
         seen.add(identity)
@@ -90,15 +89,15 @@ def _value(
     component: Component,
     derived: Mapping[str, Callable[[MessageRequest], str]],
 ) -> str:
+    derive = derived.get(component.name)
+    if derive is not None and not component.parameters:
+        return derive(request)
     if component.parameters and not component.parameters.keys().isdisjoint({"req", "tr"}):
         raise Fault("unsupported_component", f"{component.identifier}: req and tr need a message that is not here")
     if component.name == "@query-param":
         return query_parameter(request, component)
     if component.name.startswith("@"):
-        derive = derived.get(component.name)
-        if derive is None or component.parameters:
-            raise Fault("unsupported_component", f"{component.identifier} is not known")
-        return derive(request)
+        raise Fault("unsupported_component", f"{component.identifier} is not known")
     if is_compatibility_name(fields, chosen, component):
         return str(chosen.parameters[component.name])
     return _field(fields, component)

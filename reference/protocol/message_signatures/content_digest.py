@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from reference.protocol.message_signatures import structured
 from reference.protocol.message_signatures.faults import Fault
@@ -19,8 +19,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _WRITTEN = re.compile(r"(?:^|,)[ \t]*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):")
 
 
-@dataclass(frozen=True, slots=True)
-class DigestReport:
+class DigestReport(NamedTuple):
     """What the digest says.
 
     Attributes:
@@ -61,10 +60,13 @@ def judge(fields: Fields, body: bytes, *, covered: bool, required: bool) -> Dige
         faults.append(
             Fault("content_digest_not_covered", "Content-Digest is there and the signature does not cover it")
         )
+    everyday = compute("sha-256", body)
+    if text == f"sha-256=:{everyday}:":
+        return DigestReport(True, covered, "sha-256", everyday, everyday, True, tuple(faults))
     try:
         digests = _known(text)
     except Fault as fault:
-        return DigestReport(True, covered, None, None, compute("sha-256", body), None, (*faults, fault))
+        return DigestReport(True, covered, None, None, everyday, None, (*faults, fault))
     computed = {name: compute(name, body) for name in digests}
     if computed != digests:
         faults.append(Fault("content_digest_mismatch", "the body is not the one whose digest was signed"))
@@ -74,8 +76,11 @@ def judge(fields: Fields, body: bytes, *, covered: bool, required: bool) -> Dige
 
 def is_covered(components: Iterable[Component]) -> bool:
     """Return whether one of the covered components protects the body: the whole field, or a digest we compare."""
-    own = [component.parameters for component in components if component.name == FIELD]
-    return any(not {"req", "tr"} & given.keys() and given.get("key", "sha-256") in ALGORITHMS for given in own)
+    return any(component.name == FIELD and _protects(component.parameters) for component in components)
+
+
+def _protects(given: Mapping[str, Any]) -> bool:
+    return not given or (given.get("key", "sha-256") in ALGORITHMS and given.keys().isdisjoint({"req", "tr"}))
 
 
 def compute(algorithm: str, body: bytes) -> str:

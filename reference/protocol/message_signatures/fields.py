@@ -17,8 +17,9 @@ class Fields:
     def __init__(self, headers: Mapping[str, str | Sequence[str]]) -> None:
         self._values: dict[str, list[str]] = {}
         for name, given in headers.items():
-            values = [given] if isinstance(given, str) else given
-            self._values.setdefault(name.lower(), []).extend(map(_unfolded, values))
+            kept = self._values.setdefault(name.lower(), [])
+            for value in (given,) if isinstance(given, str) else given:
+                kept.append(_unfolded(value) if "\n" in value else value.strip(" \t"))
         # A signature may name one field many thousand times, by another key each time: read it once.
         self._structured: dict[tuple[str, str], Any] = {}
 
@@ -49,6 +50,4 @@ def _parsed(text: str, kind: str) -> Any:
 
 
 def _unfolded(value: str) -> str:
-    if "\n" not in value:
-        return value.strip(" \t")
     return " ".join(line.strip(" \t") for line in _FOLD.split(value)).strip(" \t")

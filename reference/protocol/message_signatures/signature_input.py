@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import http_sf
 from http_sf.parameters import ser_params
@@ -64,8 +64,7 @@ def _plain(name: str) -> Component:
     return Component(name)
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureInput:
+class SignatureInput(NamedTuple):
     """One labelled signature.
 
     Attributes:
@@ -73,17 +72,19 @@ class SignatureInput:
         components: What it covers, in order.
         parameters: Its parameters, in order.
         signature: The signature's bytes.
+        written: Its inner list as it came, when that is how it is serialised; else empty.
     """
 
     label: str
     components: tuple[Component, ...]
     parameters: Mapping[str, Any]
     signature: bytes
+    written: str = ""
 
     @property
     def params_text(self) -> str:
         """The value of `@signature-params` (P-AG-03)."""
-        return params_text(self.components, self.parameters)
+        return self.written or params_text(self.components, self.parameters)
 
 
 def params_text(components: Iterable[Component], parameters: Mapping[str, Any]) -> str:
@@ -109,6 +110,9 @@ def read(fields: Fields, label: str | None) -> SignatureInput:
     Raises:
         Fault: One of the header codes.
     """
+    everyday = _everyday(fields)
+    if everyday is not None and label in {None, everyday.label}:
+        return everyday
     inputs = _dictionary(fields, "signature-input", "malformed_signature_input", "missing_signature_input")
     signatures = _dictionary(fields, "signature", "malformed_signature", "missing_signature")
     if set(inputs) != set(signatures):
@@ -126,6 +130,24 @@ def read(fields: Fields, label: str | None) -> SignatureInput:
     if not isinstance(raw, bytes):
         raise Fault("malformed_signature", "the signature is no byte sequence")
     return SignatureInput(chosen, components, parameters, raw)
+
+
+def _everyday(fields: Fields) -> SignatureInput | None:
+    """Return the one signature of a message that carries it in the form in which nearly all do, else None."""
+    found = structured.read_signature(fields.combined("signature-input") or "", fields.combined("signature") or "")
+    if found is None:
+        return None
+    label, names, written, parameters, signature = found
+    for name, value in parameters.items():
+        if type(value) is not _KINDS.get(name, type(value)):
+            return None
+    return SignatureInput(label, _all_plain(names), parameters, signature, written)
+
+
+@lru_cache(maxsize=512)
+def _all_plain(names: str) -> tuple[Component, ...]:
+    """Return the components of a list of plain names; signers cover the same ones again and again."""
+    return tuple(_plain(name) for name in names[1:-1].split('" "'))
 
 
 def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> structured.Dictionary:

@@ -19,6 +19,22 @@ _PARAMETERS = re.compile(r';([a-z]+)=(?:([0-9]+)|"([^"]*)")')
 _ONE_BYTE_SEQUENCE = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
 
 
+def read_signature(signature_input: str, signature: str) -> tuple[str, str, str, dict[str, int | str], bytes] | None:
+    """Return one everyday signature: label, covered names, its whole inner list, parameters and octets.
+
+    The names and the inner list are as they are written, which in this form is how they are serialised. None for
+    anything else, malformed fields too: what `read` says of them counts.
+    """
+    told, signed = _ONE_INNER_LIST.fullmatch(signature_input), _ONE_BYTE_SEQUENCE.fullmatch(signature)
+    if told is None or signed is None or told[1] != signed[1] or len(signed[2]) % 4:
+        return None
+    pairs = _PARAMETERS.findall(told[3])
+    parameters: dict[str, int | str] = {name: int(number) if number else string for name, number, string in pairs}
+    if len(parameters) != len(pairs):
+        return None
+    return told[1], told[2], signature_input[len(told[1]) + 1 :], parameters, binascii.a2b_base64(signed[2])
+
+
 def read(text: str) -> Dictionary:
     """Return the members of a dictionary.
 
