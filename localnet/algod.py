@@ -26,6 +26,7 @@ from localnet.verbs import Members, Refused, Verb
 
 T = TypeVar("T")
 USDC = 31566704
+ALGOKIT_INSTALLED = "pipx install algokit && apt install podman; or ALGOD_URL=http://…"
 SIMULATED_INSTEAD = "or go without it: --chains localnet,algorand=sim (up, run), localnet start base solana"
 _ALGOKIT_URL, _ALGOKIT_INDEXER, _ALGOKIT_TOKEN = "http://localhost:4001", "http://localhost:8980", "a" * 64
 _START_SECONDS, _ASK_SECONDS, _WAIT_ROUNDS = 300, 5.0, 10
@@ -98,15 +99,32 @@ def _token_file(data_dir: Path, *, local: bool) -> Path:
     return path
 
 
+def algokit_lacks(tool: str | None) -> str:
+    """Return what AlgoKit's network lacks here, in words; nothing when `tool` is AlgoKit and an engine answers."""
+    engine = next(filter(None, map(shutil.which, ("docker", "podman"))), None)
+    lacking = [] if tool else ["algokit is not here"]
+    if engine is None:
+        lacking.append("no container engine is here")
+    elif not _answers(engine):
+        lacking.append(f"{engine} does not answer")
+    return ", ".join(lacking)
+
+
+def _answers(engine: str) -> bool:
+    try:
+        done = subprocess.run([engine, "info"], capture_output=True, timeout=_ASK_SECONDS, check=False)  # noqa: S603 - fixed words
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
 def _start_algokit() -> None:
-    tool, engine = shutil.which("algokit"), next(filter(None, map(shutil.which, ("docker", "podman"))), None)
-    if tool is None or engine is None:
-        lacking = " and ".join(
-            name for name, path in (("algokit", tool), ("a container engine", engine)) if path is None
-        )
+    tool = shutil.which("algokit")
+    lacking = algokit_lacks(tool)
+    if tool is None or lacking:
         raise Missing(
-            f"Algorand: ALGOD_URL is not set, and {lacking} is not here (no registry ships algod by itself)",
-            f"pipx install algokit && apt install podman; or ALGOD_URL=http://…; {SIMULATED_INSTEAD}",
+            f"Algorand: ALGOD_URL is not set, and {lacking} (no registry ships algod by itself)",
+            f"{ALGOKIT_INSTALLED}; {SIMULATED_INSTEAD}",
         )
     words = [tool, "localnet", "start"]
     try:

@@ -12,6 +12,7 @@ import click
 import orjson
 
 from localnet import npm
+from localnet.algod import ALGOKIT_INSTALLED, algokit_lacks
 
 _EXIT_MISSING = 3
 _NODE = "apt install nodejs npm (Node.js 20 or newer)"
@@ -65,13 +66,11 @@ def examine() -> Iterator[Found]:
 def _algorand() -> Found:
     if "ALGOD_URL" in os.environ:
         return Found("algorand", ready=True, how="algod at ALGOD_URL, not asked yet")
-    engine = next(filter(None, map(shutil.which, ("docker", "podman"))), None)
-    algokit = shutil.which("algokit")
-    if algokit is not None and engine is not None:
-        return Found("algorand", ready=True, how=f"{algokit} with {engine}, not asked yet")
-    lacking = " and ".join(what for what, path in (("algokit", algokit), ("a container engine", engine)) if not path)
-    remedy = "pipx install algokit && apt install podman; or ALGOD_URL=http://…"
-    return Found("algorand", ready=False, how=f"ALGOD_URL is not set, and {lacking} is not here", remedy=remedy)
+    tool = shutil.which("algokit")
+    lacking = algokit_lacks(tool)
+    if not lacking:
+        return Found("algorand", ready=True, how=f"{tool} with a container engine")
+    return Found("algorand", ready=False, how=f"ALGOD_URL is not set; {lacking}", remedy=ALGOKIT_INSTALLED)
 
 
 def _base() -> Found:

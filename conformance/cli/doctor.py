@@ -83,7 +83,7 @@ def examine() -> Iterator[Finding]:
     yield programs(
         "Node.js",
         ("node", "npm"),
-        disables="the tests that compile contracts and run JavaScript clients; the simulated chains need nothing",
+        disables="real nodes (`weldproof localnet doctor`), and tests that compile contracts or run JavaScript clients",
         remedy="install nodejs and npm",
     )
     yield container_engine()

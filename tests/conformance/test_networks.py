@@ -33,9 +33,12 @@ def test_nodes_elsewhere(url: str) -> None:
 
 def test_networks_by_their_keys() -> None:
     """A key that does not say that it is a test network is a main network's (P-NW-02)."""
-    assert [
-        is_main(key) for key in ("base_mainnet", "base_sepolia", "algorand_testnet", "solana_devnet")
-    ] == [True, False, False, False]
+    assert [is_main(key) for key in ("base_mainnet", "base_sepolia", "algorand_testnet", "solana_devnet")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert is_main("base")
 
 
