@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from eth_abi.abi import decode as abi_decode
 from eth_abi.exceptions import DecodingError
+from eth_utils.crypto import keccak
 
 from sim.base import views
 from sim.base.arguments import (
@@ -22,7 +23,7 @@ from sim.base.arguments import (
     number,
     quantity_of,
 )
-from sim.base.blocks import Block
+from sim.base.blocks import Block, Mined
 from sim.base.chain import FINALIZED_BLOCKS, SAFE_BLOCKS, Chain
 from sim.base.cheats import Cheats
 from sim.base.pool import AlreadyKnown, Underpriced
@@ -92,6 +93,13 @@ class Rpc:
             "eth_getBlockByHash": lambda p: views.block_view(
                 chain, chain.find_block(hash_of(at(p, 0))), full=bool(at(p, 1))
             ),
+            "eth_getBlockReceipts": lambda p: self._of_block(self._block(at(p, 0)), views.receipt_view),
+            "eth_getBlockTransactionCountByHash": lambda p: _count_of(chain.find_block(hash_of(at(p, 0)))),
+            "eth_getBlockTransactionCountByNumber": lambda p: _count_of(self._block(at(p, 0))),
+            "eth_getTransactionByBlockHashAndIndex": lambda p: self._placed(chain.find_block(hash_of(at(p, 0))), p),
+            "eth_getTransactionByBlockNumberAndIndex": lambda p: self._placed(self._block(at(p, 0)), p),
+            "net_listening": lambda _: True,
+            "web3_sha3": lambda p: data(bytes(keccak(hex_of(at(p, 0))))),
             "eth_getLogs": self._logs,
             **Cheats(chain).all(),
         }
@@ -162,6 +170,14 @@ class Rpc:
     def _receipt(self, params: list[Any]) -> Any:
         mined = self._chain.index.get(hash_of(at(params, 0)))
         return None if mined is None else views.receipt_view(self._chain, mined)
+
+    def _of_block(self, block: Block | None, view: Callable[[Chain, Mined], dict[str, Any]]) -> Any:
+        return None if block is None else [view(self._chain, one) for one in block.mined]
+
+    def _placed(self, block: Block | None, params: list[Any]) -> Any:
+        """Return the transaction at the place that the second parameter tells, None where there is none."""
+        found, place = self._of_block(block, views.transaction_view) or [], number(params, 1)
+        return found[place] if place < len(found) else None
 
     def _logs(self, params: list[Any]) -> list[dict[str, Any]]:
         wanted = mapping(params, 0)
@@ -239,6 +255,10 @@ class Rpc:
         if balance < cost:
             told = f"address {signed.sender} have {balance} want {cost}"
             raise RpcError(REJECTED, f"insufficient funds for gas * price + value: {told}")
+
+
+def _count_of(block: Block | None) -> str | None:
+    return None if block is None else quantity(len(block.mined))
 
 
 def _check_form(signed: Signed, chain_id: int) -> None:

@@ -77,6 +77,16 @@ ALLOWED = (
         "too little gas.eth_estimateGas.*",
         "Anvil ignores a gas limit that is too small and estimates; geth takes it as the most it may say.",
     ),
+    Allowed(
+        "methods",
+        "*",
+        "Traces, proofs, filters that a node keeps and its pool's insides are not offered: no client of a payment uses"
+        " them, and a filter would hide what the node was asked.",
+    ),
+    *(
+        Allowed("control_calls", verb, "A verb that a real node lacks (profile 9.1), or that only the simulator has.")
+        for verb in ("lag", "fault", "release", "base fee")
+    ),
     Allowed("events", "backwards*", "Anvil finds nothing in a range that ends before it begins; geth refuses it."),
     Allowed(
         "events",

@@ -20,7 +20,7 @@ from web3 import HTTPProvider, Web3
 from localnet import anvil
 from sim.base.token import NETWORK_TOKENS, artefact, call_data
 from tests.differential.comparison import shape
-from tests.differential.processes import controlled, ready_line, until_it_answers
+from tests.differential.processes import controlled, posted, ready_line, until_it_answers
 
 CHAIN = 8453
 USDC = NETWORK_TOKENS[CHAIN].address
@@ -61,12 +61,14 @@ class BaseNode:
         assert "error" not in answer, (method, answer)
         return answer["result"]
 
+    def steer(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Return status and body of a control call."""
+        return posted(self._control, body)
+
     def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb."""
-        body = json.dumps({"verb": verb, **members}).encode()
-        request = urllib.request.Request(self._control, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            told: dict[str, Any] = json.loads(answer.read())
+        """Carry out a control verb that must do."""
+        status, told = self.steer(json.dumps({"verb": verb, **members}).encode())
+        assert (status, told["ok"]) == (200, True), told
         return told
 
     def account(self, *, wei: int = 10**18, usdc: int = 0) -> LocalAccount:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,16 @@ def ready_line(process: subprocess.Popen[str]) -> Any:
     line = process.stdout.readline()
     assert line, "the process ended before it was ready"
     return json.loads(line)
+
+
+def posted(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
+    """Return status and JSON of a POST."""
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as answer:
+        return answer.code, json.loads(answer.read())
 
 
 def until_it_answers(url: str, method: str) -> None:

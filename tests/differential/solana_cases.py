@@ -364,3 +364,76 @@ def protocol(node: SolanaNode) -> dict[str, Any]:
             for one in several
         ]
     return facts
+
+
+# What Solana's JSON-RPC has beyond what the simulator's clients call, each with parameters that it takes.
+METHODS: dict[str, list[Any]] = {
+    "getBlock": [1],
+    "getBlocks": [0, 3],
+    "getBlocksWithLimit": [0, 3],
+    "getBlockCommitment": [1],
+    "getBlockProduction": [],
+    "getClusterNodes": [],
+    "getEpochSchedule": [],
+    "getFirstAvailableBlock": [],
+    "getHighestSnapshotSlot": [],
+    "getInflationGovernor": [],
+    "getInflationRate": [],
+    "getLargestAccounts": [],
+    "getLeaderSchedule": [],
+    "getMaxRetransmitSlot": [],
+    "getProgramAccounts": [NOBODY],
+    "getRecentPerformanceSamples": [1],
+    "getSlotLeader": [],
+    "getStakeMinimumDelegation": [],
+    "getSupply": [],
+    "getTokenAccountsByDelegate": [NOBODY, {"mint": str(USDC)}],
+    "getTokenLargestAccounts": [str(USDC)],
+    "getVoteAccounts": [],
+    "minimumLedgerSlot": [],
+}
+
+
+@case
+def methods(node: SolanaNode) -> dict[str, Any]:
+    """Which methods the node knows."""
+    answers = {name: node.ask(name, *params) for name, params in METHODS.items()}
+    return {name: one.get("error", {}).get("code") != -32601 for name, one in answers.items()}
+
+
+CONTROL_CALLS: dict[str, Any] = {
+    "nothing": None,
+    "no verb": {},
+    "unknown verb": {"verb": "dance"},
+    "fund nobody": {"verb": "fund", "amount": "1000000"},
+    "fund no address": {"verb": "fund", "address": "x", "amount": "1000000"},
+    "fund a number": {"verb": "fund", "address": NOBODY, "amount": 1_000_000},
+    "fund less than the rent": {"verb": "fund", "address": str(Pubkey.from_bytes(bytes([9]) * 32)), "amount": "1"},
+    "fund far too much": {"verb": "fund", "address": NOBODY, "amount": str(2**65)},
+    "mint far too much": {"verb": "mint", "address": NOBODY, "amount": str(2**65)},
+    "mint nothing": {"verb": "mint", "address": NOBODY, "amount": "0"},
+    "mint another": {"verb": "mint", "address": NOBODY, "amount": "1", "asset": NOBODY},
+    "advance": {"verb": "advance", "blocks": 1},
+    "time": {"verb": "block_time_offset", "seconds": 10**9},
+    "no reorganisation": {"verb": "reorg", "depth": 0},
+    "lag": {"verb": "lag", "blocks": 0},
+    "fault": {"verb": "fault", "name": "hang", "count": 0},
+    "release": {"verb": "release"},
+    "unknown snapshot": {"verb": "restore", "id": 10**6},
+}
+
+
+@case
+def control_calls(node: SolanaNode) -> dict[str, Any]:
+    """The control form of profile 9.1: what is refused is 400 with a reason, and what is done adds up."""
+    facts: dict[str, Any] = {}
+    for name, wanted in CONTROL_CALLS.items():
+        status, body = node.steer(json.dumps(wanted).encode())
+        assert (status, body["ok"]) in ((200, True), (400, False))
+        assert body["ok"] or body["error"]
+        facts[name] = status
+    owner = node.key().pubkey()
+    for _ in range(2):
+        node.control("fund", address=str(owner), amount="1000000")
+        node.control("mint", address=str(owner), amount="3", asset=str(USDC))
+    return {**facts, "lamports": node.call("getBalance", str(owner), CONFIRMED), "held": held(node, owner)}

@@ -83,4 +83,11 @@ ALLOWED = (
     Allowed("protocol", "*method.0.id", "Surfpool forgets the id of a call without a method."),
     Allowed("protocol", "batch.*", "Surfpool refuses batches, which JSON-RPC 2.0 has and Agave answers."),
     Allowed("protocol", "notification.*", "Surfpool answers a call without an id; JSON-RPC 2.0 leaves it unanswered."),
+    Allowed(
+        "methods", "*", "Staking, inflation, the cluster and its snapshots are not simulated: no payment sees them."
+    ),
+    *(
+        Allowed("control_calls", verb, "A verb that a real node lacks (profile 9.1), or that only the simulator has.")
+        for verb in ("advance", "time", "lag", "fault", "release")
+    ),
 )

@@ -37,7 +37,7 @@ from localnet import accounts, npm
 from localnet.nodes import SLOT_MILLISECONDS
 from localnet.solana_bank import MINTS
 from tests.differential.comparison import shape
-from tests.differential.processes import controlled, ready_line, until_it_answers
+from tests.differential.processes import controlled, posted, ready_line, until_it_answers
 
 USDC = Pubkey.from_string(MINTS[0])
 SECONDS = 20.0
@@ -76,12 +76,15 @@ class SolanaNode:
         result = answer["result"]
         return result["value"] if isinstance(result, dict) and set(result) == {"context", "value"} else result
 
-    def control(self, verb: str, **members: Any) -> Any:
-        """Carry out a control verb."""
-        body = json.dumps({"verb": verb, **members}).encode()
-        request = urllib.request.Request(self._control, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            return json.loads(answer.read())
+    def steer(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Return status and body of a control call."""
+        return posted(self._control, body)
+
+    def control(self, verb: str, **members: Any) -> dict[str, Any]:
+        """Carry out a control verb that must do."""
+        status, told = self.steer(json.dumps({"verb": verb, **members}).encode())
+        assert (status, told["ok"]) == (200, True), told
+        return told
 
     def key(self) -> Keypair:
         """Return a key of its own for each use, the same one on both nodes."""

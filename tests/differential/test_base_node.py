@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.base_cases import CASES
+from tests.differential.base_cases import CASES as DEEDS
 from tests.differential.base_differences import ALLOWED
 from tests.differential.base_nodes import BaseNode
+from tests.differential.base_refusals import REFUSALS
 from tests.differential.comparison import Told, differences, outlived, unexplained
 from tests.differential.recordings import as_recorded, recorded
+
+CASES = {**DEEDS, **REFUSALS}
 
 
 @pytest.fixture(scope="module")
