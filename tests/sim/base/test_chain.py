@@ -230,3 +230,55 @@ def test_two_chains_made_alike_are_alike(bench: Any) -> None:
         told.append((one.mined(payer, **one.transfer(OTHER, 5)), one.chain.head.hash))
     assert told[0] == told[1]
     assert told[0][1] != told[2][1]
+
+
+def test_a_block_tells_what_is_in_it(bench: Any) -> None:
+    """Its receipts, its count and each place agree with the single lookups; beyond the last place is nothing."""
+    payer = bench.funded(usdc=5)
+    sent = [bench.send(payer, **bench.transfer(OTHER, 1)), bench.send(payer, value=1)]
+    bench.mine()
+    block = bench.call("eth_getBlockByNumber", "latest", False)
+    receipts = [bench.call("eth_getTransactionReceipt", one) for one in sent]
+    assert receipts == bench.call("eth_getBlockReceipts", block["number"])
+    places = [bench.call("eth_getTransactionByBlockNumberAndIndex", block["number"], hex(one)) for one in range(3)]
+    assert places == [*(bench.call("eth_getTransactionByHash", one) for one in sent), None]
+    by_hash = bench.call("eth_getTransactionByBlockHashAndIndex", block["hash"], "0x1")
+    assert by_hash == places[1]
+    counts = (
+        ("eth_getBlockTransactionCountByNumber", block["number"]),
+        (
+            "eth_getBlockTransactionCountByHash",
+            block["hash"],
+        ),
+    )
+    assert [bench.call(*one) for one in counts] == ["0x2", "0x2"]
+    for method in ("eth_getBlockReceipts", "eth_getBlockTransactionCountByNumber"):
+        assert bench.call(method, hex(10**6)) is None
+
+
+def test_the_filter_of_a_block_holds_its_events_and_hardly_others(bench: Any) -> None:
+    """Address and topics are in it; of many others nearly none is; without events it is empty."""
+    payer = bench.funded(usdc=5)
+    bench.mined(payer, **bench.transfer(OTHER, 1))
+    bits = int(bench.call("eth_getBlockByNumber", "latest", False)["logsBloom"], 16)
+
+    def holds(value: bytes) -> bool:
+        digest = keccak(value)
+        return all(bits >> (int.from_bytes(digest[place : place + 2], "big") % 2048) & 1 for place in (0, 2, 4))
+
+    assert holds(bytes.fromhex(bench.usdc[2:]))
+    assert holds(bytes.fromhex(TRANSFER[2:]))
+    assert sum(holds(number.to_bytes(32, "big")) for number in range(1000)) < 5
+    bench.mine()
+    assert int(bench.call("eth_getBlockByNumber", "latest", False)["logsBloom"], 16) == 0
+
+
+def test_an_access_list_is_paid_for_and_a_failed_creation_has_an_address(bench: Any) -> None:
+    """2,400 an address and 1,900 a slot; the address follows from sender and count, with no code there."""
+    payer = bench.funded()
+    listed = [{"address": bench.usdc, "storageKeys": ["0x" + "0" * 64] * 2}]
+    assert int(bench.mined(payer, accessList=listed)["gasUsed"], 16) == 21_000 + 2_400 + 2 * 1_900
+    made = [bench.mined(payer, to="", data=code) for code in (b"\xfe", b"")]
+    assert [one["status"] for one in made] == ["0x0", "0x1"]
+    assert made[0]["contractAddress"] != made[1]["contractAddress"]
+    assert bench.call("eth_getCode", made[0]["contractAddress"], "latest") == "0x"

@@ -245,3 +245,31 @@ def test_ecrecover_is_real(bench: Any) -> None:
     words = encode(["bytes32", "uint256", "uint256", "uint256"], [digest, signature.v, signature.r, signature.s])
     told = bench.call("eth_call", {"to": "0x" + "0" * 39 + "1", "data": "0x" + words.hex()}, "latest")
     assert Account.from_key(b"\x05" * 32).address.lower() == "0x" + told[-40:]
+
+
+def test_a_contract_can_be_asked_about_as_the_caller(bench: Any) -> None:
+    """Its code, storage and wei are as before; code that is called sees it as its caller."""
+    wallet, seen = "0x" + "0d" * 20, "0x" + "0e" * 20
+    bench.call("anvil_setCode", wallet, "0x" + ECHO.hex())
+    bench.call("anvil_setStorageAt", wallet, "0x1", "0x5")
+    bench.call("anvil_setBalance", wallet, "0x7")
+    bench.call("anvil_setCode", seen, "0x335f5260205ff3")  # returns who calls
+    told = bench.call("eth_call", {"from": wallet, "to": seen, "value": "0x7"}, "latest")
+    assert wallet == "0x" + told[-40:]
+    assert bench.call("eth_getCode", wallet, "latest") == "0x" + ECHO.hex()
+    assert bench.number("eth_getStorageAt", wallet, "0x1", "latest") == 5
+    assert (bench.wei(wallet), bench.wei(seen)) == (7, 0)
+    said = {"from": seen, "to": wallet, "data": "0x1234"}
+    assert bench.call("eth_call", said, "latest") == "0x1234"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0x11, "arithmetic underflow or overflow"), (0x99, "unknown panic code")]
+)
+def test_a_panic_is_named(bench: Any, number: int, words: str) -> None:
+    """By its number, in the words of a real node."""
+    bench.call("anvil_setCode", OTHER, "0x" + SHOUT.hex())
+    data = keccak(b"Panic(uint256)")[:4] + number.to_bytes(32, "big")
+    refused = bench.refused("eth_call", {"to": OTHER, "data": "0x" + data.hex()}, "latest")
+    assert (refused["code"], refused["data"]) == (3, "0x" + data.hex())
+    assert words in refused["message"]
