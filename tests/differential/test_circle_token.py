@@ -9,30 +9,31 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eth_abi.abi import decode
 from eth_account import Account
-from eth_account.datastructures import SignedMessage
 from eth_utils.address import to_checksum_address
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sim.base.token import artefact
-from tests.differential.token_pair import MOST, NOW, OPERATOR, OWNER, TOKEN, TYPES, Pair, deployed_artefact
+from tests.differential.token_pair import (
+    ARGUMENTS,
+    KINDS,
+    MOST,
+    NOW,
+    OPERATOR,
+    OTHER,
+    PAYEE,
+    PAYER,
+    STRANGER,
+    TOKEN,
+    Pair,
+    agree_on_state,
+    damaged,
+    deployed_artefact,
+    joined,
+    reason,
+    split,
+    use,
+)
 
-ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-PAYER, OTHER = (Account.from_key(bytes([one]) * 32) for one in (0x11, 0x22))
-PAYEE, STRANGER = (to_checksum_address(bytes([one]) * 20) for one in (0x0C, 0x0B))
-NOBODY = "0x" + "00" * 20
-ARGUMENTS = {
-    "transferWithAuthorization": ",".join(TYPES),
-    "receiveWithAuthorization": ",".join(TYPES),
-    "cancelAuthorization": "address,bytes32",
-}
-KINDS = {
-    "transferWithAuthorization": "TransferWithAuthorization",
-    "receiveWithAuthorization": "ReceiveWithAuthorization",
-    "cancelAuthorization": "CancelAuthorization",
-}
 LEFT_OUT = {
     *("PERMIT_TYPEHASH", "permit", "nonces"),  # approval by signature: no payment of ours uses it
     *("burn", "configureMinter", "isMinter", "masterMinter", "minterAllowance", "removeMinter"),  # many minters
@@ -43,49 +44,12 @@ LEFT_OUT = {
 BESIDE = {"initialize", "initialized", "operator"}
 
 
-def reason(outcome: Any) -> str:
-    """Return the text of a refusal."""
-    assert not outcome.ok
-    assert outcome.output[:4].hex() == "08c379a0", outcome
-    return str(decode(["string"], outcome.output[4:])[0])
-
-
-def split(signature: Any) -> tuple[Any, ...]:
-    return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
-
-
-def joined(v: int, r: bytes, s: bytes) -> bytes:
-    return r + s + bytes([v])
-
-
-def use(pair: Pair, name: str, terms: list[Any], signature: Any, *, whole: bool, sender: str = STRANGER) -> Any:
-    """Present an authorization by one of its overloads."""
-    parts = split(signature) if isinstance(signature, SignedMessage) else signature
-    if whole:
-        return pair.call(sender, f"{name}({ARGUMENTS[name]},bytes)", *terms, joined(*parts))
-    return pair.call(sender, f"{name}({ARGUMENTS[name]},uint8,bytes32,bytes32)", *terms, *parts)
-
-
 @pytest.fixture(name="pair")
 def _pair() -> Pair:
     """Both tokens, with a payer who holds ten units."""
     made = Pair.make()
     assert made.call(OPERATOR, "mint(address,uint256)", PAYER.address, 10).ok
     return made
-
-
-def agree_on_state(pair: Pair) -> None:
-    """Require the same balances, supply, allowances, lists and used nonces."""
-    people = (PAYER.address, OTHER.address, PAYEE, STRANGER, OPERATOR, OWNER, NOBODY)
-    for one in people:
-        pair.call(STRANGER, "balanceOf(address)", one)
-        pair.call(STRANGER, "isBlacklisted(address)", one)
-        pair.call(STRANGER, "allowance(address,address)", PAYER.address, one)
-    for payer in (PAYER.address, OTHER.address):
-        for nonce in range(3):
-            pair.call(STRANGER, "authorizationState(address,bytes32)", payer, bytes([nonce]) * 32)
-    for signature in ("totalSupply()", "paused()"):
-        pair.call(STRANGER, signature)
 
 
 def functions(abi: list[dict[str, Any]]) -> dict[str, Any]:
@@ -175,27 +139,6 @@ def test_the_window_and_the_balance_count(
     terms, signature = pair.signed(PAYER, KINDS[name], to=PAYEE, **changes)
     assert reason(use(pair, name, terms, signature, whole=whole, sender=PAYEE)) == words
     agree_on_state(pair)
-
-
-def damaged(signature: Any) -> dict[str, tuple[tuple[Any, ...], str]]:
-    """Return signatures that are none, each with the token's words for it."""
-    v, r, s = split(signature)
-    twin = (ORDER - signature.s).to_bytes(32, "big")
-    high, bad = "ECRecover: invalid signature 's' value", "ECRecover: invalid signature 'v' value"
-    return {
-        "twin": ((55 - v, r, twin), high),
-        "other parity": ((55 - v, r, s), "FiatTokenV2: invalid signature"),
-        "v 0": ((0, r, s), bad),
-        "v 1": ((1, r, s), bad),
-        "v 26": ((26, r, s), bad),
-        "v 29": ((29, r, s), bad),
-        "v 255": ((255, r, s), bad),
-        "no r": ((v, bytes(32), s), "ECRecover: invalid signature"),
-        "no s": ((v, r, bytes(32)), "ECRecover: invalid signature"),
-        "r is the order": ((v, ORDER.to_bytes(32, "big"), s), "ECRecover: invalid signature"),
-        "s of ones": ((v, r, b"\xff" * 32), high),
-        "r changed": ((v, bytes([r[0] ^ 1]) + r[1:], s), ""),
-    }
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -342,74 +285,6 @@ def test_a_contract_wallet_decides_about_its_signatures(pair: Pair, code: str, a
         assert accepted == bool(used[-1])
         parts = (27, b"\3" * 32, b"\4" * 32)
         assert not use(pair, name, terms, parts, whole=False, sender=PAYEE).ok
-
-
-PEOPLE = st.sampled_from([PAYER.address, OTHER.address, PAYEE, OPERATOR, OWNER, NOBODY, TOKEN.address])
-AMOUNTS = st.sampled_from([0, 1, 2, 5, 10, 11, 2**255 - 1, 2**255, MOST])
-MINTED = st.sampled_from([0, 1, 5, 2**200])  # so much that Circle's limit of one minter is never met
-PLAIN = st.one_of(
-    st.tuples(
-        PEOPLE,
-        st.sampled_from(
-            [
-                *("transfer(address,uint256)", "approve(address,uint256)", "increaseAllowance(address,uint256)"),
-                "decreaseAllowance(address,uint256)",
-            ]
-        ),
-        st.tuples(PEOPLE, AMOUNTS),
-    ),
-    st.tuples(st.sampled_from([OPERATOR, STRANGER]), st.just("mint(address,uint256)"), st.tuples(PEOPLE, MINTED)),
-    st.tuples(PEOPLE, st.just("transferFrom(address,address,uint256)"), st.tuples(PEOPLE, PEOPLE, AMOUNTS)),
-    st.tuples(
-        st.sampled_from([OPERATOR, STRANGER]),
-        st.sampled_from(["blacklist(address)", "unBlacklist(address)", "unBlacklist(address)"]),
-        st.tuples(PEOPLE),
-    ),
-    st.tuples(
-        st.sampled_from([OPERATOR, STRANGER]), st.sampled_from(["pause()", "unpause()", "unpause()"]), st.just(())
-    ),
-)
-AUTHORIZED = st.fixed_dictionaries(
-    {
-        "name": st.sampled_from(sorted(KINDS)),
-        "kind": st.sampled_from(["", "", "", *KINDS.values()]),
-        "key": st.sampled_from([PAYER, OTHER]),
-        "whole": st.booleans(),
-        "sender": st.sampled_from([PAYEE, STRANGER, PAYER.address]),
-        "fault": st.sampled_from(["", "", "", *damaged(Account.unsafe_sign_hash(b"\1" * 32, PAYER.key))]),
-        "to": st.sampled_from([PAYEE, PAYEE, PAYER.address, NOBODY]),
-        "value": st.sampled_from([0, 1, 5, 11, MOST]),
-        "validAfter": st.sampled_from([0, 0, NOW - 1, NOW]),
-        "validBefore": st.sampled_from([NOW + 1, MOST, NOW]),
-        "nonce": st.sampled_from([bytes([one]) * 32 for one in range(3)]),
-    }
-)
-
-
-def carry_out(pair: Pair, step: Any) -> None:
-    if isinstance(step, tuple):
-        sender, signature, arguments = step
-        pair.call(sender, signature, *arguments)
-        return
-    given = dict(step)
-    name, kind, key = given.pop("name"), given.pop("kind"), given.pop("key")
-    whole, sender, fault = given.pop("whole"), given.pop("sender"), given.pop("fault")
-    terms, _ = pair.signed(key, KINDS[name], **given)
-    _, signature = pair.signed(key, kind or KINDS[name], **given)
-    parts = damaged(signature)[fault][0] if fault else signature
-    use(pair, name, terms, parts, whole=whole, sender=sender)
-
-
-@settings(max_examples=120, deadline=None, derandomize=True)
-@given(steps=st.lists(st.one_of(PLAIN, PLAIN, AUTHORIZED), min_size=1, max_size=12))
-def test_any_sequence_of_calls_goes_the_same_way(steps: list[Any]) -> None:
-    """Whatever is done in whatever order: the same outcome of each step, and the same state at the end."""
-    pair = Pair.make()
-    for owner, amount in ((PAYER.address, 10), (OTHER.address, 3)):
-        pair.call(OPERATOR, "mint(address,uint256)", owner, amount)
-    for step in steps:
-        carry_out(pair, step)
-    agree_on_state(pair)
 
 
 def test_the_one_difference_is_still_there(pair: Pair) -> None:

@@ -6,9 +6,12 @@ import pytest
 
 from tests.differential.comparison import Told, differences, outlived, unexplained
 from tests.differential.recordings import as_recorded, recorded
-from tests.differential.solana_cases import CASES
+from tests.differential.solana_cases import CASES as DEEDS
 from tests.differential.solana_differences import ALLOWED
 from tests.differential.solana_nodes import SolanaNode
+from tests.differential.solana_refusals import REFUSALS
+
+CASES = {**DEEDS, **REFUSALS}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,9 @@ from typing import Any
 
 from eth_abi.abi import decode, encode
 from eth_account import Account
+from eth_account.datastructures import SignedMessage
 from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from localnet.npm import node_modules
@@ -27,6 +29,21 @@ MOST = 2**256 - 1
 MEMBERS = ("from", "to", "value", "validAfter", "validBefore", "nonce")
 TYPES = ("address", "address", "uint256", "uint256", "uint256", "bytes32")
 ARTIFACTS = Path("@offchainlabs", "stablecoin-evm", "artifacts", "hardhat", "contracts")
+
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+PAYER, OTHER = (Account.from_key(bytes([one]) * 32) for one in (0x11, 0x22))
+PAYEE, STRANGER = (to_checksum_address(bytes([one]) * 20) for one in (0x0C, 0x0B))
+NOBODY = "0x" + "00" * 20
+ARGUMENTS = {
+    "transferWithAuthorization": ",".join(TYPES),
+    "receiveWithAuthorization": ",".join(TYPES),
+    "cancelAuthorization": "address,bytes32",
+}
+KINDS = {
+    "transferWithAuthorization": "TransferWithAuthorization",
+    "receiveWithAuthorization": "ReceiveWithAuthorization",
+    "cancelAuthorization": "CancelAuthorization",
+}
 
 
 @functools.cache
@@ -159,3 +176,61 @@ class Pair:
             fields = [("authorizer", "address"), ("nonce", "bytes32")]
         types = {kind: [{"name": name, "type": type_} for name, type_ in fields]}
         return list(terms.values()), Account.sign_typed_data(key.key, domain, types, terms)
+
+
+def reason(outcome: Any) -> str:
+    """Return the text of a refusal."""
+    assert not outcome.ok
+    assert outcome.output[:4].hex() == "08c379a0", outcome
+    return str(decode(["string"], outcome.output[4:])[0])
+
+
+def split(signature: Any) -> tuple[Any, ...]:
+    return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
+
+
+def joined(v: int, r: bytes, s: bytes) -> bytes:
+    return r + s + bytes([v])
+
+
+def use(pair: Pair, name: str, terms: list[Any], signature: Any, *, whole: bool, sender: str = STRANGER) -> Any:
+    """Present an authorization by one of its overloads."""
+    parts = split(signature) if isinstance(signature, SignedMessage) else signature
+    if whole:
+        return pair.call(sender, f"{name}({ARGUMENTS[name]},bytes)", *terms, joined(*parts))
+    return pair.call(sender, f"{name}({ARGUMENTS[name]},uint8,bytes32,bytes32)", *terms, *parts)
+
+
+def agree_on_state(pair: Pair) -> None:
+    """Require the same balances, supply, allowances, lists and used nonces."""
+    people = (PAYER.address, OTHER.address, PAYEE, STRANGER, OPERATOR, OWNER, NOBODY)
+    for one in people:
+        pair.call(STRANGER, "balanceOf(address)", one)
+        pair.call(STRANGER, "isBlacklisted(address)", one)
+        pair.call(STRANGER, "allowance(address,address)", PAYER.address, one)
+    for payer in (PAYER.address, OTHER.address):
+        for nonce in range(3):
+            pair.call(STRANGER, "authorizationState(address,bytes32)", payer, bytes([nonce]) * 32)
+    for signature in ("totalSupply()", "paused()"):
+        pair.call(STRANGER, signature)
+
+
+def damaged(signature: Any) -> dict[str, tuple[tuple[Any, ...], str]]:
+    """Return signatures that are none, each with the token's words for it."""
+    v, r, s = split(signature)
+    twin = (ORDER - signature.s).to_bytes(32, "big")
+    high, bad = "ECRecover: invalid signature 's' value", "ECRecover: invalid signature 'v' value"
+    return {
+        "twin": ((55 - v, r, twin), high),
+        "other parity": ((55 - v, r, s), "FiatTokenV2: invalid signature"),
+        "v 0": ((0, r, s), bad),
+        "v 1": ((1, r, s), bad),
+        "v 26": ((26, r, s), bad),
+        "v 29": ((29, r, s), bad),
+        "v 255": ((255, r, s), bad),
+        "no r": ((v, bytes(32), s), "ECRecover: invalid signature"),
+        "no s": ((v, r, bytes(32)), "ECRecover: invalid signature"),
+        "r is the order": ((v, ORDER.to_bytes(32, "big"), s), "ECRecover: invalid signature"),
+        "s of ones": ((v, r, b"\xff" * 32), high),
+        "r changed": ((v, bytes([r[0] ^ 1]) + r[1:], s), ""),
+    }

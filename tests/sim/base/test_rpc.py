@@ -69,7 +69,7 @@ def check_answer(answer: Any) -> None:
         assert isinstance(answer["error"]["message"], str)
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(method=st.sampled_from(READS), params=PARAMS)
 def test_any_parameters_are_answered_and_change_nothing(shared: Any, method: str, params: list[Any]) -> None:
     """Result or error object with a code of the standard or of the node; the chain is as before."""
@@ -83,7 +83,7 @@ def test_any_parameters_are_answered_and_change_nothing(shared: Any, method: str
     )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(steps=st.lists(st.tuples(st.sampled_from([*CHEATS, *READS]), PARAMS), min_size=1, max_size=4))
 def test_the_chain_goes_on_after_any_cheats(steps: list[tuple[str, list[Any]]]) -> None:
     """Whatever was written into it, blocks follow, can be undone, and money still moves."""
@@ -119,7 +119,7 @@ ENVELOPES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(request=ENVELOPES | st.lists(ENVELOPES, max_size=4))
 async def test_any_request_is_a_200_over_http(request: Any) -> None:
     """Never a 5xx: an answer for each call that has an id, nothing for those that have none."""

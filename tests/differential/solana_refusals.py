@@ -1,0 +1,171 @@
+"""What both Solana nodes refuse or lack: transactions, bodies, methods, and control calls."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from solders.hash import Hash
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from solders.transaction import VersionedTransaction
+
+from tests.differential.solana_cases import CONFIRMED, NOBODY, Case, held, lamports
+from tests.differential.solana_nodes import USDC, SolanaNode, make_account, pay, told
+
+REFUSALS: dict[str, Case] = {}
+
+
+def case(function: Case) -> Case:
+    """Add a case under its own name."""
+    REFUSALS[function.__name__] = function
+    return function
+
+
+@case
+def refused_transactions(node: SolanaNode) -> dict[str, Any]:
+    """Everything that is refused before it lands, by sending, by simulating, and by solana-py."""
+    payer, poor, to = node.funded(usdc=100), node.key(), Pubkey.from_string(NOBODY)
+    stale = Hash.from_bytes(bytes([8]) * 32)
+    good = node.signed([lamports(payer, to, 890_880)], payer)
+    node.settled(good)
+    paid = [make_account(payer.pubkey(), to)]
+    unsigned = VersionedTransaction.populate(
+        VersionedTransaction.from_bytes(base64.b64decode(node.signed([lamports(payer, to, 890_881)], payer))).message,
+        [Signature.from_bytes(bytes([7]) * 64)],
+    )
+    attempts = {
+        "replay": good,
+        "bad signature": base64.b64encode(bytes(unsigned)).decode(),
+        "unknown blockhash": node.signed([lamports(payer, to, 890_882)], payer, recent=stale),
+        "no account": node.signed([lamports(poor, to, 890_883)], poor),
+        "too much": node.signed([lamports(payer, to, 10**15)], payer),
+        "too little for rent": node.signed([lamports(payer, node.key().pubkey(), 5)], payer),
+        "token overdraft": node.signed([*paid, pay(payer.pubkey(), to, 101)], payer),
+        "wrong decimals": node.signed([*paid, pay(payer.pubkey(), to, 1, decimals=5)], payer),
+        "no token account": node.signed([pay(payer.pubkey(), node.key().pubkey(), 1)], payer),
+        "no base64": "!",
+        "nothing": "",
+        "no transaction": base64.b64encode(b"\1" * 40).decode(),
+        "one byte more": base64.b64encode(base64.b64decode(good) + b"\0").decode(),
+        "cut off": base64.b64encode(base64.b64decode(good)[:-1]).decode(),
+        "too long": base64.b64encode(b"\1" * 1300).decode(),
+    }
+    facts: dict[str, Any] = {}
+    for name, raw in attempts.items():
+        simulated = node.ask("simulateTransaction", raw, {"encoding": "base64", "sigVerify": True, **CONFIRMED})
+        value = simulated.get("result", {}).get("value", {})
+        facts[name] = {
+            "sent": told(node.send(raw)),
+            "simulated": {"err": value.get("err")} if value else told(simulated),
+        }
+    facts["bad encoding"] = told(node.ask("sendTransaction", good, {"encoding": "morse"}))
+    facts["default encoding"] = told(node.ask("sendTransaction", "l0l0"))
+    facts["solana-py"] = {
+        name: node.attempt(lambda client, raw=attempts[name]: client.send_raw_transaction(base64.b64decode(raw)))  # type: ignore[misc]
+        for name in ("token overdraft", "unknown blockhash", "replay", "bad signature")
+    }
+    return facts
+
+
+@case
+def protocol(node: SolanaNode) -> dict[str, Any]:
+    """Bodies that are no call, and calls that are malformed."""
+    call = b'{"jsonrpc":"2.0","id":1,"method":"getHealth","params":[]}'
+    bodies = {
+        "no json": b"{",
+        "a number": b"7",
+        "no method": b'{"jsonrpc":"2.0","id":1}',
+        "bad method": b'{"jsonrpc":"2.0","id":1,"method":7}',
+        "unknown method": b'{"jsonrpc":"2.0","id":1,"method":"getNothing","params":[]}',
+        "no parameters": b'{"jsonrpc":"2.0","id":1,"method":"getHealth"}',
+        "text id": call.replace(b'"id":1', b'"id":"a"'),
+        "batch": b"[" + call + b"," + call.replace(b'"id":1', b'"id":2') + b"]",
+        "notification": call.replace(b'"id":1,', b""),
+        "empty batch": b"[]",
+    }
+    facts = {}
+    for name, body in bodies.items():
+        answer = node.post(body)
+        several = answer if isinstance(answer, list) else [answer]
+        facts[name] = [
+            {"id": one.get("id"), "result": one.get("result"), "code": one.get("error", {}).get("code")}
+            if isinstance(one, dict)
+            else one
+            for one in several
+        ]
+    return facts
+
+
+# What Solana's JSON-RPC has beyond what the simulator's clients call, each with parameters that it takes.
+METHODS: dict[str, list[Any]] = {
+    "getBlock": [1],
+    "getBlocks": [0, 3],
+    "getBlocksWithLimit": [0, 3],
+    "getBlockCommitment": [1],
+    "getBlockProduction": [],
+    "getClusterNodes": [],
+    "getEpochSchedule": [],
+    "getFirstAvailableBlock": [],
+    "getHighestSnapshotSlot": [],
+    "getInflationGovernor": [],
+    "getInflationRate": [],
+    "getLargestAccounts": [],
+    "getLeaderSchedule": [],
+    "getMaxRetransmitSlot": [],
+    "getProgramAccounts": [NOBODY],
+    "getRecentPerformanceSamples": [1],
+    "getSlotLeader": [],
+    "getStakeMinimumDelegation": [],
+    "getSupply": [],
+    "getTokenAccountsByDelegate": [NOBODY, {"mint": str(USDC)}],
+    "getTokenLargestAccounts": [str(USDC)],
+    "getVoteAccounts": [],
+    "minimumLedgerSlot": [],
+}
+
+
+@case
+def methods(node: SolanaNode) -> dict[str, Any]:
+    """Which methods the node knows."""
+    answers = {name: node.ask(name, *params) for name, params in METHODS.items()}
+    return {name: one.get("error", {}).get("code") != -32601 for name, one in answers.items()}
+
+
+CONTROL_CALLS: dict[str, Any] = {
+    "nothing": None,
+    "no verb": {},
+    "unknown verb": {"verb": "dance"},
+    "fund nobody": {"verb": "fund", "amount": "1000000"},
+    "fund no address": {"verb": "fund", "address": "x", "amount": "1000000"},
+    "fund a number": {"verb": "fund", "address": NOBODY, "amount": 1_000_000},
+    "fund less than the rent": {"verb": "fund", "address": str(Pubkey.from_bytes(bytes([9]) * 32)), "amount": "1"},
+    "fund far too much": {"verb": "fund", "address": NOBODY, "amount": str(2**65)},
+    "mint far too much": {"verb": "mint", "address": NOBODY, "amount": str(2**65)},
+    "mint nothing": {"verb": "mint", "address": NOBODY, "amount": "0"},
+    "mint another": {"verb": "mint", "address": NOBODY, "amount": "1", "asset": NOBODY},
+    "advance": {"verb": "advance", "blocks": 1},
+    "time": {"verb": "block_time_offset", "seconds": 10**9},
+    "no reorganisation": {"verb": "reorg", "depth": 0},
+    "lag": {"verb": "lag", "blocks": 0},
+    "fault": {"verb": "fault", "name": "hang", "count": 0},
+    "release": {"verb": "release"},
+    "unknown snapshot": {"verb": "restore", "id": 10**6},
+}
+
+
+@case
+def control_calls(node: SolanaNode) -> dict[str, Any]:
+    """The control form of profile 9.1: what is refused is 400 with a reason, and what is done adds up."""
+    facts: dict[str, Any] = {}
+    for name, wanted in CONTROL_CALLS.items():
+        status, body = node.steer(json.dumps(wanted).encode())
+        assert (status, body["ok"]) in ((200, True), (400, False))
+        assert body["ok"] or body["error"]
+        facts[name] = status
+    owner = node.key().pubkey()
+    for _ in range(2):
+        node.control("fund", address=str(owner), amount="1000000")
+        node.control("mint", address=str(owner), amount="3", asset=str(USDC))
+    return {**facts, "lamports": node.call("getBalance", str(owner), CONFIRMED), "held": held(node, owner)}
