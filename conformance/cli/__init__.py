@@ -18,6 +18,7 @@ _COMMANDS = {
     "pay": "Pay for one call and keep the receipt.",
     "init": "Write a target profile by probing a server.",
     "doctor": "Say what is missing here and what that disables.",
+    "bench": "Measure the reference beside floors and peers.",
     "selftest": "Prove the suite against broken references.",
 }
 

@@ -78,7 +78,7 @@ async def _turns(job: str, seconds: float) -> None:
 def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None:
     """Serve the rail with its chain in memory, or a hello; a line `ready` is printed when it is.
 
-    In FOLDER stand `body`, the body of the paid call, and `proofs`, a value of X-PAYMENT a line, each good for one call.
+    FOLDER then holds `body`, the body of the paid call, and `proofs`, a value of X-PAYMENT a line, each for one call.
     """
     serving.configure_logs("warning")
 

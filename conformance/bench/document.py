@@ -1,0 +1,137 @@
+"""The document of a run, docs/performance.md, as a pure function of its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from conformance.bench import goals
+from conformance.bench.ratios import ratio
+from conformance.bench.record import Figures
+
+_KEPT = "## What is not reached, and why"
+
+
+def kept_part(before: str) -> str:
+    """Return the part of a document that is written by hand, from its heading on."""
+    place = before.find(_KEPT)
+    return before[place:] if place >= 0 else ""
+
+
+def document(figures: Figures, *, kept: str = "") -> str:
+    """Return the document of a run, in Markdown."""
+    parts = [
+        _head(figures),
+        _goals(figures),
+        _jobs(figures),
+        _lanes(figures),
+        _suite(figures),
+        _METHOD,
+        _versions(figures),
+    ]
+    missing = goals.unmeasured(figures.jobs)
+    if missing:
+        names = ", ".join(f"{goal.id} beside {goal.other}" for goal in missing)
+        parts.insert(2, f"Not measured in this run: {names}.\n")
+    return "\n".join(filter(None, [*parts, kept]))
+
+
+def _head(figures: Figures) -> str:
+    machine = figures.machine
+    return (
+        "# Performance\n\n"
+        "This document is written by `weldproof bench --record`; only its last part is written by hand. "
+        f"Taken {figures.taken} on {machine.processor}, {machine.processors} processors, {machine.system}. "
+        "Costs are CPU microseconds and belong to that machine; quote the ratios.\n"
+    )
+
+
+def _goals(figures: Figures) -> str:
+    rows = [
+        (
+            one.goal.id,
+            one.goal.job,
+            f"{one.goal.ours}: {_cost(one.ours)}",
+            f"{one.goal.other}: {_cost(one.other)}",
+            f"{one.ratio.median:.2f}x",
+            f"{one.ratio.low:.2f} to {one.ratio.high:.2f}",
+            f"{one.goal.at_least:.2f}x",
+            "reached" if one.reached else "not reached",
+        )
+        for one in goals.standings(figures.jobs)
+    ]
+    head = ("Goal", "Job", "Ours (us)", "Beside (us)", "Ratio", "Spread", "At least", "")
+    return "## Goals\n\nA ratio above 1 means that ours costs less.\n\n" + _table(head, rows)
+
+
+def _jobs(figures: Figures) -> str:
+    parts = ["## Every contender\n"]
+    for job in figures.jobs:
+        first = job.contenders[0]
+        rows = []
+        for one in job.contenders:
+            found = ratio(first.rounds, one.rounds)
+            beside = "" if one is first else f"{found.median:.3g}x"
+            spread = "" if one is first else f"{found.low:.3g} to {found.high:.3g}"
+            rows.append((one.name, one.role, _cost(one.cost), beside, spread))
+        said = goals.JOBS.get(job.name, "")
+        head = ("Contender", "", "CPU us", f"{first.name} is", "Spread")
+        parts.append(f"### {job.name}: {said}\n\n{_table(head, rows)}")
+    return "\n".join(parts)
+
+
+def _lanes(figures: Figures) -> str:
+    if not figures.lanes:
+        return ""
+    rows = [(lane, _cost(cost)) for lane, cost in figures.lanes.items()]
+    return (
+        "## A paid call a lane, against the simulated chains\n\n"
+        "For information: CPU time of the rail's process for one payment from the first unpaid call to the answer, "
+        "with what it asks the node over HTTP and its waiting for finality.\n\n" + _table(("Lane", "CPU us"), rows)
+    )
+
+
+def _suite(figures: Figures) -> str:
+    if figures.suite is None:
+        return ""
+    told = figures.suite
+    rows = [
+        (one["check"], f"{one['seconds']:.2f}", str(one["exchanges"]), f"{one['exchange_seconds']:.2f}")
+        for one in told["checks"][:15]
+    ]
+    whole = f"{told['seconds']:.1f}" if told["seconds"] is not None else "unknown"
+    return (
+        "## The suite's own run\n\n"
+        f"The run took {whole} s; its {len(told['checks'])} checks took {told['check_seconds']:.1f} s in all, for they "
+        "run side by side. The slowest (`weldproof bench --suite report` shows all of any run):\n\n"
+        + _table(("Check", "Seconds", "Exchanges", "of that in exchanges"), rows)
+    )
+
+
+_METHOD = """## Method
+
+* The contenders of a job work in turn, round by round, in one run. A ratio is the median of the ratios inside the
+  rounds; its spread is their quartiles. A neighbour on the machine slows all of them alike, and not the ratio.
+* In process (`challenge`, `paid-call`, `receipt`, `message`, `redemption`): `python -m reference.bench`, by the CPU
+  time of the process, all threads. Calls go straight into the ASGI app, 32 at a time; redemptions too.
+* Beside other programs (`-peers`): two processes verify the same receipt or message in turn, each by its own CPU time.
+* Over HTTP (`-http`): one server at a time is under load, 32 keep-alive connections on loopback, from plain sockets of
+  our own loader on another processor. What counts is the CPU time of the server's process group, from /proc, divided by
+  the requests it answered; not the loader's clock.
+* The paid calls of ours have their chain in memory, as the x402 middleware has its facilitator: both sides decide at
+  once. Ours still checks the weld, writes each redemption to the disk for good, verifies a receipt and signs two.
+* The peers come from pinned versions (`conformance/bench/peers/`) and live in a cache of their own.
+"""
+
+
+def _versions(figures: Figures) -> str:
+    told = ", ".join(f"{name} {version}" for name, version in figures.versions.items())
+    return f"## Versions\n\n{told}.\n"
+
+
+def _cost(cost: float) -> str:
+    return f"{cost:,.0f}" if cost >= 100 else f"{cost:.1f}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

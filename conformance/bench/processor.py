@@ -1,0 +1,72 @@
+"""What a process costs: the CPU time of its group, from /proc; and which processor runs what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PROC = Path("/proc")
+
+
+def group_seconds(group: int) -> float:
+    """Return the CPU seconds, user and system, of the living processes of a group and of the children they reaped."""
+    return sum(_seconds(stat) for _, stat in _stats() if int(stat[2]) == group)
+
+
+def tree_seconds(root: int, word: str) -> float:
+    """Return the CPU seconds of the processes below `root` whose command line holds `word`."""
+    parents = {pid: int(stat[1]) for pid, stat in _stats()}
+    below = {root}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return sum(_seconds(stat) for pid, stat in _stats() if pid in below and word in _command(pid))
+
+
+def _stats() -> Iterator[tuple[int, list[str]]]:
+    """Give each process's id and the fields of its `stat` after its name: state, parent, group and so on."""
+    for folder in _PROC.iterdir():
+        if folder.name.isdigit():
+            try:
+                yield int(folder.name), (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended meanwhile
+
+
+def _seconds(stat: list[str]) -> float:
+    return sum(int(stat[place]) for place in (11, 12, 13, 14)) / _TICKS
+
+
+def _command(pid: int) -> str:
+    try:
+        return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def server_and_client() -> tuple[set[int], set[int]]:
+    """Return the processor for servers and the one for the client; the same where there is but one."""
+    processors = sorted(os.sched_getaffinity(0))
+    return {processors[0]}, {processors[-1]}
+
+
+@contextmanager
+def pinned(processors: set[int]) -> Iterator[None]:
+    """Keep this process on some processors for a while."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def model() -> str:
+    """Return what the processor calls itself."""
+    try:
+        lines = (_PROC / "cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

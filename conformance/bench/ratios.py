@@ -1,0 +1,133 @@
+"""Ratios and their spread, as pure functions of measured rounds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MARGIN = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as fast as another: the median of the rounds' ratios, and their quartiles."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One way to do a job, measured.
+
+    Attributes:
+        name: Its name; unique in its job.
+        role: `ours`, `floor` or `peer`.
+        rounds: CPU microseconds a job, by round.
+    """
+
+    name: str
+    role: str
+    rounds: tuple[float, ...]
+
+    @property
+    def cost(self) -> float:
+        """Median CPU microseconds a job."""
+        return statistics.median(self.rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job with its contenders, all measured in the same rounds; the first is ours."""
+
+    name: str
+    contenders: tuple[Contender, ...]
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> Job:
+        """Return the job of a JSON object with `job` and `contenders`.
+
+        Raises:
+            ValueError: It is none.
+        """
+        try:
+            contenders = tuple(
+                Contender(str(one["name"]), str(one["role"]), tuple(float(cost) for cost in one["rounds"]))
+                for one in told["contenders"]
+            )
+            job = cls(str(told["job"]), contenders)
+        except (KeyError, TypeError) as fault:
+            raise ValueError("that is no measured job") from fault
+        if not contenders or any(not one.rounds or min(one.rounds) <= 0 for one in contenders):
+            raise ValueError(f"{job.name}: a contender was not measured")
+        return job
+
+    def told(self) -> dict[str, Any]:
+        """Return the JSON object that `read` takes."""
+        contenders = [{"name": one.name, "role": one.role, "rounds": list(one.rounds)} for one in self.contenders]
+        return {"job": self.name, "contenders": contenders}
+
+    def find(self, name: str) -> Contender | None:
+        """Return a contender by its name."""
+        return next((one for one in self.contenders if one.name == name), None)
+
+
+def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
+    """Return how many times as fast `ours` is as `other`, from costs of the same rounds.
+
+    Raises:
+        ValueError: There is no round, or not the same number of both.
+    """
+    quotients = [theirs / mine for mine, theirs in zip(ours, other, strict=True)]
+    if not quotients:
+        raise ValueError("nothing was measured")
+    if len(quotients) == 1:
+        return Ratio(quotients[0], quotients[0], quotients[0])
+    low, median, high = statistics.quantiles(quotients, n=4, method="inclusive")
+    return Ratio(median, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """A job that became slower beside a contender that did not change."""
+
+    job: str
+    beside: str
+    before: Ratio
+    now: Ratio
+
+    @property
+    def sentence(self) -> str:
+        """What became slower, and by how much."""
+        percent = round((1 - self.now.median / self.before.median) * 100)
+        return (
+            f"{self.job}: {self.now.median:.2f}x of {self.beside}, recorded {self.before.median:.2f}x "
+            f"({self.before.low:.2f} to {self.before.high:.2f}): {percent} % slower"
+        )
+
+
+def slowdowns(before: Sequence[Job], now: Sequence[Job]) -> list[Slowdown]:
+    """Return the jobs that became slower than they were recorded, beside each floor and peer of both runs.
+
+    A job did when this run's median lies more than 10 % below the recorded spread, and the recorded median above this
+    run's own spread: neither a bad round nor a noisy machine is a slowdown.
+    """
+    recorded = {job.name: job for job in before}
+    return [
+        Slowdown(job.name, other.name, old, new)
+        for job in now
+        if job.name in recorded
+        for other in job.contenders[1:]
+        for old, new in _pair(recorded[job.name], job, other.name)
+        if new.median < old.low * (1 - MARGIN) and new.high < old.median
+    ]
+
+
+def _pair(before: Job, now: Job, other: str) -> list[tuple[Ratio, Ratio]]:
+    theirs, ours = before.find(other), now.find(other)
+    if theirs is None or ours is None:
+        return []
+    return [(ratio(before.contenders[0].rounds, theirs.rounds), ratio(now.contenders[0].rounds, ours.rounds))]

@@ -1,0 +1,53 @@
+"""What `weldproof bench` prints."""
+
+from __future__ import annotations
+
+import click
+
+from conformance.bench import goals
+from conformance.bench.goals import Standing
+from conformance.bench.record import Figures
+from conformance.bench.suite import Spent
+
+
+def show(figures: Figures) -> None:
+    """Print every contender, and where the goals stand."""
+    for job in figures.jobs:
+        click.echo(f"\n{click.style(job.name, bold=True)}  {goals.JOBS[job.name]}")
+        for one in job.contenders:
+            click.echo(f"  {one.name:38} {one.cost:10.1f} us")
+    if figures.lanes:
+        click.echo(f"\n{click.style('lanes', bold=True)}  a paid call against the simulated chains, for information")
+        for lane, cost in figures.lanes.items():
+            click.echo(f"  {lane:38} {cost:10.1f} us")
+    _show_goals(figures)
+
+
+def _show_goals(figures: Figures) -> None:
+    head = f"{'goal':5} {'job':15} {'ours':34} {'us':>8}  {'beside':30} {'us':>8} {'ratio':>7} {'spread':>14}  at least"
+    click.echo(f"\n{head}")
+    standings = goals.standings(figures.jobs)
+    for standing in standings:
+        click.echo(_line(standing))
+    reached = sum(standing.reached for standing in standings)
+    missing = len(goals.unmeasured(figures.jobs))
+    rest = f", {missing} not measured" if missing else ""
+    click.echo(f"{reached} of {len(standings)} measured goals are reached{rest}")
+
+
+def _line(one: Standing) -> str:
+    goal = one.goal
+    word = click.style("reached", fg="green") if one.reached else click.style("NOT REACHED", fg="red")
+    spread = f"{one.ratio.low:.2f}..{one.ratio.high:.2f}"
+    sides = f"{goal.ours:34} {one.ours:8.1f}  {goal.other:30} {one.other:8.1f}"
+    return f"{goal.id:5} {goal.job:15} {sides} {one.ratio.median:6.2f}x {spread:>14}  {goal.at_least:.2f}x {word}"
+
+
+def show_suite(spent: Spent) -> None:
+    """Print where a run's seconds went."""
+    whole = "did not end" if spent.seconds is None else f"took {spent.seconds:.1f} s"
+    click.echo(f"the run {whole}; {len(spent.shares)} checks took {spent.in_checks:.1f} s in all, side by side\n")
+    click.echo(f"{'seconds':>8}  {'share':>6}  {'exchanges':>9}  {'in them':>8}  check")
+    for share in spent.shares:
+        part = share.seconds / spent.in_checks if spent.in_checks else 0.0
+        click.echo(f"{share.seconds:8.2f}  {part:6.1%}  {share.exchanges:9}  {share.waiting:8.2f}  {share.check}")
