@@ -279,7 +279,7 @@ class Run:
             text = "its checks did not run" if known else "this version of the suite has no check for it yet"
             return Verdict.INCONCLUSIVE, text
         shown = next(event for event in judgements if event["verdict"] == verdict)
-        return verdict, None if verdict is Verdict.PASS else shown["expected"]
+        return verdict, _left_out(judgements) if verdict is Verdict.PASS else shown["expected"]
 
 
 async def _stragglers_first(checks: Iterable[Check], session: Session) -> list[Check]:
@@ -288,6 +288,12 @@ async def _stragglers_first(checks: Iterable[Check], session: Session) -> list[C
     lanes = {one.lane for one in alone if one.lane is not None}
     behind = {lane for lane in sorted(lanes) if await clock.stays_behind(session, lane)}
     return sorted(alone, key=lambda one: one.lane not in behind)
+
+
+def _left_out(judgements: Sequence[Event]) -> str | None:
+    """Return what a row that passes owes to a node that cannot show all of it, None when nothing was left out."""
+    documented = {(one["check"], one["expected"]) for one in judgements if one["verdict"] == Verdict.DOCUMENTED}
+    return "; ".join(f"{check}: {reason}" for check, reason in sorted(documented)) or None
 
 
 def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:

@@ -84,6 +84,11 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
         )
     if counts[Verdict.DOCUMENTED]:
         lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")
+    if summary.partly:
+        lines.append(
+            f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}. The rest is "
+            "documented, since the node of a lane cannot be made to show it."
+        )
     if summary.non_defaults:
         changed = _number(len(summary.non_defaults), "value")
         lines.append(f"{changed} of the target profile not at the default, listed below.")

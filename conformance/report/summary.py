@@ -178,6 +178,11 @@ class Summary:
         return {reason: tuple(ids) for reason, ids in found.items()}
 
     @property
+    def partly(self) -> tuple[str, ...]:
+        """Ids of rows that pass although some of their checks cannot be shown on the node of their lane."""
+        return tuple(row.id for row in self.rows if row.verdict is Verdict.PASS and row.reason is not None)
+
+    @property
     def slowest(self) -> tuple[CheckTime, ...]:
         """The checks that took longest."""
         return self.timings[:SLOWEST]
