@@ -191,7 +191,9 @@ def lookups(node: SolanaNode) -> dict[str, Any]:
     for number in range(3):
         move = lamports(payer, Pubkey.from_string(NOBODY), 890_880 + number)
         move = Instruction(move.program_id, move.data, [*move.accounts, *_named(reference)])
-        sent.append(node.settled(node.signed([move], payer)))
+        sent.append(str(node.send(node.signed([move], payer))["result"]))
+        node.until(sent[-1], "confirmed")
+    node.until(sent[-1], "finalized")
 
     def found(**options: Any) -> list[int]:
         listed = node.call("getSignaturesForAddress", str(reference), options)

@@ -70,7 +70,7 @@ ALLOWED = (
     Allowed("refused_transactions", "one byte more.sent.error.data*", "A replay as well: the byte is ignored by both."),
     Allowed(
         "refused_transactions",
-        "solana-py.*",
+        "*.solana-py.*",
         "Errors without data end solana-py's parser in a panic, which only surfpool makes it do.",
     ),
     Allowed("fees", "bad.error.message", "Words for a malformed message are each node's own."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 from solders.hash import Hash
@@ -14,6 +15,7 @@ from solders.transaction import VersionedTransaction
 from tests.differential.solana_cases import CONFIRMED, NOBODY, Case, held, lamports
 from tests.differential.solana_nodes import USDC, SolanaNode, make_account, pay, told
 
+BY_SDK = ("replay", "bad signature", "unknown blockhash", "token overdraft")
 REFUSALS: dict[str, Case] = {}
 
 
@@ -27,45 +29,49 @@ def case(function: Case) -> Case:
 def refused_transactions(node: SolanaNode) -> dict[str, Any]:
     """Everything that is refused before it lands, by sending, by simulating, and by solana-py."""
     payer, poor, to = node.funded(usdc=100), node.key(), Pubkey.from_string(NOBODY)
-    stale = Hash.from_bytes(bytes([8]) * 32)
-    good = node.signed([lamports(payer, to, 890_880)], payer)
-    node.settled(good)
-    paid = [make_account(payer.pubkey(), to)]
-    unsigned = VersionedTransaction.populate(
-        VersionedTransaction.from_bytes(base64.b64decode(node.signed([lamports(payer, to, 890_881)], payer))).message,
-        [Signature.from_bytes(bytes([7]) * 64)],
-    )
-    attempts = {
-        "replay": good,
-        "bad signature": base64.b64encode(bytes(unsigned)).decode(),
-        "unknown blockhash": node.signed([lamports(payer, to, 890_882)], payer, recent=stale),
-        "no account": node.signed([lamports(poor, to, 890_883)], poor),
-        "too much": node.signed([lamports(payer, to, 10**15)], payer),
-        "too little for rent": node.signed([lamports(payer, node.key().pubkey(), 5)], payer),
-        "token overdraft": node.signed([*paid, pay(payer.pubkey(), to, 101)], payer),
-        "wrong decimals": node.signed([*paid, pay(payer.pubkey(), to, 1, decimals=5)], payer),
-        "no token account": node.signed([pay(payer.pubkey(), node.key().pubkey(), 1)], payer),
-        "no base64": "!",
-        "nothing": "",
-        "no transaction": base64.b64encode(b"\1" * 40).decode(),
-        "one byte more": base64.b64encode(base64.b64decode(good) + b"\0").decode(),
-        "cut off": base64.b64encode(base64.b64decode(good)[:-1]).decode(),
-        "too long": base64.b64encode(b"\1" * 1300).decode(),
+    owner, good = payer.pubkey(), node.signed([lamports(payer, to, 890_880)], payer)
+    node.until(node.send(good)["result"], "confirmed")
+    paid, stale = make_account(owner, to), Hash.from_bytes(bytes([8]) * 32)
+    # Each is made right before it is sent: a blockhash is good for less than four seconds.
+    attempts: dict[str, Callable[[], str]] = {
+        "replay": lambda: good,
+        "one byte more": lambda: base64.b64encode(base64.b64decode(good) + b"\0").decode(),
+        "cut off": lambda: base64.b64encode(base64.b64decode(good)[:-1]).decode(),
+        "bad signature": lambda: unsigned(node.signed([lamports(payer, to, 890_881)], payer)),
+        "unknown blockhash": lambda: node.signed([lamports(payer, to, 890_882)], payer, recent=stale),
+        "no account": lambda: node.signed([lamports(poor, to, 890_883)], poor),
+        "too much": lambda: node.signed([lamports(payer, to, 10**15)], payer),
+        "too little for rent": lambda: node.signed([lamports(payer, node.key().pubkey(), 5)], payer),
+        "token overdraft": lambda: node.signed([paid, pay(owner, to, 101)], payer),
+        "wrong decimals": lambda: node.signed([paid, pay(owner, to, 1, decimals=5)], payer),
+        "no token account": lambda: node.signed([pay(owner, node.key().pubkey(), 1)], payer),
+        "no base64": lambda: "!",
+        "nothing": lambda: "",
+        "no transaction": lambda: base64.b64encode(b"\1" * 40).decode(),
+        "too long": lambda: base64.b64encode(b"\1" * 1300).decode(),
     }
-    facts: dict[str, Any] = {}
-    for name, raw in attempts.items():
-        simulated = node.ask("simulateTransaction", raw, {"encoding": "base64", "sigVerify": True, **CONFIRMED})
-        value = simulated.get("result", {}).get("value", {})
-        facts[name] = {
-            "sent": told(node.send(raw)),
-            "simulated": {"err": value.get("err")} if value else told(simulated),
-        }
+    facts = {name: _refused(node, make(), by_sdk=name in BY_SDK) for name, make in attempts.items()}
     facts["bad encoding"] = told(node.ask("sendTransaction", good, {"encoding": "morse"}))
     facts["default encoding"] = told(node.ask("sendTransaction", "l0l0"))
-    facts["solana-py"] = {
-        name: node.attempt(lambda client, raw=attempts[name]: client.send_raw_transaction(base64.b64decode(raw)))  # type: ignore[misc]
-        for name in ("token overdraft", "unknown blockhash", "replay", "bad signature")
+    return facts
+
+
+def unsigned(transaction: str) -> str:
+    """Return a transaction with a signature that is none."""
+    message = VersionedTransaction.from_bytes(base64.b64decode(transaction)).message
+    damaged = VersionedTransaction.populate(message, [Signature.from_bytes(bytes([7]) * 64)])
+    return base64.b64encode(bytes(damaged)).decode()
+
+
+def _refused(node: SolanaNode, raw: str, *, by_sdk: bool) -> dict[str, Any]:
+    simulated = node.ask("simulateTransaction", raw, {"encoding": "base64", "sigVerify": True, **CONFIRMED})
+    value = simulated.get("result", {}).get("value", {})
+    facts = {
+        "sent": told(node.send(raw)),
+        "simulated": {"err": value.get("err")} if value else told(simulated),
     }
+    if by_sdk:
+        facts["solana-py"] = node.attempt(lambda client: client.send_raw_transaction(base64.b64decode(raw)))
     return facts
 
 
