@@ -20,6 +20,7 @@ from localnet.rpc import NodeFault, Rpc
 
 # Thirty-one slots make a transaction final: 0.8 s, while a blockhash stays valid for 3.75 s.
 SLOT_MILLISECONDS = 25
+_TRIES = 3
 _VALIDATOR_SECONDS = 60.0
 _CHAIN_IDS = {"base": 8453, "base_sepolia": 84532}
 
@@ -98,12 +99,21 @@ class Starter:
         await all_of(self._anvil(name, chain_id) for name, chain_id in _CHAIN_IDS.items())
 
     async def _anvil(self, name: str, chain_id: int) -> None:
-        port = _free(self._port(name))
-        words = anvil.command(port, chain_id, self._block_seconds)
-        child = await Child.run(f"Anvil ({chain_id})", words, log=self._log(f"anvil-{chain_id}"))
-        self.nodes.children.append(child)
-        url = f"http://127.0.0.1:{port}"
-        await self._ready(child, url, "eth_chainId", READY_SECONDS)
+        for left in reversed(range(1 if self._port(name) else _TRIES)):
+            port = _free(self._port(name))
+            words = anvil.command(port, chain_id, self._block_seconds)
+            child = await Child.run(f"Anvil ({chain_id})", words, log=self._log(f"anvil-{chain_id}"))
+            self.nodes.children.append(child)
+            url = f"http://127.0.0.1:{port}"
+            try:
+                await self._ready(child, url, "eth_chainId", READY_SECONDS)
+                break
+            except ChildFault:
+                # A port that was free a moment ago may be somebody else's now.
+                if not left:
+                    raise
+                self.nodes.children.remove(child)
+                await child.stop()
         self.nodes.urls[name] = url
         self._front(name, "anvil", url, None)
 
@@ -161,6 +171,8 @@ class Starter:
             if not asked.done():
                 raise ChildFault(f"{child.name} ended by itself: {child.last_words()}")
             asked.result()
+            if not child.running:
+                raise ChildFault(f"{child.name} ended by itself: {child.last_words()}")
         except NodeFault as fault:
             raise ChildFault(f"{child.name} did not become ready: {fault}: {child.last_words()}") from fault
         finally:

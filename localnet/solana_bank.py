@@ -35,7 +35,8 @@ MINTS = ("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "4zMMC9srt5Ri5X14GAgXha
 DECIMALS = 6
 _SUPPLY, _MINT_LAMPORTS = 10**15, 10**9
 _BANK_LAMPORTS = 9 * 10**14
-_MOST = 2**63
+# So many units that a mint's whole supply is not given away in one call.
+_MOST_LAMPORTS, _MOST_UNITS = 2**63, 10**15
 _UNITS, _SPREAD = 200_000, 100_000
 _CONFIRM_SECONDS, _PAUSE = 20.0, 0.02
 
@@ -88,13 +89,13 @@ class SolanaVerbs:
 
     async def fund(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`: lamports from the bank."""
-        receiver, lamports = _address(members, "address"), verbs.amount(members, most=_MOST)
+        receiver, lamports = _address(members, "address"), verbs.amount(members, most=_MOST_LAMPORTS)
         params = TransferParams(from_pubkey=self._bank.pubkey(), to_pubkey=receiver, lamports=lamports)
         return {"tx_id": await self._carried_out([transfer(params)])}
 
     async def mint(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC for an owner, whose token account is made; amount 0 does only that."""
-        owner, units = _address(members, "address"), verbs.amount(members, most=_MOST)
+        owner, units = _address(members, "address"), verbs.amount(members, most=_MOST_UNITS)
         asset = _address(members, "asset") if "asset" in members else Pubkey.from_string(MINTS[0])
         if str(asset) not in MINTS:
             raise Refused(f"member asset must be one of {', '.join(MINTS)}, the tokens that this node's bank makes")

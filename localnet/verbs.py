@@ -11,6 +11,7 @@ from localnet.rpc import NodeFault
 Members: TypeAlias = Mapping[str, Any]
 Verb: TypeAlias = Callable[[Members], Awaitable[dict[str, Any]]]
 _MOST_DIGITS = 40
+_LONGEST = 300
 
 
 class Refused(Exception):
@@ -79,6 +80,8 @@ async def carry_out(verbs: Verbs, request: object) -> tuple[int, dict[str, Any]]
         return 200, {"ok": True, **await verb(request)}
     except (Refused, NodeFault) as fault:
         return 400, {"ok": False, "error": str(fault)}
+    except (LookupError, TypeError, ValueError, OverflowError) as fault:
+        return 400, {"ok": False, "error": f"the node cannot take this, or gave a strange answer: {fault!r}"[:_LONGEST]}
 
 
 def describe(verbs: Verbs) -> dict[str, Any]:

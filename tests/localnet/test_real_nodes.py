@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -227,6 +229,36 @@ def test_solana_mints_both_tokens_and_is_final_soon(nodes: dict[str, Any]) -> No
         nodes["control"]["solana"], {"verb": "mint", "address": str(owner), "amount": "1", "asset": str(owner)}
     )
     assert (status, answer["ok"]) == (400, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"verb": "fund", "address": "1" * 32, "amount": str(2**63)},
+        {"verb": "fund", "address": "1" * 44, "amount": "1"},
+        {"verb": "mint", "address": "11111111111111111111111111111111", "amount": str(2**63)},
+        {"verb": "mint", "address": MINTS[0], "amount": "1.5"},
+        {"verb": "mint", "address": MINTS[0], "amount": "1", "asset": 7},
+    ],
+)
+def test_what_the_bank_cannot_give_is_refused(nodes: dict[str, Any], body: Any) -> None:
+    """Amounts beyond the bank's means and addresses that are none are 400, and the bank goes on giving."""
+    status, answer = ask(nodes["control"]["solana"], body)
+    assert (status, answer["ok"]) == (400, False), answer
+    steer(nodes, "solana", "mint", address=str(Keypair().pubkey()), amount="1")
+
+
+def test_nodes_whose_holder_was_killed_can_be_stopped(tmp_path: Path) -> None:
+    """`stop` finds what a holder left that could not clean up, and ends it."""
+    started = localnet(tmp_path, "start", "base", "--port-base", "0", "--json")
+    assert started.returncode == 0, started.stderr
+    told = json.loads(started.stdout)
+    os.kill(told["holder"]["pid"], signal.SIGKILL)
+    left = [Process(**one) for one in told["processes"].values()]
+    assert all(one.runs for one in left)
+    assert localnet(tmp_path, "stop").returncode == 0
+    assert all(one.gone_within(5) for one in left)
+    assert localnet(tmp_path, "status").returncode == 3
 
 
 def test_no_secret_is_in_the_state_or_in_a_log(folder: Path, nodes: dict[str, Any]) -> None:
