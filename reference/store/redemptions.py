@@ -73,6 +73,7 @@ class Answer:
 
 
 _ROW = redemptions.c
+_FIRST_ID_MS = 1_735_689_600_000  # 2025-01-01
 _IS_IT = _ROW.id == bindparam("row_id")
 _IS_HELD = _ROW.lease == bindparam("worker")
 _IS_UNPAID = _ROW.paid_at.is_(None)
@@ -182,11 +183,11 @@ class Redemptions:
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
 
     def _new_id(self) -> int:
-        """Return a number of 63 bits that grows with time, the lower 22 bits by chance.
+        """Return a number of 63 bits that grows with time until 2094, the lower 22 bits by chance.
 
         No two of this worker are the same. Should another worker's be, that claim is refused and made anew.
         """
-        now = time.time_ns() // 1_000_000
+        now = time.time_ns() // 1_000_000 - _FIRST_ID_MS
         self._newest = max(self._newest + 1, now << 22 | secrets.randbits(22))
         return self._newest
 
