@@ -49,13 +49,29 @@ def _try(place: Path, programs: Path) -> int:
     empty.mkdir()
     weldproof = str(programs / "weldproof")
     _step("help", [weldproof, "--help"], empty)
-    for command in ("up", "run", "list", "explain", "replay", "report", "pay", "init", "doctor", "selftest"):
+    commands = (
+        "up",
+        "run",
+        "list",
+        "explain",
+        "replay",
+        "report",
+        "pay",
+        "init",
+        "doctor",
+        "selftest",
+        "localnet",
+        "bench",
+    )
+    for command in commands:
         _step(f"{command} --help", [weldproof, command, "--help"], empty)
     _step("list", [weldproof, "list", "RAIL", "--json"], empty)
     _step("explain", [weldproof, "explain", "RAIL-WELD-02"], empty)
     _step("doctor", [weldproof, "doctor", "--json"], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
     _step("run", [weldproof, "run", "RAIL", "--report", "html", "--report", "json"], empty)
+    real = ["--chains", "localnet,algorand=sim", "--report-dir", "nodes"]
+    _step("run on real nodes", [weldproof, "run", "RAIL-LANE", "RAIL-PAY-03", "RAIL-PAY-04", *real], empty)
     _step("report show", [weldproof, "report", "show", "report"], empty)
     number = _first_exchange(empty / "report" / "events.ndjson")
     _step("replay", [weldproof, "replay", f"report#{number}"], empty)
