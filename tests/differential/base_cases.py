@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -341,3 +342,44 @@ def fees(node: BaseNode) -> dict[str, Any]:
         "sizes": {name: len(one) for name, one in history.items() if isinstance(one, list)},
         "without percentiles": sorted(plain),
     }
+
+
+def _drawn(rng: random.Random, payer: Any, people: list[Any], kept: list[bytes]) -> bytes:
+    """Return call data of one act on the token, honest or not; authorizations come back now and then."""
+    other, amount = rng.choice(people).address, rng.choice([0, 1, 5, 40, 60, 10**6])
+    kind = rng.randrange(6)
+    if kind < 2:
+        return call_data("transfer(address,uint256)", other, amount)
+    if kind == 2:
+        return call_data("approve(address,uint256)", other, amount)
+    if kind == 3:
+        return call_data("transferFrom(address,address,uint256)", other, payer.address, amount)
+    if kind == 4 and kept:
+        return rng.choice(kept)
+    window = rng.choice([{}, {}, {}, {"validBefore": 5}, {"validAfter": 2**39}])
+    terms, signature = authorization(rng.choice(people), other, rng.randbytes(32), value=amount, **window)
+    if rng.random() < 0.2:
+        terms[2] += 1
+    kept.append(call_data(f"transferWithAuthorization({','.join(TYPES)},bytes)", *terms, signature))
+    return kept[-1]
+
+
+@case
+def walk(node: BaseNode) -> dict[str, Any]:
+    """Twenty-five blocks of drawn acts: the outcome, events and balances of each are the same on both."""
+    rng, people, kept = random.Random(3009), [node.account(usdc=100) for _ in range(3)], []  # type: ignore[var-annotated]
+    facts: dict[str, Any] = {}
+    for number_of in range(25):
+        payer = rng.choice(people)
+        acts = [_drawn(rng, payer, people, kept) for _ in range(rng.choice([1, 1, 2, 4]))]
+        sent = [node.sent(payer, to=USDC, data="0x" + act.hex()) for act in acts]
+        node.mine()
+        receipts = [node.call("eth_getTransactionReceipt", one) for one in sent]
+        facts[f"block {number_of}"] = {
+            "done": [(one["status"], one["transactionIndex"]) for one in receipts],
+            "events": [[(log["topics"], log["data"], log["logIndex"]) for log in one["logs"]] for one in receipts],
+            "held": [node.usdc.functions.balanceOf(one.address).call() for one in people],
+        }
+    good = sum(one["done"].count(("0x1", place)) for one in facts.values() for place in ("0x0", "0x1", "0x2", "0x3"))
+    assert 10 <= good <= 40
+    return {**facts, "counts": [node.call("eth_getTransactionCount", one.address, "latest") for one in people]}
