@@ -83,3 +83,12 @@ def test_what_a_real_node_needs_is_named_by_run_too(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "ALGOD_URL" in done.stderr
     assert "--chains localnet,algorand=sim" in done.stderr
+
+
+def test_a_single_payment_is_guarded_too(tmp_path: Path) -> None:
+    """`pay` pays on no main network without its own flag either."""
+    path = chains(tmp_path)
+    command = [sys.executable, "-m", "conformance", "pay", "http://127.0.0.1:9/pay", "--config", str(path)]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2
+    assert "--main-network" in refused.stderr
