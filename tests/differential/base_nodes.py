@@ -17,7 +17,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from web3 import HTTPProvider, Web3
 
-from localnet import anvil
+from localnet import anvil, npm
 from sim.base.token import NETWORK_TOKENS, artefact, call_data
 from tests.differential.comparison import shape
 from tests.differential.processes import controlled, posted, ready_line, until_it_answers
@@ -144,7 +144,10 @@ def real() -> Iterator[BaseNode]:
     with ExitStack() as stack:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        process = stack.enter_context(subprocess.Popen(anvil.command(port, CHAIN, NEVER), stdout=subprocess.DEVNULL))
+        # Whatever other Anvil is on this machine: the recordings are of the pinned one.
+        program = npm.node_modules() / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil"
+        words = [str(program), *anvil.command(port, CHAIN, NEVER)[1:]]
+        process = stack.enter_context(subprocess.Popen(words, stdout=subprocess.DEVNULL))
         stack.callback(process.terminate)
         url = f"http://127.0.0.1:{port}"
         until_it_answers(url, "eth_chainId")

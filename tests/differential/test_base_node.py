@@ -43,6 +43,12 @@ def test_the_recording_is_what_is_measured(told: Told) -> None:
     assert recorded("base", told.measured) == as_recorded(told.measured)
 
 
+def test_the_real_node_is_the_one_that_the_table_speaks_of(base: dict[str, BaseNode]) -> None:
+    """Anvil 1.7.1 on the one side, ours on the other."""
+    names = {kind: node.call("web3_clientVersion") for kind, node in base.items()}
+    assert names == {"simulated": "sim-base/1 (revm)", "real": "anvil/v1.7.1"}
+
+
 def test_a_difference_would_be_noticed(told: Told) -> None:
     """The control: one changed value, one lost member and one changed type, each unexplained."""
     real = told.must_hold("real", "payment")

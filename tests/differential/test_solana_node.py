@@ -43,6 +43,12 @@ def test_the_recording_is_what_is_measured(told: Told) -> None:
     assert recorded("solana", told.measured) == as_recorded(told.measured)
 
 
+def test_the_real_node_is_the_one_that_the_table_speaks_of(solana: dict[str, SolanaNode]) -> None:
+    """Surfpool 1.5.0 on the one side, ours on the other."""
+    versions = {kind: node.call("getVersion").get("surfnet-version") for kind, node in solana.items()}
+    assert versions == {"simulated": None, "real": "1.5.0"}
+
+
 def test_a_difference_would_be_noticed(told: Told) -> None:
     """The control: one changed value, one lost member and one changed type, each unexplained."""
     real = told.must_hold("real", "payment")
