@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 MARGIN = 0.10
@@ -70,6 +71,14 @@ class Job:
         contenders = [{"name": one.name, "role": one.role, "rounds": list(one.rounds)} for one in self.contenders]
         return {"job": self.name, "contenders": contenders}
 
+    def of_ours(self) -> list[Contender]:
+        """Return what is ours."""
+        return [one for one in self.contenders if one.role == "ours"]
+
+    def of_others(self) -> list[Contender]:
+        """Return the floors and the peers."""
+        return [one for one in self.contenders if one.role != "ours"]
+
     def find(self, name: str) -> Contender | None:
         """Return a contender by its name."""
         return next((one for one in self.contenders if one.name == name), None)
@@ -92,9 +101,10 @@ def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """A job that became slower beside a contender that did not change."""
+    """Something of ours that became slower beside a contender that did not change."""
 
     job: str
+    ours: str
     beside: str
     before: Ratio
     now: Ratio
@@ -104,7 +114,7 @@ class Slowdown:
         """What became slower, and by how much."""
         percent = round((1 - self.now.median / self.before.median) * 100)
         return (
-            f"{self.job}: {self.now.median:.2f}x of {self.beside}, recorded {self.before.median:.2f}x "
+            f"{self.job}: {self.ours} is {self.now.median:.2f}x of {self.beside}, recorded {self.before.median:.2f}x "
             f"({self.before.low:.2f} to {self.before.high:.2f}): {percent} % slower"
         )
 
@@ -117,17 +127,16 @@ def slowdowns(before: Sequence[Job], now: Sequence[Job]) -> list[Slowdown]:
     """
     recorded = {job.name: job for job in before}
     return [
-        Slowdown(job.name, other.name, old, new)
+        Slowdown(job.name, ours.name, other.name, old, new)
         for job in now
         if job.name in recorded
-        for other in job.contenders[1:]
-        for old, new in _pair(recorded[job.name], job, other.name)
+        for ours, other in product(job.of_ours(), job.of_others())
+        for old in _recorded(recorded[job.name], ours.name, other.name)
+        for new in (ratio(ours.rounds, other.rounds),)
         if new.median < old.low * (1 - MARGIN) and new.high < old.median
     ]
 
 
-def _pair(before: Job, now: Job, other: str) -> list[tuple[Ratio, Ratio]]:
-    theirs, ours = before.find(other), now.find(other)
-    if theirs is None or ours is None:
-        return []
-    return [(ratio(before.contenders[0].rounds, theirs.rounds), ratio(now.contenders[0].rounds, ours.rounds))]
+def _recorded(before: Job, ours: str, other: str) -> list[Ratio]:
+    mine, theirs = before.find(ours), before.find(other)
+    return [] if mine is None or theirs is None else [ratio(mine.rounds, theirs.rounds)]

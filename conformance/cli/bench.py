@@ -27,7 +27,7 @@ from conformance.verdict import Exit
 
 _RECORD = Path("docs/performance.json")
 _DOCUMENT = Path("docs/performance.md")
-_QUICK_ROUNDS, _QUICK_SECONDS = 7, 0.05
+_QUICK_SECONDS = 0.05
 _PAYMENTS = 8
 
 
@@ -84,7 +84,7 @@ def command(
         raise UsageFault("--record writes docs/performance.md: run it in the source tree")
     try:
         if quick:
-            ctx.exit(_quick(tuple(only), against, as_json=as_json))
+            ctx.exit(_quick(tuple(only), rounds, against, as_json=as_json))
         figures = _measured(_Asked(tuple(only) or (*goals.JOBS, "lanes"), rounds, seconds, not only or "lanes" in only))
     except (BenchFault, LoadFault, TurnFault, StackFault, Inconclusive) as fault:
         click.echo(f"weldproof bench: {fault}", err=True)
@@ -133,7 +133,7 @@ def _measured(asked: _Asked) -> Figures:
     return Figures(today(), Machine.here(), versions | peer_home.versions(), tuple(jobs), lanes)
 
 
-def _quick(only: tuple[str, ...], against: Path, *, as_json: bool) -> Exit:
+def _quick(only: tuple[str, ...], rounds: int, against: Path, *, as_json: bool) -> Exit:
     names = [name for name in goals.IN_PROCESS if not only or name in only]
     if not names:
         raise UsageFault(f"--quick measures {', '.join(goals.IN_PROCESS)} only")
@@ -141,11 +141,11 @@ def _quick(only: tuple[str, ...], against: Path, *, as_json: bool) -> Exit:
         before = Figures.read(against)
     except ValueError as fault:
         raise UsageFault(f"{fault}; `weldproof bench --record` writes them") from fault
-    jobs, _ = in_process.measure(names, rounds=_QUICK_ROUNDS, seconds=_QUICK_SECONDS)
+    jobs, _ = in_process.measure(names, rounds=rounds, seconds=_QUICK_SECONDS)
     slower = slowdowns(before.jobs, jobs)
     if slower:  # once more, with more rounds: what is slower stays slower
         again = sorted({one.job for one in slower}, key=names.index)
-        jobs, _ = in_process.measure(again, rounds=_QUICK_ROUNDS, seconds=_QUICK_SECONDS * 2)
+        jobs, _ = in_process.measure(again, rounds=rounds, seconds=_QUICK_SECONDS * 2)
         slower = slowdowns(before.jobs, jobs)
     here = Machine.here()
     if as_json:

@@ -19,8 +19,8 @@ from pathlib import Path
 import click
 import orjson
 
-from reference.bench import material, serve
-from reference.bench.jobs import JOBS
+from reference.bench import material
+from reference.bench.jobs import JOBS, contenders
 from reference.bench.rounds import Measured, Report, measure
 from reference.web import serving
 
@@ -60,8 +60,8 @@ def turns(job: str, seconds: float) -> None:
 
 async def _turns(job: str, seconds: float) -> None:
     given = material.given(job, int(time.time()))
-    async with JOBS[job](Path()) as contenders:
-        ours = Measured(contenders[0])
+    async with contenders(job, Path()) as found:
+        ours = Measured(found[0])
         await ours.calibrate(seconds)
         click.echo(orjson.dumps({"given": given}))
         for _ in sys.stdin:
@@ -71,7 +71,7 @@ async def _turns(job: str, seconds: float) -> None:
 
 @main.command("serve")
 @click.argument("app", type=click.Choice(["rail", "hello"]))
-@click.option("--server", type=click.Choice(list(serve.SERVERS)), default="hypercorn", show_default=True)
+@click.option("--server", type=click.Choice(["hypercorn", "uvicorn"]), default="hypercorn", show_default=True)
 @click.option("--fd", type=int, required=True, help="Number of a socket that listens.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where its data go.")
 @click.option("--proofs", type=click.IntRange(0), default=0, show_default=True, help="How many payments to make.")
@@ -80,6 +80,8 @@ def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None
 
     FOLDER then holds `body`, the body of the paid call, and `proofs`, a value of X-PAYMENT a line, each for one call.
     """
+    from reference.bench import serve  # noqa: PLC0415 - the rail takes seconds to import
+
     serving.configure_logs("warning")
 
     def ready() -> None:
@@ -94,8 +96,8 @@ async def _all(names: Sequence[str], rounds: int, seconds: float) -> list[Report
     for name in names:
         click.echo(f"in process: {name}", err=True)
         with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
-            async with JOBS[name](Path(folder)) as contenders:
-                found.append(await measure(name, contenders, rounds=rounds, seconds=seconds))
+            async with contenders(name, Path(folder)) as opened:
+                found.append(await measure(name, opened, rounds=rounds, seconds=seconds))
     return found
 
 

@@ -7,7 +7,6 @@ the quartiles as its spread.
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -81,7 +80,6 @@ class Measured:
 
     async def _round(self) -> float:
         given = await self.contender.prepare(self.count)
-        gc.collect()
         started = time.process_time()
         await self.contender.run(given)
         return (time.process_time() - started) / self.count * _MICRO

@@ -35,7 +35,7 @@ def test_a_slower_receipt_is_said(tmp_path: Path) -> None:
     record = recorded(tmp_path / "record.json", job("receipt", [1.0] * 3, libsodium=[100.0] * 3))
     code, said = run("--quick", "--rounds", "3", "--only", "receipt", "--against", record)
     assert code == 1
-    assert "slower  receipt: " in said
+    assert "slower  receipt: weldproof is " in said
     assert "of libsodium, recorded 100.00x" in said
 
 

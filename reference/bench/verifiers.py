@@ -1,0 +1,82 @@
+"""Receipts and messages: pure functions beside the one signature check that they cannot do without."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from nacl.bindings import crypto_sign_open
+
+from reference.bench import material
+from reference.bench.jobs import Contenders, must
+from reference.bench.rounds import Contender, each
+from reference.protocol.message_signatures import MessageVerifyRequest, verify
+from reference.protocol.receipt_verification import verify_receipt
+
+
+@asynccontextmanager
+async def receipt_verification(folder: Path) -> AsyncIterator[Contenders]:
+    """Verify one receipt with its key set, key cached as between two calls of a service."""
+    del folder
+    sample = material.receipt()
+    report = verify_receipt(jws=sample.jws, jwks=sample.jwks, expected_payment_hash=None, platform_keys=())
+    must(report["verified"] is True, "our receipt did not verify")
+
+    def ours() -> None:
+        verify_receipt(jws=sample.jws, jwks=sample.jwks, expected_payment_hash=None, platform_keys=())
+
+    signature = sample.key.sign(sample.signing_input)
+    yield [
+        Contender("weldproof", "ours", each(ours)),
+        *_ed25519_floors(sample.key.public.raw, sample.signing_input, signature, ""),
+    ]
+
+
+@asynccontextmanager
+async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
+    """Verify a signed request of five components with a body of 610 bytes, each time one that was not seen before."""
+    del folder
+    now = int(time.time())
+    given = material.message(now)
+    asked = MessageVerifyRequest.model_validate(given)
+    judged = verify(asked, now=now)
+    must(judged["valid"] is True, f"our message did not verify: {judged['errors']}")
+
+    async def requests(count: int) -> list[MessageVerifyRequest]:
+        return [MessageVerifyRequest.model_validate(given) for _ in range(count)]
+
+    async def run(fresh: Sequence[MessageVerifyRequest]) -> None:
+        for request in fresh:
+            verify(request, now=now)
+
+    key = asked.key_bytes() or b""
+    base = str(judged["signature_base"]).encode("ascii")
+    signature = material.message_key().sign(base)
+    yield [
+        Contender("weldproof", "ours", run, requests),
+        *_ed25519_floors(key, base, signature, " + sha256", asked.body),
+    ]
+
+
+def _ed25519_floors(key: bytes, message: bytes, signature: bytes, and_what: str, body: bytes = b"") -> Contenders:
+    signed = signature + message
+    parsed = Ed25519PublicKey.from_public_bytes(key)
+
+    def libsodium() -> None:
+        crypto_sign_open(signed, key)
+        if body:
+            hashlib.sha256(body).digest()
+
+    def openssl() -> None:
+        parsed.verify(signature, message)
+        if body:
+            hashlib.sha256(body).digest()
+
+    return [
+        Contender(f"libsodium{and_what}", "floor", each(libsodium)),
+        Contender(f"cryptography{and_what}", "floor", each(openssl)),
+    ]
