@@ -75,7 +75,7 @@ class Mint:
 
     def __init__(self, secret: bytes, word: ServiceWord) -> None:
         self._secret = secret
-        self._word = word
+        self._core = word.payable_core
 
     def token(self, terms: Terms, *, service_id: str, request_hash: str, unix: int, nonce: bytes) -> str:
         """Return a new token for one lane and one request.
@@ -92,12 +92,11 @@ class Mint:
 
     def first_half(self, terms: Terms, unix: int, nonce: str) -> bytes:
         """Return the half that names lane, asset, price and payee."""
-        members = (str(unix), nonce, terms.caip2, terms.asset, terms.amount, terms.pay_to)
-        return self._mac("challenge:a:1", members)
+        return self._mac("challenge:a:1", str(unix), nonce, terms.caip2, terms.asset, terms.amount, terms.pay_to)
 
     def second_half(self, first: bytes, service_id: str, request_hash: str) -> bytes:
         """Return the half that binds the token to one request."""
-        return self._mac("challenge:b:1", (first.hex(), service_id, request_hash))
+        return self._mac("challenge:b:1", first.hex(), service_id, request_hash)
 
     def issued_for(self, token: Token, generations: Iterable[Generation]) -> Terms | None:
         """Return the terms that `token` was issued for, or None when it is not ours."""
@@ -114,8 +113,8 @@ class Mint:
         ours = self.second_half(first, service_id, request_hash).hex()
         return same_mac(ours, token.mac[2 * _HALF_BYTES :])
 
-    def _mac(self, label: str, members: Iterable[str]) -> bytes:
-        text = "\n".join((f"{self._word.payable_core}:{label}", *members))
+    def _mac(self, label: str, *members: str) -> bytes:
+        text = "\n".join((f"{self._core}:{label}", *members))
         return hmac.digest(self._secret, text.encode(), "sha256")[:_HALF_BYTES]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from coincurve import PublicKey
-from eth_utils.crypto import keccak
+from Crypto.Hash import keccak as keccak_hash
 
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.challenge import Terms
@@ -24,6 +24,13 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _SIGNATURE = re.compile(r"(?:0x)?[0-9a-fA-F]{130}", re.ASCII)
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}", re.ASCII)
+
+
+def keccak(data: bytes) -> bytes:
+    """Return keccak-256, straight from the library: each challenge on Base needs one."""
+    return keccak_hash.new(data=data, digest_bits=256).digest()
+
+
 _DOMAIN_TYPE = keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _TRANSFER_TYPE = keccak(
     b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,"

@@ -27,7 +27,7 @@ class NotATransaction(ValueError):
 
 def reference_account(digest: bytes) -> str:
     """Return the address that 32 bytes are."""
-    return base58.b58encode(digest).decode()
+    return str(Pubkey.from_bytes(digest))
 
 
 def is_address(text: str) -> bool:

@@ -6,6 +6,7 @@ The document of each service is prepared once; a challenge fills in the error, t
 from __future__ import annotations
 
 import base64
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,9 @@ class Challenges:
         self.offers = tuple(offers)
         self._mint = mint
         entries = [entry(offer, service, scheme=scheme, ttl=ttl, place=n) for n, offer in enumerate(self.offers)]
+        marks = [_ERROR, _HASH]
+        for place, offer in enumerate(self.offers):
+            marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.live_members(""))]
         document = {
             "x402Version": 2,
             "error": _ERROR,
@@ -85,13 +89,11 @@ class Challenges:
             "accepts": entries,
             "extensions": {"bazaar": bazaar(service)},
         }
-        self._template = orjson.dumps(document)
+        self._parts, self._holes = _cut(orjson.dumps(document), marks)
 
     def issue(self, call: Call, *, error: str, unix: int) -> Challenge:
         """Return a challenge with fresh tokens for `call`."""
-        body = self._template.replace(_ERROR.encode(), error.encode(), 1).replace(
-            _HASH.encode(), call.request_hash.encode()
-        )
+        filled = {_ERROR: error, _HASH: call.request_hash}
         for place, offer in enumerate(self.offers):
             token = self._mint.token(
                 offer.terms,
@@ -100,10 +102,19 @@ class Challenges:
                 unix=unix,
                 nonce=secrets.token_bytes(NONCE_BYTES),
             )
-            body = body.replace(_token_mark(place).encode(), token.encode())
+            filled[_token_mark(place)] = token
             for name, value in offer.lane.live_members(token).items():
-                body = body.replace(_extra_mark(place, name).encode(), value.encode())
-        return Challenge(body)
+                filled[_extra_mark(place, name)] = value
+        parts = self._parts.copy()
+        for index, mark in self._holes:
+            parts[index] = filled[mark]
+        return Challenge("".join(parts).encode())
+
+
+def _cut(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return a document cut at its marks, and where in that list each of them stands."""
+    parts = re.split("(" + "|".join(map(re.escape, marks)) + ")", document.decode())
+    return parts, [(index, part) for index, part in enumerate(parts) if index % 2]
 
 
 def entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int | None) -> dict[str, Any]:

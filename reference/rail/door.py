@@ -12,7 +12,7 @@ import orjson
 from pydantic import BaseModel
 
 from reference.protocol import proof
-from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenges
 from reference.rail.redemption import Redeemer, Served
@@ -197,13 +197,9 @@ def quoted(request: Request, service: Service) -> Call:
 
 def _parsed(data: bytes) -> JsonValue:
     try:
-        body = parse(data)
-        canonicalise(body)
+        return parse(data)
     except NotJson as fault:
         raise Unprocessable.not_json(str(fault)) from fault
-    except NotCanonical as fault:
-        raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
-    return body
 
 
 def _paid(served: Served) -> Reply:

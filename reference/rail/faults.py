@@ -20,7 +20,7 @@ def fault_reply(fault: Exception, request_id: str) -> Reply:
         return json_reply(fault.status, fault.body(request_id), fault.headers)
     if isinstance(fault, Unprocessable):
         return json_reply(422, fault.body(), fault.headers)
-    _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=fault)
+    _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=True)
     return fault_reply(internal_error(), request_id)
 
 

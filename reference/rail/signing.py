@@ -31,6 +31,7 @@ class Signer:
         platform_keys: Callable[[], tuple[Mapping[str, Any], ...]],
     ) -> None:
         self._settings = settings
+        self._word = settings.word
         self._clock = clock
         self._keyring = keyring
         self._did = did
@@ -39,11 +40,11 @@ class Signer:
     def answer(self, row: Redemption, service: Service, request: Any) -> Answer:
         """Run the service and sign what it answered (profile 5.9)."""
         network = networks.NETWORKS[row.network]
-        reference = settled_payment_ref(self._settings.word, row.tx_id, network.key)
+        reference = settled_payment_ref(self._word, row.tx_id, network.key)
         now_ms = self._clock.now_ms()
         key = self._keyring().active
         bench = Bench(
-            word=self._settings.word,
+            word=self._word,
             key=key,
             did=self._did,
             platform_keys=self._platform_keys(),
@@ -54,7 +55,7 @@ class Signer:
         result = service.run(request, bench)
         hashed = response_hash(result)
         receipt = receipts.payable_receipt(
-            word=self._settings.word,
+            word=self._word,
             provider_did=self._did,
             issued_at_ms=now_ms,
             service_id=service.id,
@@ -88,7 +89,7 @@ class Signer:
             provider_did=self._did,
             timestamp_ms=self._clock.now_ms(),
             result=result,
-            settled_payment_ref=settled_payment_ref(self._settings.word, row.tx_id, network.key),
+            settled_payment_ref=settled_payment_ref(self._word, row.tx_id, network.key),
             settlement_chain=network.key,
             asset_id=network.asset_id,
             amount_minor=int(row.amount),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -61,6 +62,9 @@ async def _serve(
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
     async with build() as app:
+        # What is there now stays until the end: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         await serve(app, config, shutdown_trigger=_shutdown())  # type: ignore[arg-type]
 
 
