@@ -1,0 +1,109 @@
+"""The lean connection answers as Quart's own does, with one task a request; streams go Quart's way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from quart import Quart, Response, request
+
+from reference.web.envelope import Message
+from reference.web.lean import LeanConnection
+
+
+def app(*, lean: bool) -> Quart:
+    """Return an app with one route of each kind, on either connection class."""
+    made = Quart(__name__, static_folder=None)
+    made.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None)
+    if lean:
+        made.asgi_http_class = LeanConnection
+
+    @made.post("/echo")
+    async def echo() -> Response:
+        return Response(await request.get_data(as_text=False), 201, {"X-Tasks": str(len(asyncio.all_tasks()))})
+
+    @made.get("/stream")
+    async def stream() -> Response:
+        async def parts() -> AsyncIterator[bytes]:
+            for number in range(3):
+                yield str(number).encode()
+
+        return Response(parts())
+
+    @made.get("/fault")
+    async def fault() -> Response:
+        raise RuntimeError("nobody planned it")
+
+    return made
+
+
+async def sent_by(served: Quart, method: str, path: str, *parts: bytes) -> list[Message]:
+    """Return the messages of an answer."""
+    waiting = list(parts) or [b""]
+    sent: list[Message] = []
+
+    async def receive() -> Any:
+        if not waiting:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: Any = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"text/plain")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+        "extensions": {},
+    }
+    await served(scope, receive, send)
+    return sent
+
+
+def told(sent: list[Message]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Return what a client sees of an answer, but for how many tasks there were."""
+    headers = [(name, value) for name, value in sent[0]["headers"] if name != b"x-tasks"]
+    return sent[0]["status"], headers, b"".join(one["body"] for one in sent[1:])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "parts"),
+    [
+        ("POST", "/echo", (b"whole",)),
+        ("POST", "/echo", (b"",)),
+        ("POST", "/echo", (b"in ", b"two ", b"parts")),
+        ("GET", "/stream", ()),
+        ("HEAD", "/stream", ()),
+        ("GET", "/fault", ()),
+        ("GET", "/nowhere", ()),
+        ("DELETE", "/echo", ()),
+    ],
+)
+async def test_both_connections_answer_alike(method: str, path: str, parts: tuple[bytes, ...]) -> None:
+    """Status, headers and bytes, whatever the form of body and answer."""
+    stock, lean = [await sent_by(app(lean=one), method, path, *parts) for one in (False, True)]
+    assert told(stock) == told(lean)
+
+
+async def test_a_whole_body_takes_no_further_task_and_two_messages() -> None:
+    """The handler runs in the server's own task; start and body are all that is sent."""
+    sent = await sent_by(app(lean=True), "POST", "/echo", b"whole")
+    assert dict(sent[0]["headers"])[b"x-tasks"] == str(len(asyncio.all_tasks())).encode()
+    assert [one["type"] for one in sent] == ["http.response.start", "http.response.body"]
+
+
+async def test_a_body_in_parts_goes_the_stock_way() -> None:
+    """Quart's own tasks receive it."""
+    sent = await sent_by(app(lean=True), "POST", "/echo", b"in ", b"parts")
+    assert int(dict(sent[0]["headers"])[b"x-tasks"]) > len(asyncio.all_tasks())
