@@ -235,11 +235,14 @@ def contest(job: str, plan: Plan) -> Job:
     with ExitStack() as exits, pinned(server_and_client()[1]):
         arena = Arena(plan, exits)
         entrants: list[Entrant] = []
+        missed: dict[str, None] = {}
         for entry in entries:
             try:
                 entrants += entry(arena)
             except Missing as missing:
-                plan.say(f"{job}: left out: {missing}")
+                missed[str(missing)] = None
+        for text in missed:
+            plan.say(f"{job}: some peers are left out: {text}")
         for entrant in entrants:
             entrant.calibrate(plan.seconds, most)
         for number in range(plan.rounds):

@@ -28,6 +28,9 @@ class Missing(Exception):
     """A peer cannot be measured here; the text says what is missing and what to do."""
 
 
+_failed: dict[Path, Missing] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class PythonHome:
     """The peers' environment.
@@ -50,14 +53,16 @@ def python_home(say: Callable[[str], None]) -> PythonHome:
     Raises:
         Missing: It could not be made.
     """
-    home = _home("bench", PEERS / "requirements.txt", platform.python_version())
+    home = _home("bench", PEERS / "requirements.txt", f"{sys.base_prefix} {platform.python_version()}")
 
     def make() -> None:
         say(f"installing the Python peers of {PEERS / 'requirements.txt'} into {home}, once")
         python = home / "venv" / "bin" / "python"
+        shutil.rmtree(home / "servers", ignore_errors=True)
         _run([sys.executable, "-m", "venv", "--clear", str(home / "venv")], home)
-        _run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(PEERS / "requirements.txt")], home)
-        (home / "servers").mkdir(exist_ok=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--retries", "1", "--no-deps"]
+        _run([*pip, "-r", str(PEERS / "requirements.txt")], home)
+        (home / "servers").mkdir()
         packages = next((home / "venv" / "lib").glob("python*")) / "site-packages"
         for name in ("uvicorn", "httptools"):
             (home / "servers" / name).symlink_to(packages / name)
@@ -104,9 +109,15 @@ def _home(kind: str, pins: Path, further: str) -> Path:
 
 
 def _made(home: Path, make: Callable[[], None]) -> None:
+    if home in _failed:  # one run does not try twice
+        raise _failed[home]
     with _alone(home):
         if not (home / "complete").exists():
-            make()
+            try:
+                make()
+            except Missing as missing:
+                _failed[home] = missing
+                raise
             (home / "complete").touch()
 
 
