@@ -45,7 +45,7 @@ def settlements_of(rail: Rail) -> list[Settlement]:
     async def reading(database: Database) -> list[Settlement]:
         columns = (tables.settlements.c.caip2, tables.settlements.c.settler)
         accounts = await database.rows(select(*columns).distinct())
-        found = [await Settlements(database).between(*account, 0, 2**40) for account in accounts]
+        found = [await Settlements(database).between(str(chain), str(settler), 0, 2**40) for chain, settler in accounts]
         return [one for some in found for one in some]
 
     return _read(rail, reading)

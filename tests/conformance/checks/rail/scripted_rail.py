@@ -185,6 +185,7 @@ class Payer:
     lane = "algorand"
     network_key = "algorand_mainnet"
     caip2 = NETWORK
+    has_control = False
 
     def __init__(self, rail: Rail) -> None:
         self._rail = rail
@@ -196,6 +197,11 @@ class Payer:
     async def block_time(self) -> int:
         """Return no time: nothing here waits for a block."""
         return 0
+
+    async def lacks(self, verb: str) -> bool:
+        """Return that there is no such verb: there is none."""
+        del verb
+        return True
 
     async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Enter a payment into the rail's books."""
