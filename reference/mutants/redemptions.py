@@ -49,13 +49,16 @@ def _body_unbound() -> None:
 def _runs_again() -> None:
     """A spent payment runs the service once more, with a receipt of its own; for those who waited, too."""
 
+    async def spent_row(self: Redeemer, presented: Any, call: Call) -> Redemption | None:
+        rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+        return next((row for row in rows if row.state is State.SPENT and row.request_hash == call.request_hash), None)
+
     def generous(redeem: Callable[..., Any]) -> Callable[..., Any]:
         async def redeemed(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-            served: Served = await redeem(self, presented, call, request)
-            if not served.replayed:
-                return served
-            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
-            spent = next(row for row in rows if row.state is State.SPENT)
+            while (spent := await spent_row(self, presented, call)) is None:
+                served: Served = await redeem(self, presented, call, request)
+                if not served.replayed:
+                    return served
             answer = self.signer.answer(spent, call.service, request)
             return Served(answer.body, answer.payment_response, replayed=False)
 
