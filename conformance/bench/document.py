@@ -103,7 +103,7 @@ def _suite(figures: Figures) -> str:
         "## The suite's own run\n\n"
         f"The run took {whole} s; its {len(told['checks'])} checks took {told['check_seconds']:.1f} s in all, for they "
         "run side by side. The slowest (`weldproof bench --suite report` shows all of any run):\n\n"
-        + _table(("Check", "Seconds", "Exchanges", "of that in exchanges"), rows)
+        + _table(("Check", "Seconds", "Exchanges", "their seconds, added up"), rows)
     )
 
 

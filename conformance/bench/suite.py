@@ -17,7 +17,7 @@ class Share:
     Attributes:
         check: Its id.
         seconds: From its start to its end; checks run side by side, so that the sum is more than the run's time.
-        waiting: Seconds of it that its exchanges took, one after the other.
+        waiting: Seconds of its exchanges, added up; those of a race run side by side, so that it may be more.
         exchanges: How many those were.
     """
 
