@@ -23,6 +23,7 @@ def document(figures: Figures, *, kept: str = "") -> str:
         _head(figures),
         _goals(figures),
         _jobs(figures),
+        _profiles(figures),
         _lanes(figures),
         _suite(figures),
         _METHOD,
@@ -77,6 +78,21 @@ def _jobs(figures: Figures) -> str:
         head = ("Contender", "", "CPU us", f"{first.name} is", "Spread")
         parts.append(f"### {job.name}: {said}\n\n{_table(head, rows)}")
     return "\n".join(parts)
+
+
+def _profiles(figures: Figures) -> str:
+    if not figures.profiles:
+        return ""
+    rows = [
+        (job, ", ".join(f"{one['part']} {one['share']:.0%}" for one in parts[:12]))
+        for job, parts in figures.profiles.items()
+    ]
+    return (
+        "## Where the time goes\n\n"
+        "Shares of our side in process, by module, from a profiler that makes small functions look dearer than "
+        "they are (`python -m reference.bench profile`). C functions count as their caller's, but for cryptography's.\n\n"
+        + _table(("Job", "Shares"), rows)
+    )
 
 
 def _lanes(figures: Figures) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 
@@ -21,13 +22,31 @@ def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple
     Raises:
         BenchFault: It did not end well.
     """
-    words = [sys.executable, "-m", "reference.bench", "--json", "--rounds", str(rounds), "--seconds", str(seconds)]
+    words = ["--json", "--rounds", str(rounds), "--seconds", str(seconds)]
     words += [word for name in names for word in ("--only", name)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed words
+    told = _told(words)
+    try:
+        return tuple(Job.read(job) for job in told["jobs"]), dict(told["versions"])
+    except (KeyError, TypeError, ValueError) as fault:
+        raise BenchFault(f"python -m reference.bench told no figures: {fault}") from fault
+
+
+def profiles(names: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return where the time of each job goes: `part` and `share`, the largest first.
+
+    Raises:
+        BenchFault: The program that profiles did not end well.
+    """
+    told: Mapping[str, Sequence[Mapping[str, Any]]] = _told(["profile", *names])
+    return told
+
+
+def _told(words: Sequence[str]) -> Any:
+    command = [sys.executable, "-m", "reference.bench", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed words
     if done.returncode != 0:
         raise BenchFault(f"python -m reference.bench ended with status {done.returncode}")
     try:
-        told = orjson.loads(done.stdout)
-        return tuple(Job.read(job) for job in told["jobs"]), dict(told["versions"])
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as fault:
+        return orjson.loads(done.stdout)
+    except orjson.JSONDecodeError as fault:
         raise BenchFault(f"python -m reference.bench told no figures: {fault}") from fault

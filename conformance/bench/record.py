@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Figures:
         versions: What was measured, name to version.
         jobs: Every job with its rounds.
         lanes: CPU microseconds of a paid call against the simulated chains, by lane; for information.
+        profiles: Where the time of our side of each job goes: `part` and `share`, the largest first.
         suite: Where a run of the suite spends its time; None when none was looked at.
     """
 
@@ -51,6 +52,7 @@ class Figures:
     jobs: tuple[Job, ...]
     lanes: Mapping[str, float] = field(default_factory=dict)
     suite: Mapping[str, Any] | None = None
+    profiles: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def told(self) -> dict[str, Any]:
         """Return it as a JSON object, goals included."""
@@ -63,6 +65,7 @@ class Figures:
             "jobs": [job.told() for job in self.jobs],
             "goals": [standing_told(one) for one in goals.standings(self.jobs)],
             "lanes": dict(self.lanes),
+            "profiles": dict(self.profiles),
             "suite": self.suite,
         }
 
@@ -79,7 +82,7 @@ class Figures:
                 raise ValueError(f"it is of schema {told['schema']}, not {SCHEMA}")
             jobs = tuple(Job.read(one) for one in told["jobs"])
             machine = Machine(**told["machine"])
-            return cls(told["taken"], machine, told["versions"], jobs, told["lanes"], told["suite"])
+            return cls(told["taken"], machine, told["versions"], jobs, told["lanes"], told["suite"], told["profiles"])
         except (OSError, KeyError, TypeError, ValueError) as fault:
             raise ValueError(f"{path} holds no figures of the bench: {fault}") from fault
 

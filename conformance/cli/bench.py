@@ -78,8 +78,8 @@ def command(
         else:
             table.show_suite(spent)
         return
-    if quick and record:
-        raise UsageFault("--quick and --record exclude each other: a record needs the whole run")
+    if record and (quick or only):
+        raise UsageFault("a record needs the whole run: leave --quick and --only out")
     if record and not _DOCUMENT.parent.is_dir():
         raise UsageFault("--record writes docs/performance.md: run it in the source tree")
     try:
@@ -96,7 +96,8 @@ def command(
     else:
         table.show(figures)
     if record:
-        _write(replace(figures, suite=None if spent is None else spent.told()))
+        told = None if spent is None else spent.told()
+        _write(replace(figures, suite=told, profiles=in_process.profiles(goals.IN_PROCESS)))
 
 
 def _write(figures: Figures) -> None:

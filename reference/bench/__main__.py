@@ -19,11 +19,12 @@ from pathlib import Path
 import click
 import orjson
 
-from reference.bench import material
+from reference.bench import material, profiling
 from reference.bench.jobs import JOBS, contenders
 from reference.bench.rounds import Measured, Report, measure
 from reference.web import serving
 
+_PROFILED_SECONDS = 0.3
 _PACKAGES = ("weldproof", "quart", "hypercorn", "uvloop", "pynacl", "cryptography", "sqlalchemy", "aiosqlite", "orjson")
 
 
@@ -67,6 +68,26 @@ async def _turns(job: str, seconds: float) -> None:
         for _ in sys.stdin:
             await ours.measure()
             click.echo(orjson.dumps(ours.rounds[-1]))
+
+
+@main.command("profile")
+@click.argument("jobs", nargs=-1, type=click.Choice(list(JOBS)))
+def profile(jobs: Sequence[str]) -> None:
+    """Print where the time of our side of each job goes, by module, as JSON."""
+    import uvloop  # noqa: PLC0415 - as above
+
+    click.echo(orjson.dumps(uvloop.run(_profiles(jobs or tuple(JOBS)))))
+
+
+async def _profiles(jobs: Sequence[str]) -> Report:
+    found: Report = {}
+    for job in jobs:
+        with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
+            async with contenders(job, Path(folder)) as opened:
+                ours = Measured(opened[0])
+                await ours.calibrate(_PROFILED_SECONDS)
+                found[job] = await profiling.shares(ours)
+    return found
 
 
 @main.command("serve")

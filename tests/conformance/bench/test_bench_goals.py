@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def test_the_document_says_where_a_goal_stands() -> None:
     assert "| G1 | receipt | weldproof: 60.0 | libsodium: 54.0 | 0.90x | 0.90 to 0.90 | 0.88x | reached |" in text
     assert "not reached" in document.document(figures(SLOW))
     assert "Not measured in this run: G1 beside npm jose compactVerify" in text
+
+
+def test_the_document_says_where_time_goes() -> None:
+    """The profile of each job stands in it, the largest share first."""
+    parts = [{"part": "C: crypto_sign_open", "share": 0.6}, {"part": "reference.protocol.jws", "share": 0.25}]
+    text = document.document(replace(figures(FAST), profiles={"receipt": parts}))
+    assert "| receipt | C: crypto_sign_open 60%, reference.protocol.jws 25% |" in text
 
 
 def test_the_part_by_hand_is_kept() -> None:

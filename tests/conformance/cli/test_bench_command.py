@@ -53,6 +53,7 @@ def test_nothing_slower_is_exit_zero(tmp_path: Path) -> None:
     [
         ("--quick", "--against", "nowhere.json"),
         ("--quick", "--record"),
+        ("--record", "--only", "receipt"),
         ("--quick", "--only", "paid-http"),
         ("--suite", "pyproject.toml"),
         ("--only", "nothing"),

@@ -53,6 +53,18 @@ def test_turns_answer_line_by_line() -> None:
     assert min(costs) > 0
 
 
+def test_a_profile_names_modules() -> None:
+    """The signature check and our own modules have shares of a receipt's verification, the largest first."""
+    words = [sys.executable, "-m", "reference.bench", "profile", "receipt"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    parts = json.loads(done.stdout)["receipt"]
+    shares = {one["part"]: one["share"] for one in parts}
+    assert shares["C: crypto_sign_open"] > 0.1
+    assert shares["reference.protocol.receipt_verification"] > 0.01
+    assert sorted(shares.values(), reverse=True) == list(shares.values())
+    assert sum(shares.values()) <= 1.01
+
+
 async def test_a_rail_in_memory_sells_once(tmp_path: Path) -> None:
     """A prepared proof buys one call with a receipt; presented again it gets the same answer, as on any chain."""
     async with memory_rail(tmp_path, material.receipt()) as rail:
