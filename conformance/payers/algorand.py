@@ -15,6 +15,7 @@ from conformance.client import Names
 from conformance.networks import forbid_main_network
 from conformance.payers.algorand_funds import Funds, funds_of
 from conformance.payers.algorand_node import Account, AlgorandNode, Refused
+from conformance.payers.node_control import Controlled
 from conformance.target import AlgorandChain, Budgets
 
 __all__ = ["Account", "AlgorandPayer", "Refused", "invented_id", "spellings"]
@@ -24,13 +25,14 @@ _MOST_GIVEN = 1_000_000_000
 _UINT64 = 2**64
 
 
-class AlgorandPayer:
+class AlgorandPayer(Controlled):
     """Pays and attacks on one Algorand network. Node trouble becomes `Inconclusive`."""
 
     lane = "algorand"
 
     def __init__(self, network_key: str, node: AlgorandNode, funds: Funds) -> None:
         self.network_key = network_key
+        super().__init__(node.control)
         self._node = node
         self._funds = funds
         self._accounts: list[Account] = []
@@ -79,11 +81,6 @@ class AlgorandPayer:
         """The paying account's address."""
         return self.main.address
 
-    @property
-    def has_control(self) -> bool:
-        """Whether the node has control verbs."""
-        return self._node.control.exists
-
     # The node.
 
     async def params(self) -> transaction.SuggestedParams:
@@ -97,23 +94,6 @@ class AlgorandPayer:
     async def balance(self, address: str, asset: int) -> int:
         """Return what an account holds of an asset in atomic units."""
         return await self._node.balance(address, asset) or 0
-
-    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of the node.
-
-        Raises:
-            Lacking: The node does not have it.
-            Inconclusive: The node refused it.
-        """
-        return await self._node.control.carry_out(verb, **members)
-
-    async def lacks(self, verb: str) -> bool:
-        """Return whether the node cannot carry out a control verb."""
-        return await self._node.control.lacks(verb)
-
-    async def fault_names(self) -> tuple[str, ...]:
-        """Return the faults that the node can be made to show; none without control verbs."""
-        return await self._node.control.fault_names()
 
     async def confirmed(self, tx_id: str) -> int:
         """Wait for a transaction's block and return its round.

@@ -17,6 +17,7 @@ from conformance.payers.base_authorization import Authorization, Domain, cancell
 from conformance.payers.base_funds import Funds, funds_of
 from conformance.payers.base_node import Account, BaseNode, Refused
 from conformance.payers.base_token import SPLIT, Token, creation, own_call
+from conformance.payers.node_control import Controlled
 from conformance.target import BaseChain, Budgets
 
 __all__ = ["Account", "BasePayer", "Refused"]
@@ -27,13 +28,14 @@ _A_BATCH = 40
 _LIFETIME, _SPARE = 1800, 3600
 
 
-class BasePayer:
+class BasePayer(Controlled):
     """Pays and attacks on one EVM network. Node trouble becomes `Inconclusive`."""
 
     lane = "base"
 
     def __init__(self, network_key: str, node: BaseNode, funds: Funds) -> None:
         self.network_key = network_key
+        super().__init__(node.control)
         self.node = node
         self._funds = funds
         self._accounts: list[Account] = []
@@ -101,25 +103,11 @@ class BasePayer:
         """The paying account's address."""
         return self.main.address
 
-    @property
-    def has_control(self) -> bool:
-        """Whether the node has control verbs."""
-        return self.node.control.exists
-
     # The node.
 
     async def block_time(self) -> int:
         """Return the time of the newest block in unix seconds."""
         return await self.node.block_time()
-
-    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of the node.
-
-        Raises:
-            Lacking: The node does not have it.
-            Inconclusive: The node refused it.
-        """
-        return await self.node.control.carry_out(verb, **members)
 
     async def blocks_later(self, count: int) -> None:
         """Wait for so many new blocks; a node that can be told to makes them at once.
@@ -131,14 +119,6 @@ class BasePayer:
             await self.control("advance", blocks=count)
         else:
             await self.node.blocks_later(count)
-
-    async def lacks(self, verb: str) -> bool:
-        """Return whether the node cannot carry out a control verb."""
-        return await self.node.control.lacks(verb)
-
-    async def fault_names(self) -> tuple[str, ...]:
-        """Return the faults that the node can be made to show; none without control verbs."""
-        return await self.node.control.fault_names()
 
     def token(self, entry: Mapping[str, Any]) -> Token:
         """Return the token that an entry wants.

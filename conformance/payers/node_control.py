@@ -79,6 +79,35 @@ class NodeControl:
         return answer if isinstance(answer, dict) else {}
 
 
+class Controlled:
+    """A payer whose node may have control verbs."""
+
+    def __init__(self, control: NodeControl) -> None:
+        self._control = control
+
+    @property
+    def has_control(self) -> bool:
+        """Whether the node has control verbs."""
+        return self._control.exists
+
+    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
+        """Carry out a control verb of the node.
+
+        Raises:
+            Lacking: The node does not have it.
+            Inconclusive: The node refused it.
+        """
+        return await self._control.carry_out(verb, **members)
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb."""
+        return await self._control.lacks(verb)
+
+    async def fault_names(self) -> tuple[str, ...]:
+        """Return the faults that the node can be made to show; none without control verbs."""
+        return await self._control.fault_names()
+
+
 def read_secret(secret: Secret, names: Names, name: str, table: str) -> str:
     """Return a secret of the profile's `table`, which from now on shows in no log.
 

@@ -21,6 +21,7 @@ from spl.token.instructions import create_idempotent_associated_token_account
 from conformance.client import Names
 from conformance.networks import forbid_main_network
 from conformance.payers import solana_relay as relay
+from conformance.payers.node_control import Controlled
 from conformance.payers.solana_funds import Funds, funds_of
 from conformance.payers.solana_instructions import (
     Order,
@@ -43,13 +44,14 @@ _MOST_GIVEN = 1_000_000_000
 _UINT64 = 2**64
 
 
-class SolanaPayer:
+class SolanaPayer(Controlled):
     """Pays and attacks on one Solana network. Node trouble becomes `Inconclusive`."""
 
     lane = "solana"
 
     def __init__(self, network_key: str, node: SolanaNode, funds: Funds) -> None:
         self.network_key = network_key
+        super().__init__(node.control)
         self.node = node
         self._funds = funds
         self._accounts: list[Account] = []
@@ -102,11 +104,6 @@ class SolanaPayer:
         """The paying account's address."""
         return self.main.address
 
-    @property
-    def has_control(self) -> bool:
-        """Whether the node has control verbs."""
-        return self.node.control.exists
-
     # The node.
 
     async def block_time(self) -> int:
@@ -120,23 +117,6 @@ class SolanaPayer:
     async def held(self, account: Pubkey) -> int:
         """Return what a token account holds in atomic units; 0 when there is none."""
         return amount_in(await self.node.data(account))
-
-    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb of the node.
-
-        Raises:
-            Lacking: The node does not have it.
-            Inconclusive: The node refused it.
-        """
-        return await self.node.control.carry_out(verb, **members)
-
-    async def lacks(self, verb: str) -> bool:
-        """Return whether the node cannot carry out a control verb."""
-        return await self.node.control.lacks(verb)
-
-    async def fault_names(self) -> tuple[str, ...]:
-        """Return the faults that the node can be made to show; none without control verbs."""
-        return await self.node.control.fault_names()
 
     # Accounts and tokens.
 
