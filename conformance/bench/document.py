@@ -90,7 +90,7 @@ def _profiles(figures: Figures) -> str:
     return (
         "## Where the time goes\n\n"
         "Shares of our side in process, by module, from a profiler that makes small functions look dearer than "
-        "they are (`python -m reference.bench profile`). C functions count as their caller's, but for cryptography's.\n\n"
+        "they are (`python -m reference.bench profile`). A C function counts as its caller's, but for cryptography.\n\n"
         + _table(("Job", "Shares"), rows)
     )
 

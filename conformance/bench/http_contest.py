@@ -151,6 +151,14 @@ def challenges() -> list[Entry]:
         unpaid = load.request("POST", PATH, b'{"jws":"e30.e30.AA"}')
         return lambda arena: [Entrant(name, "peer", start(arena), 402, itertools.repeat(unpaid))]
 
+    def prepared(server: str, name: str) -> Entry:
+        def start(arena: Arena) -> list[Entrant]:
+            running, folder = arena.ours(server, app="prepared")
+            body = (folder / "body").read_bytes()
+            return [Entrant(name, "floor", running, 402, itertools.repeat(load.request("POST", PATH, body)))]
+
+        return start
+
     def hello(arena: Arena) -> list[Entrant]:
         asked = itertools.repeat(load.request("GET", "/"))
         return [Entrant(goals.HELLO_HYPERCORN, "floor", arena.ours("hypercorn", app="hello")[0], 200, asked)]
@@ -161,6 +169,8 @@ def challenges() -> list[Entry]:
         peer(goals.X402_UVICORN, lambda arena: arena.x402("uvicorn")),
         peer(goals.X402_HYPERCORN, lambda arena: arena.x402("hypercorn")),
         peer(goals.HONO, Arena.hono),
+        prepared("hypercorn", "the same bytes, prepared / Hypercorn"),
+        prepared("uvicorn", "the same bytes, prepared / uvicorn"),
         hello,
     ]
 

@@ -91,13 +91,13 @@ async def _profiles(jobs: Sequence[str]) -> Report:
 
 
 @main.command("serve")
-@click.argument("app", type=click.Choice(["rail", "hello"]))
+@click.argument("app", type=click.Choice(["rail", "prepared", "hello"]))
 @click.option("--server", type=click.Choice(["hypercorn", "uvicorn"]), default="hypercorn", show_default=True)
 @click.option("--fd", type=int, required=True, help="Number of a socket that listens.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where its data go.")
 @click.option("--proofs", type=click.IntRange(0), default=0, show_default=True, help="How many payments to make.")
 def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None:
-    """Serve the rail with its chain in memory, or a hello; a line `ready` is printed when it is.
+    """Serve the rail with its chain in memory, one prepared challenge or a hello; `ready` is printed when it is.
 
     FOLDER then holds `body`, the body of the paid call, and `proofs`, a value of X-PAYMENT a line, each for one call.
     """
@@ -108,8 +108,12 @@ def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None
     def ready() -> None:
         click.echo("ready")
 
-    opener = serve.hello(ready) if app == "hello" else serve.rail(folder, proofs, ready)
-    serve.SERVERS[server](opener, fd)
+    openers = {
+        "rail": serve.rail(folder, proofs, ready),
+        "prepared": serve.prepared(folder, ready),
+        "hello": serve.hello(ready),
+    }
+    serve.SERVERS[server](openers[app], fd)
 
 
 async def _all(names: Sequence[str], rounds: int, seconds: float) -> list[Report]:

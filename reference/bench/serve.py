@@ -8,10 +8,11 @@ from importlib import import_module
 from pathlib import Path
 
 from reference.bench import material
-from reference.bench.calling import bare
-from reference.bench.memory_rail import memory_rail
+from reference.bench.calling import bare, call
+from reference.bench.memory_rail import PATH, memory_rail
 from reference.web import serving
-from reference.web.envelope import AsgiApp
+from reference.web.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.lean import send_whole
 
 Ready = Callable[[], None]
 Opener = Callable[[], AbstractAsyncContextManager[AsgiApp]]
@@ -45,6 +46,28 @@ def hello(ready: Ready) -> Opener:
     async def opened() -> AsyncIterator[AsgiApp]:
         ready()
         yield bare
+
+    return opened
+
+
+def prepared(folder: Path, ready: Ready) -> Opener:
+    """Return what opens an app that sends the bytes of one of our challenges again and again, with nothing to decide.
+
+    What it costs is the server's share of a challenge, and no change of ours can get below it.
+    """
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[AsgiApp]:
+        async with memory_rail(folder, material.receipt()) as running:
+            (folder / "body").write_bytes(running.body)
+            answer = await call(running.app, "POST", PATH, running.body)
+
+        async def again(scope: Scope, receive: Receive, send: Send) -> None:
+            del scope, receive
+            await send_whole(send, answer.status, list(answer.headers.items()), answer.body)
+
+        ready()
+        yield again
 
     return opened
 
