@@ -9,6 +9,7 @@ import orjson
 import structlog
 
 from reference.rail.door import Reply
+from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable, internal_error
 
 _log = structlog.get_logger()
@@ -20,6 +21,10 @@ def fault_reply(fault: Exception, request_id: str) -> Reply:
         return json_reply(fault.status, fault.body(request_id), fault.headers)
     if isinstance(fault, Unprocessable):
         return json_reply(422, fault.body(), fault.headers)
+    if isinstance(fault, DatabaseUnavailable):
+        _log.error("ledger_unavailable", request_id=request_id)
+        away = Refused(503, "store_unavailable", "the ledger cannot be asked; try again", {"Retry-After": "5"})
+        return fault_reply(away, request_id)
     _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=True)
     return fault_reply(internal_error(), request_id)
 

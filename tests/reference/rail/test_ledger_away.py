@@ -1,0 +1,34 @@
+"""A ledger that cannot be asked serves nobody and costs nobody: the same call goes through when it is back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+from sqlalchemy.engine import make_url
+
+from tests.reference.rail.rail_stack import Payer, Rail, proof_of
+
+
+@pytest.mark.postgres
+def test_a_payment_outlives_an_outage_of_the_ledger(
+    own_rail: Callable[..., Rail], payer: Payer, postgres_server: str, postgres_database: str
+) -> None:
+    """While the database is away a paid call is told to come again, 503 with Retry-After, and then it is served."""
+    rail = own_rail(WP_RAIL_DB=postgres_database)
+    entry = rail.quote()
+    proof = proof_of(payer.pay(entry), entry)
+    name = Identifier(str(make_url(postgres_database).database))
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            [make_url(postgres_database).database],
+        )
+        away = rail.present(proof)
+        connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
+    assert (away.status_code, away.json()["error"]) == (503, "store_unavailable"), away.text
+    assert int(away.headers["Retry-After"]) >= 1
+    assert rail.present(proof).status_code == 200
