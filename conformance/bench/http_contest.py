@@ -23,6 +23,9 @@ from conformance.bench.ratios import Contender, Job
 from conformance.bench.servers import Server
 
 PATH = "/pay/v1/verify/receipt"
+# What everybody is asked without paying. A paid call of ours brings a receipt to verify; the peers' is as long.
+_UNPAID = b'{"jws":"e30.e30.AA"}'
+_AS_LONG_AS_OURS = b'{"jws":"%b"}' % (b"A" * 1400)
 _WARM_UP = 64
 _MICRO = 1_000_000
 
@@ -139,23 +142,21 @@ def challenges() -> list[Entry]:
     """Return who answers unpaid calls."""
 
     def ours(arena: Arena, server: str, name: str, quart_name: str) -> list[Entrant]:
-        running, folder = arena.ours(server)
-        body = (folder / "body").read_bytes()
-        through = load.request("POST", PATH, body, {"PAYMENT-SIGNATURE": "e30="})
+        running, _ = arena.ours(server)
+        through = load.request("POST", PATH, _UNPAID, {"PAYMENT-SIGNATURE": "e30="})
         return [
-            Entrant(name, "ours", running, 402, itertools.repeat(load.request("POST", PATH, body))),
+            Entrant(name, "ours", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID))),
             Entrant(quart_name, "ours", running, 402, itertools.repeat(through)),
         ]
 
     def peer(name: str, start: Callable[[Arena], Server]) -> Entry:
-        unpaid = load.request("POST", PATH, b'{"jws":"e30.e30.AA"}')
+        unpaid = load.request("POST", PATH, _UNPAID)
         return lambda arena: [Entrant(name, "peer", start(arena), 402, itertools.repeat(unpaid))]
 
     def prepared(server: str, name: str) -> Entry:
         def start(arena: Arena) -> list[Entrant]:
-            running, folder = arena.ours(server, app="prepared")
-            body = (folder / "body").read_bytes()
-            return [Entrant(name, "floor", running, 402, itertools.repeat(load.request("POST", PATH, body)))]
+            running, _ = arena.ours(server, app="prepared")
+            return [Entrant(name, "floor", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))]
 
         return start
 
@@ -192,8 +193,8 @@ def paid_calls(plan: Plan) -> list[Entry]:
     def peer(name: str, server: str) -> Entry:
         def start(arena: Arena) -> list[Entrant]:
             running = arena.x402(server)
-            body = b'{"jws":"e30.e30.AA"}'
-            asked = load.request("POST", PATH, body, {"PAYMENT-SIGNATURE": x402_payment(running.port, body)})
+            signed = {"PAYMENT-SIGNATURE": x402_payment(running.port, _AS_LONG_AS_OURS)}
+            asked = load.request("POST", PATH, _AS_LONG_AS_OURS, signed)
             return [Entrant(name, "peer", running, 200, itertools.repeat(asked))]
 
         return start
