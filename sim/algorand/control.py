@@ -79,8 +79,7 @@ class Verbs:
 
     async def fault(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`name`, `seed`, `count`: the next answers (or submissions) show the fault; 0 ends it."""
-        seed, count = control.integer(members, "seed", default=0), control.integer(members, "count", default=1)
-        self._chain.faults.arm(control.text(members, "name"), seed=seed, count=count)
+        control.arm(self._chain.faults, members)
         return {}
 
     async def release(self, members: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,8 +133,7 @@ async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]
 
 def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
-    verbs = {name: (verb.__doc__ or "").strip() for name, verb in Verbs(chain).all().items()}
-    return {"verbs": verbs, "faults": chain.faults.names}
+    return control.describe(Verbs(chain).all(), chain.faults)
 
 
 def _address(members: Mapping[str, Any], name: str = "address") -> bytes:

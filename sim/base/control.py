@@ -38,10 +38,8 @@ class Verbs:
         """`blocks` or `seconds`: empty blocks, or one block that is later; withheld transactions are let in."""
         if ("blocks" in members) == ("seconds" in members):
             raise control.Refused("give exactly one of blocks and seconds")
-        blocks = control.integer(members, "blocks", default=0)
-        if blocks > MOST_BLOCKS:
-            raise control.Refused(f"member blocks must be at most {MOST_BLOCKS}")
-        seconds = _seconds(members) if "seconds" in members else None
+        blocks = control.integer(members, "blocks", high=MOST_BLOCKS, default=0)
+        seconds = control.integer(members, "seconds", high=MOST_SECONDS) if "seconds" in members else None
         self._chain.pool.release()
         if seconds is not None:
             self._chain.clock.set_offset(self._chain.clock.offset + seconds)
@@ -52,7 +50,7 @@ class Verbs:
 
     async def block_time_offset(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`seconds`: block times are system time and so much; it never shrinks."""
-        self._chain.clock.set_offset(_seconds(members))
+        self._chain.clock.set_offset(control.integer(members, "seconds", high=MOST_SECONDS))
         self._chain.seal()
         return {"time": self._chain.head.time}
 
@@ -73,8 +71,7 @@ class Verbs:
 
     async def fault(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`name`, `seed`, `count`: the next answers or submissions show the fault; count 0 ends it."""
-        seed, count = control.integer(members, "seed", default=0), control.integer(members, "count", default=1)
-        self._chain.faults.arm(control.text(members, "name"), seed=seed, count=count)
+        control.arm(self._chain.faults, members)
         return {}
 
     async def release(self, members: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,15 +123,7 @@ async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]
 
 def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
-    verbs = {name: (verb.__doc__ or "").strip() for name, verb in Verbs(chain).all().items()}
-    return {"verbs": verbs, "faults": chain.faults.names}
-
-
-def _seconds(members: Mapping[str, Any]) -> int:
-    seconds = control.integer(members, "seconds")
-    if seconds > MOST_SECONDS:
-        raise control.Refused(f"member seconds must be at most {MOST_SECONDS}")
-    return seconds
+    return control.describe(Verbs(chain).all(), chain.faults)
 
 
 def _address(members: Mapping[str, Any], name: str) -> str:

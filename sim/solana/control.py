@@ -47,12 +47,11 @@ class Verbs:
         """`blocks` or `seconds`: empty slots, or one slot that is later; withheld transactions land before."""
         if ("blocks" in members) == ("seconds" in members):
             raise control.Refused("give exactly one of blocks and seconds")
-        blocks = control.integer(members, "blocks", default=0)
-        if blocks > _MOST_BLOCKS:
-            raise control.Refused(f"member blocks must be at most {_MOST_BLOCKS}")
+        blocks = control.integer(members, "blocks", high=_MOST_BLOCKS, default=0)
         self._chain.release()
         if "seconds" in members:
-            self._chain.clock.set_offset(self._chain.clock.offset + _seconds(members))
+            later = control.integer(members, "seconds", high=_MOST_SECONDS)
+            self._chain.clock.set_offset(self._chain.clock.offset + later)
             self._chain.seal()
         for _ in range(blocks):
             self._chain.seal()
@@ -60,7 +59,7 @@ class Verbs:
 
     async def block_time_offset(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`seconds`: block times are system time and so much; it never shrinks."""
-        self._chain.clock.set_offset(_seconds(members))
+        self._chain.clock.set_offset(control.integer(members, "seconds", high=_MOST_SECONDS))
         self._chain.seal()
         return {"time": self._chain.head.time}
 
@@ -75,8 +74,7 @@ class Verbs:
 
     async def fault(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`name`, `seed`, `count`: the next answers or submissions show the fault; count 0 ends it."""
-        seed, count = control.integer(members, "seed", default=0), control.integer(members, "count", default=1)
-        self._chain.faults.arm(control.text(members, "name"), seed=seed, count=count)
+        control.arm(self._chain.faults, members)
         return {}
 
     async def release(self, members: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,15 +105,7 @@ async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]
 
 def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
-    verbs = {name: (verb.__doc__ or "").strip() for name, verb in Verbs(chain).all().items()}
-    return {"verbs": verbs, "faults": chain.faults.names}
-
-
-def _seconds(members: Mapping[str, Any]) -> int:
-    seconds = control.integer(members, "seconds")
-    if seconds > _MOST_SECONDS:
-        raise control.Refused(f"member seconds must be at most {_MOST_SECONDS}")
-    return seconds
+    return control.describe(Verbs(chain).all(), chain.faults)
 
 
 def _address(members: Mapping[str, Any], name: str) -> Pubkey:
