@@ -17,7 +17,7 @@ from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, own_stack
 from conformance.runner import Plan, Run, select_checks
-from conformance.selftest.kills import DEFAULT_LANES, KillList, load_kill_lists, shard
+from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
 from conformance.verdict import Exit, Verdict
 
 

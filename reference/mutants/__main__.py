@@ -17,14 +17,15 @@ EXIT_USAGE = 2
 @click.argument("module")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def main(mutant: str, module: str, arguments: tuple[str, ...]) -> None:
-    """Run the service MODULE as its deliberately broken variant MUTANT."""
+    """Run the service MODULE as its deliberately broken variant MUTANT; a mutant of another service changes nothing."""
     if mutant not in CATALOG:
         click.echo(f"no mutant {mutant}; there are {', '.join(sorted(CATALOG))}", err=True)
         sys.exit(EXIT_USAGE)
     if module.partition(".")[0] != "reference":
         click.echo(f"{module} is no service of the reference", err=True)
         sys.exit(EXIT_USAGE)
-    CATALOG[mutant].apply()
+    if module == f"reference.{CATALOG[mutant].surface}":
+        CATALOG[mutant].apply()
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

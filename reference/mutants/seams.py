@@ -16,11 +16,13 @@ class Mutant:
         id: Its name on the command line.
         rule: The rule it drops, as a sentence with its clause.
         apply: Puts it into the running process.
+        surface: The service it goes into; others of the same stack stay clean.
     """
 
     id: str
     rule: str
     apply: Callable[[], None]
+    surface: str = "rail"
 
 
 def replace(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

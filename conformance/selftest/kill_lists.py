@@ -66,14 +66,15 @@ class KillList:
 
 
 def load_kill_lists() -> tuple[KillList, ...]:
-    """Return every committed kill list, in the order of the file.
+    """Return every committed kill list: the files of `kills/` by name, each in its own order.
 
     Raises:
         ValueError: An entry names an unknown row, or gives no reason for a further one.
     """
-    entries = tomllib.loads(files(__package__).joinpath("kills.toml").read_text("utf-8"))["mutant"]
+    folder = files(__package__).joinpath("kills")
+    texts = [one.read_text("utf-8") for one in sorted(folder.iterdir(), key=lambda one: one.name)]
     lists = []
-    for entry in entries:
+    for entry in (entry for text in texts for entry in tomllib.loads(text)["mutant"]):
         lanes = tuple(entry.get("lanes", DEFAULT_LANES))
         kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], entry.get("also", {}), lanes)
         unknown = [row for row in (kill.caught_by, *kill.also) if row not in load()]
