@@ -6,7 +6,8 @@ markup or terminal commands. Progress goes to standard error, the result to stan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -34,16 +35,20 @@ STYLES: Final = {
 }
 SHOWN_FINDINGS: Final = 2
 SHOWN_IDS: Final = 12
+SECONDS_A_LINE: Final = 10.0
 
 
 class Progress:
     """Shows a run while it goes; give it to `EventLog.listen`.
 
-    On a terminal one line says how far it is; elsewhere only breaches are printed, as they are found.
+    On a terminal one line says how far it is; elsewhere, as in a CI log, a line now and then. Breaches are printed as
+    they are found.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
         self._console = console or Console(stderr=True, highlight=False)
+        self._seconds = seconds
+        self._told_at = seconds()
         self._running: dict[str, None] = {}
         self._done = 0
         self._exchanges = 0
@@ -66,6 +71,9 @@ class Progress:
         elif kind == "judgement":
             self._judged(event)
         self._spinner.update(text=self._line())
+        if not self._console.is_terminal and self._seconds() - self._told_at >= SECONDS_A_LINE:
+            self._told_at = self._seconds()
+            self._console.print(self._line(), soft_wrap=True)
 
     def close(self) -> None:
         """Take the line away."""

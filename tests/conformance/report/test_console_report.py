@@ -59,6 +59,18 @@ def test_off_a_terminal_progress_prints_each_breach_once() -> None:
     assert out.getvalue() == "fail  RAIL-402-01  one\n"
 
 
+def test_off_a_terminal_a_long_run_says_now_and_then_how_far_it_is() -> None:
+    """Whoever reads a build log sees what a run was at when it was ended from outside."""
+    out, now = io.StringIO(), [0.0]
+    progress = Progress(Console(file=out, width=80), seconds=lambda: now[0])
+    run = RunBuilder(["RAIL-402-01"])
+    run.log.listen(progress)
+    for now[0] in (1.0, 12.0, 13.0):
+        run.log.add("check.started", check=f"at_{now[0]:.0f}", rows=["RAIL-402-01"])
+    progress.close()
+    assert out.getvalue() == "0 checks done, 0 exchanges, 0 breaches; at_1, at_12\n"
+
+
 def test_on_a_terminal_progress_says_how_far_it_is_and_leaves_nothing() -> None:
     """The moving line counts checks, exchanges and breaches."""
     out = io.StringIO()
