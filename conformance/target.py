@@ -131,6 +131,87 @@ REFERENCE_RAIL = RailBindings(
 )
 
 
+class GatewayBindings(_Table):
+    """Names of the gateway that the interface leaves open. None means: discover it, else the row is `unbound`.
+
+    Attributes:
+        receipt_member: Member of the receipt verification's body that carries the receipt.
+        jwks_path: Path of the gateway's key document.
+        receipt_codes: The nine typed codes of receipt verification.
+        create_status: Statuses of a creating call that succeeded; unbound, 200, 201 and 202 all are.
+        idempotency_conflict: Statuses of a refused key with a changed body; unbound, any client error. The original
+            passes in every case.
+        error_codes: Error codes by what they say; told in the report, they judge nothing.
+        link_body: Further members that a payment link needs, or other values of the four that the interface names.
+        currency: The code that prices a link in USDC, micro-unit for micro-unit.
+        rates: USDC per unit of a currency, as decimal text.
+        resource_body: A body that creates a resource; `{unique}` in a text is filled in anew for each.
+        screen_body: A body that is screened.
+        screen_receipt_member: Member of the screening's answer that carries the receipt.
+        screen_fixtures: Bodies by the verdict that their screening gives (ALLOW, REFER, DENY).
+        memo: The memo of a link; `{service}` and `{token}` are filled in.
+        checkout_selectors: CSS selectors of the checkout page: address, memo, amount, qr, expires, state.
+        trial: Figures of the trial, such as `days` and `allowance_microunits`.
+        edge_url: Address of the edge host.
+    """
+
+    receipt_member: str | None = None
+    jwks_path: str | None = None
+    receipt_codes: tuple[str, ...] | None = None
+    create_status: tuple[int, ...] | None = None
+    idempotency_conflict: tuple[int, ...] | None = None
+    error_codes: Mapping[str, str] | None = None
+    link_body: Mapping[str, Any] = Field(default_factory=dict)
+    currency: str = "USDC"
+    rates: Mapping[str, str] | None = None
+    resource_body: Mapping[str, Any] | None = None
+    screen_body: Mapping[str, Any] | None = None
+    screen_receipt_member: str | None = None
+    screen_fixtures: Mapping[str, Mapping[str, Any]] | None = None
+    memo: str | None = None
+    checkout_selectors: Mapping[str, str] | None = None
+    trial: Mapping[str, int] | None = None
+    edge_url: str | None = None
+
+
+REFERENCE_GATEWAY = GatewayBindings(
+    receipt_member="jws",
+    jwks_path="/.well-known/jwks.json",
+    receipt_codes=(
+        "MISSING_ENVELOPE",
+        "INVALID_JWS_FORMAT",
+        "UNSUPPORTED_ALG",
+        "TAMPERED_SIGNATURE",
+        "INVALID_PAYLOAD",
+        "UNSUPPORTED_CANON_VERSION",
+        "NON_CANONICAL_PAYLOAD",
+        "MISSING_FIELD",
+        "PAYMENT_HASH_MISMATCH",
+    ),
+    create_status=(201,),
+    idempotency_conflict=(409,),
+    rates={"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"},
+    resource_body={"resource_id": "weldproof-{unique}", "amount_microunits": 250_000},
+    screen_body={"recipient_address": "screen-allow", "network": "algorand_testnet"},
+    screen_receipt_member="compliance_receipt_jws",
+    screen_fixtures={
+        "ALLOW": {"recipient_address": "screen-allow", "network": "algorand_testnet"},
+        "REFER": {"recipient_address": "screen-flag", "network": "base_sepolia"},
+        "DENY": {"recipient_address": "screen-block", "network": "solana_devnet"},
+    },
+    memo="{service}:{token}",
+    checkout_selectors={
+        "address": "#addr",
+        "memo": "#memo",
+        "amount": "#amount",
+        "qr": "#qr",
+        "expires": "#expires",
+        "state": "#state",
+    },
+    trial={"days": 60, "allowance_microunits": 1_000_000_000},
+)
+
+
 AtomicUnits = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,18})$")]
 
 
@@ -175,6 +256,35 @@ class Chains(_Table):
     solana: SolanaChain | None = None
 
 
+class Gateway(GatewayBindings):
+    """The gateway's bindings, and the nodes that checkout payments are made on."""
+
+    chains: Chains = Chains()
+
+
+class Tenant(_Table):
+    """A tenant of the gateway: its id, an API key, and its payout address on each network, in the tenant's order."""
+
+    id: str
+    key: Secret
+    payout: Mapping[str, str] = Field(default_factory=dict)
+
+
+class LimitedService(_Table):
+    """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls."""
+
+    url: str
+    offset_file: Path | None = None
+    tenants: Mapping[str, Tenant] = Field(default_factory=dict)
+
+
+class NetworkNames(_Table):
+    """Two of a network's three spellings: of a link (`label`) and of an event (`event`); the third is its key."""
+
+    label: str | None = None
+    event: str | None = None
+
+
 class Clock(_Table):
     """The target's test clock: a file with signed decimal seconds that it adds to its clock."""
 
@@ -213,6 +323,10 @@ class Profile(_Table):
     surfaces: Mapping[str, Surface] = Field(default_factory=dict)
     claims: Claims = Claims()
     rail: RailBindings = RailBindings()
+    gateway: Gateway = Gateway()
+    tenants: Mapping[str, Tenant] = Field(default_factory=dict)
+    limited: Mapping[str, LimitedService] = Field(default_factory=dict)
+    networks: Mapping[str, NetworkNames] = Field(default_factory=dict)
     chains: Chains = Chains()
     clock: Clock = Clock()
     budgets: Budgets = Budgets()
@@ -232,9 +346,32 @@ class Profile(_Table):
             return self.rail
         return REFERENCE_RAIL.model_copy(update={name: getattr(self.rail, name) for name in self.rail.model_fields_set})
 
+    @property
+    def gateway_bindings(self) -> GatewayBindings:
+        """The gateway's bindings: what the file sets, over the reference's where those apply."""
+        if self.target.defaults != "reference":
+            return self.gateway
+        given = self.gateway.model_fields_set - {"chains"}
+        return REFERENCE_GATEWAY.model_copy(update={name: getattr(self.gateway, name) for name in given})
+
+    @property
+    def gateway_chains(self) -> Chains:
+        """The nodes of checkout payments: a lane that `[gateway.chains]` leaves out has the node of `[chains]`."""
+        own = self.gateway.chains
+        return Chains(
+            algorand=own.algorand or self.chains.algorand,
+            base=own.base or self.chains.base,
+            solana=own.solana or self.chains.solana,
+        )
+
+    def network_label(self, network: str) -> str | None:
+        """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
+        bound = self.networks.get(network, NetworkNames()).label
+        return bound or (network.replace("_", "-") if self.target.defaults == "reference" else None)
+
     def claims_surface(self, surface: str) -> bool:
-        """Return whether the operator claims the surface."""
-        return surface in self.claims.surfaces
+        """Return whether the operator claims the surface; `shared` is claimed with any."""
+        return surface in self.claims.surfaces or (surface == "shared" and bool(self.claims.surfaces))
 
     def non_defaults(self) -> tuple[tuple[str, object], ...]:
         """Return every value of the file that is not the built-in default, as (dotted key, value)."""

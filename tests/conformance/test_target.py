@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.target import REFERENCE_RAIL, ProfileError, Secret, parse
+from conformance.target import REFERENCE_GATEWAY, REFERENCE_RAIL, ProfileError, Secret, parse
 
 
 def test_reference_bindings_apply_only_where_asked_for() -> None:
@@ -52,3 +52,65 @@ def test_secrets_come_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("THEIR_TOKEN")
     with pytest.raises(ProfileError, match="THEIR_TOKEN"):
         Secret(env="THEIR_TOKEN").read()
+
+
+GATEWAY = """
+[target]
+defaults = "reference"
+[surfaces.gateway]
+url = "http://localhost:8090"
+[claims]
+surfaces = ["gateway"]
+[tenants.first]
+id = "8b8e9f5e-7d5c-4a4e-9d9c-1f0a0c5b6a11"
+key = { file = "first.key" }
+[tenants.first.payout]
+base_sepolia = "0x1"
+algorand_testnet = "A"
+[gateway]
+edge_url = "http://localhost:8091"
+[gateway.chains.base]
+network = "base_sepolia"
+rpc = "http://127.0.0.1:8546"
+[chains.base]
+rpc = "http://127.0.0.1:8545"
+[chains.solana]
+rpc = "http://127.0.0.1:8899"
+[limited.gateway]
+url = "http://localhost:8092"
+offset_file = "clock"
+[limited.gateway.tenants.first]
+id = "5a7f1f51-52f7-4b7e-93b4-4b7a8f9e2c10"
+key = { env = "LIMITED_KEY" }
+"""
+
+
+def test_a_gateway_is_described_with_its_tenants() -> None:
+    """Tenants keep the order of their networks, and what the file does not bind has the reference's name."""
+    profile = parse(GATEWAY)
+    assert list(profile.tenants["first"].payout) == ["base_sepolia", "algorand_testnet"]
+    assert profile.gateway_bindings.edge_url == "http://localhost:8091"
+    assert profile.gateway_bindings.receipt_member == REFERENCE_GATEWAY.receipt_member == "jws"
+    assert profile.limited["gateway"].tenants["first"].key == Secret(env="LIMITED_KEY")
+    assert parse("").gateway_bindings.receipt_member is None
+
+
+def test_a_lane_without_a_node_of_its_own_pays_checkouts_on_the_rails() -> None:
+    """Checkout payments go to the gateway's node of a lane, else to the one that the rail is paid on."""
+    chains = parse(GATEWAY).gateway_chains
+    assert chains.base is not None
+    assert chains.solana is not None
+    assert (chains.base.network, chains.solana.network, chains.algorand) == ("base_sepolia", "solana_mainnet", None)
+
+
+def test_a_networks_spelling_is_told_or_open() -> None:
+    """The table of the file says how a link spells a network; without one only the reference's form is known."""
+    assert parse(GATEWAY).network_label("base_sepolia") == "base-sepolia"
+    assert parse('[networks.base_sepolia]\nlabel = "sepolia-base"').network_label("base_sepolia") == "sepolia-base"
+    assert parse("").network_label("base_sepolia") is None
+
+
+def test_shared_rows_come_with_any_surface() -> None:
+    """What every surface must do is claimed as soon as one of them is."""
+    assert parse(GATEWAY).claims_surface("shared")
+    assert not parse("").claims_surface("shared")
