@@ -7,10 +7,9 @@ import time
 
 import click
 
-from reference.rail import keyring
 from reference.rail.runtime import Misconfigured, running
 from reference.rail.settings import RailSettings
-from reference.web import serving
+from reference.web import keyring, serving
 from reference.web.settings import EXIT_USAGE, read_settings
 
 

@@ -14,10 +14,10 @@ import orjson
 
 from reference.protocol import keys
 from reference.rail.challenges import Challenges, Offer, entry
-from reference.rail.keyring import Keyring
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable
+from reference.web.keyring import Keyring
 
 _CACHE = "public, max-age=300"
 _MAX_PAGE = 100

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -28,7 +26,6 @@ from reference.rail.collecting import Collector, Observer
 from reference.rail.documents import Documents
 from reference.rail.door import Door
 from reference.rail.front import Front
-from reference.rail.keyring import Keyring, open_keyring, token_secret
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings, node_settings
@@ -40,6 +37,7 @@ from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
+from reference.web.keyring import KeyFile, secret_bytes
 from reference.web.rate import RateLimit
 
 _log = structlog.get_logger()
@@ -55,36 +53,6 @@ PREFLIGHT = {
 
 class Misconfigured(Exception):
     """The rail cannot start as it is set; the text names the setting."""
-
-
-@dataclass(slots=True)
-class KeyFile:
-    """The keyring, read again when its file changes, so that a rotation needs no restart."""
-
-    settings: RailSettings
-    clock: WpClock
-    _path: Path = field(init=False)
-    _read_at: int = field(default=-1, init=False)
-    _keyring: Keyring | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        """Find the file."""
-        self._path = self.settings.signing_key_file
-
-    def __call__(self) -> Keyring:
-        """Return the keyring as it is now."""
-        changed = self._changed_at()
-        if self._keyring is None or changed != self._read_at:
-            days = self.settings.retired_key_days
-            self._keyring = open_keyring(self._path, now=self.clock.now(), retired_days=days)
-            self._read_at = self._changed_at()
-        return self._keyring
-
-    def _changed_at(self) -> int:
-        try:
-            return os.stat(self._path).st_mtime_ns  # noqa: PTH116 - asked for every receipt, so plainly
-        except FileNotFoundError:
-            return 0
 
 
 @asynccontextmanager
@@ -113,11 +81,11 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
         await generations.put_in_force(
             {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}, now=clock.now()
         )
-        keyring = KeyFile(settings, clock)
+        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with _naming("WP_RAIL_SIGNING_KEY_FILE"):
             keyring()
         with _naming("WP_RAIL_TOKEN_SECRET_FILE"):
-            mint = Mint(token_secret(settings.token_secret_file), settings.word)
+            mint = Mint(secret_bytes(settings.token_secret_file), settings.word)
         did = did_web(settings.public_url)
         challenges = _challenges(settings, offers, mint)
         signer = Signer(

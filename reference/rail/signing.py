@@ -11,11 +11,11 @@ import orjson
 from reference.protocol import challenge, networks, receipts
 from reference.protocol.hashes import response_hash, settled_payment_ref
 from reference.protocol.jws import sign_compact
-from reference.rail.keyring import Keyring
 from reference.rail.services import Bench, Service
 from reference.rail.settings import RailSettings
 from reference.store.redemptions import Answer, Redemption
 from reference.web.clock import WpClock
+from reference.web.keyring import Keyring
 
 
 class Signer:

@@ -22,7 +22,6 @@ from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.collecting import Observer
-from reference.rail.keyring import Keyring
 from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import SERVICES, Service
@@ -33,6 +32,7 @@ from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
+from reference.web.keyring import Keyring
 
 NETWORK = NETWORKS["algorand_mainnet"]
 TERMS = Terms(NETWORK.key, NETWORK.caip2, NETWORK.asset_id, "10000", "PAYEE")

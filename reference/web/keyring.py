@@ -1,18 +1,19 @@
-"""The rail's own secrets on disk: the signing key, retired keys, and the token secret (P-KY-01, P-KY-04, P-KY-08)."""
+"""A surface's own secrets on disk: its signing key, retired keys, and keys of its own (P-KY-01, P-KY-04, P-KY-08)."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
 
-from reference.protocol.challenge import SECRET_BYTES
 from reference.protocol.keys import PublicKey, SigningKey
+from reference.web.clock import WpClock
 
+SECRET_BYTES = 32
 _DAY = 86400
 
 
@@ -22,6 +23,37 @@ class Keyring:
 
     active: SigningKey
     published: tuple[PublicKey, ...]
+
+
+@dataclass(slots=True)
+class KeyFile:
+    """The keyring, read again when its file changes, so that a rotation needs no restart.
+
+    Attributes:
+        path: File of the active signing key.
+        clock: Tells how old a retired key is.
+        retired_days: How long it stays published.
+    """
+
+    path: Path
+    clock: WpClock
+    retired_days: int
+    _read_at: int = field(default=-1, init=False)
+    _keyring: Keyring | None = field(default=None, init=False)
+
+    def __call__(self) -> Keyring:
+        """Return the keyring as it is now."""
+        changed = self._changed_at()
+        if self._keyring is None or changed != self._read_at:
+            self._keyring = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days)
+            self._read_at = self._changed_at()
+        return self._keyring
+
+    def _changed_at(self) -> int:
+        try:
+            return os.stat(self.path).st_mtime_ns  # noqa: PTH116 - asked for every receipt, so plainly
+        except FileNotFoundError:
+            return 0
 
 
 def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyring:
@@ -55,8 +87,8 @@ def rotate(signing_key_file: Path, *, now: int) -> PublicKey:
     return fresh.public
 
 
-def token_secret(path: Path) -> bytes:
-    """Return the 32-byte token secret, made on the first run; challenges outlive a restart because it is a file.
+def secret_bytes(path: Path) -> bytes:
+    """Return a 32-byte secret kept as hex, made on the first run; what depends on it outlives a restart.
 
     Raises:
         ValueError: The file holds something else.
