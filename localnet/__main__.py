@@ -19,7 +19,7 @@ from localnet.chains import LANES
 from localnet.examination import doctor
 from localnet.missing import Missing
 from localnet.processes import ChildFault
-from localnet.profile import WORKING_NAME, profile_text
+from localnet.profile import SURFACES, WORKING_NAME, profile_text
 from localnet.rpc import NodeFault
 from localnet.stack import Plan, Stack, running
 
@@ -89,11 +89,15 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Keys, logs."
 )
-@click.option("--mutant", help="Run the rail as this deliberately broken variant.")
+@click.option("--mutant", help="Run its surface as this deliberately broken variant.")
 @click.option("--fault", "faults", type=FaultType(), multiple=True, help="Chain fault NAME@SEED, switched on at start.")
 @click.option(
     "--lane", "lanes", type=click.Choice(LANES), multiple=True, default=LANES, help="Only these chains and lanes."
 )
+@click.option(
+    "--surface", "surfaces", type=click.Choice(SURFACES), multiple=True, default=("rail",), help="Only these surfaces."
+)
+@click.option("--companions", is_flag=True, help="Also a gateway with usual limits on its own clock, and an edge host.")
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
@@ -105,13 +109,17 @@ def up(
     mutant: str | None,
     faults: tuple[tuple[str, int], ...],
     lanes: tuple[str, ...],
+    surfaces: tuple[str, ...],
+    companions: bool,
     settings: tuple[tuple[str, str], ...],
     block_seconds: float,
     working_profile: bool,
     as_json: bool,
 ) -> None:
     """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C."""
-    plan = Plan(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds)
+    plan = Plan(
+        data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds, surfaces, companions
+    )
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
     except (ChildFault, Missing, NodeFault) as fault:

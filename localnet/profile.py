@@ -5,20 +5,53 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import tomlkit
 
 from localnet.chains import told
+from localnet.tenants import Tenant
+
+SURFACES = ("rail", "gateway")
 
 WORKING_NAME = "weldproof.toml"
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
 
 
+# The two networks of each lane: where test keys reach, and where live keys do.
+NETWORKS: Mapping[str, tuple[str, str]] = {
+    "algorand": ("algorand_testnet", "algorand_mainnet"),
+    "base": ("base_sepolia", "base_mainnet"),
+    "solana": ("solana_devnet", "solana_mainnet"),
+}
+
+
 @dataclass(frozen=True, slots=True)
+class GatewayFacts:
+    """What goes with a running gateway: the file of its admin key, and its tenants by name."""
+
+    admin_key_file: Path
+    tenants: Mapping[str, Tenant]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedFacts:
+    """A gateway with the limits that users meet, on a clock of its own, and its tenants by name."""
+
+    url: str
+    clock_file: Path
+    tenants: Mapping[str, Tenant]
+
+
+@dataclass(slots=True)
 class StackFacts:
-    """What a running stack is: addresses and the files that go with it."""
+    """What a running stack is: addresses and the files that go with it.
+
+    `payees` holds each tenant's account by chain; `sells`, `limited` and `edge` are known once those gateways run.
+    """
 
     rail: str
+    gateway: str
     algod: str
     indexer: str
     base: str
@@ -35,6 +68,18 @@ class StackFacts:
     kinds: Mapping[str, str]
     control: Mapping[str, str]
     service_word: str
+    surfaces: tuple[str, ...]
+    payees: Mapping[str, Mapping[str, str]]
+    sells: GatewayFacts | None = None
+    limited: LimitedFacts | None = None
+    edge: str | None = None
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Every network that a gateway of this stack offers; a real Algorand node holds one asset only."""
+        real = self.kinds["algorand"] == "localnet"
+        keys = [key for place in (0, 1) for lane in self.lanes for key in (NETWORKS[lane][place],)]
+        return tuple(key for key in keys if not (real and key == "algorand_testnet"))
 
     @property
     def controls(self) -> tuple[str, ...]:
@@ -44,11 +89,21 @@ class StackFacts:
 
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
-        hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control"}
-        members = {one.name: str(getattr(self, one.name)) for one in fields(self) if one.name not in hidden}
+        hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control", "surfaces", "payees", "sells"}
+        shown = [one.name for one in fields(self) if one.name not in hidden | {"limited", "edge"}]
+        absent = set(SURFACES) - set(self.surfaces)
+        members = {name: str(getattr(self, name)) for name in shown if name not in absent} | self._selling()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
         controls = {f"control_{name}": url for name, url in self.control.items()}
         return {**members, "lanes": ",".join(self.lanes), "chains": chains, "control": self.controls[0], **controls}
+
+    def _selling(self) -> dict[str, str]:
+        if self.sells is None:
+            return {}
+        members = {"admin_key_file": str(self.sells.admin_key_file)}
+        for name, tenant in self.sells.tenants.items():
+            members |= {f"tenant_{name}": tenant.id, f"tenant_{name}_key_file": str(tenant.key_file)}
+        return members
 
 
 def _name(facts: StackFacts) -> str:
@@ -63,25 +118,39 @@ def profile_text(facts: StackFacts) -> str:
     document = tomlkit.document()
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
-    document["surfaces"] = {"rail": {"url": facts.rail}}
-    document["claims"] = {"surfaces": ["rail"], "lanes": list(facts.lanes), "options": []}
+    document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
+    document["claims"] = {"surfaces": list(facts.surfaces), "lanes": list(facts.lanes), "options": []}
+    document["chains"] = {lane: _chain(facts, NETWORKS[lane][1]) for lane in facts.lanes}
+    if facts.sells is not None:
+        document["tenants"] = _tenants(facts.sells.tenants)
+        chains = {lane: _chain(facts, NETWORKS[lane][0]) for lane in facts.lanes if NETWORKS[lane][0] in facts.networks}
+        document["gateway"] = {**({"edge_url": facts.edge} if facts.edge else {}), "chains": chains}
+    if facts.limited is not None:
+        limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
+        document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
+    document["clock"] = {"offset_file": str(facts.clock_file)}
+    document["pace"] = {"requests_per_second": 0.0, "workers": 8}
+    return MARK + tomlkit.dumps(document)
+
+
+def _tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:
+    return {
+        name: {"id": one.id, "key": {"file": str(one.key_file)}, "payout": dict(one.payout)}
+        for name, one in tenants.items()
+    }
+
+
+def _chain(facts: StackFacts, network: str) -> dict[str, Any]:
+    """Return how the suite reaches a network's node and its control verbs."""
+    base = "base" if network == "base_mainnet" else "base_sepolia"
     tables = {
         "algorand": {
-            "network": "algorand_mainnet",
             "algod": facts.algod,
             "indexer": facts.indexer,
             "token": {"file": str(facts.algod_token_file)},
             "control": facts.control.get("algorand"),
         },
-        "base": {"network": "base_mainnet", "rpc": facts.base, "control": facts.control.get("base")},
-        "solana": {
-            "network": "solana_mainnet",
-            "rpc": facts.solana,
-            "ws": facts.solana_ws,
-            "control": facts.control.get("solana"),
-        },
+        "base": {"rpc": getattr(facts, base), "control": facts.control.get(base)},
+        "solana": {"rpc": facts.solana, "ws": facts.solana_ws, "control": facts.control.get("solana")},
     }
-    document["chains"] = {lane: tables[lane] for lane in facts.lanes}
-    document["clock"] = {"offset_file": str(facts.clock_file)}
-    document["pace"] = {"requests_per_second": 0.0, "workers": 8}
-    return MARK + tomlkit.dumps(document)
+    return {"network": network, **tables[network.partition("_")[0]]}

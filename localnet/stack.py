@@ -17,8 +17,9 @@ from localnet import accounts, algod
 from localnet.chains import LANES
 from localnet.control import ControlFault, control, verbs_of
 from localnet.nodes import Nodes, Starter
-from localnet.processes import READY_SECONDS, Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import StackFacts
+from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
+from localnet.profile import SURFACES, StackFacts
+from localnet.surfaces import Surfaces, payees
 
 # Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
 PORTS = {
@@ -29,11 +30,14 @@ PORTS = {
     "base_sepolia": 8546,
     "solana": 8899,
     "solana_ws": 8900,
+    "gateway": 8090,
 }
+_COMPANIONS = ("limited", "edge")
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 SLOT_SECONDS = 0.02
 _PAYEE_ALGORAND = "payto_algorand.mnemonic"
-_RAISED = "1000000"
+# USDC where the network's own is not the node's first.
+_ASSETS = {"algorand_testnet": "10458941", "solana_devnet": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,13 @@ class Plan:
         data_dir: Folder for keys, databases, logs and the profile.
         port_base: None for the usual ports, 0 for free ones, else the first of consecutive ones.
         block_seconds: Time between blocks.
-        mutant: Id of the broken variant that the rail runs as, or None.
+        mutant: Id of the broken variant that its surface runs as, or None.
         faults: Chain faults to switch on, as (name, seed).
         lanes: Chains to start, and lanes that the rail offers on them.
         settings: Further settings of the surfaces, by environment name.
         kinds: What each lane's chain is, `sim` or `localnet`.
+        surfaces: Surfaces to start.
+        companions: Whether further gateways come along: one with the limits that users meet, and an edge host.
     """
 
     data_dir: Path
@@ -59,6 +65,8 @@ class Plan:
     lanes: tuple[str, ...] = LANES
     settings: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANES, "sim"))
+    surfaces: tuple[str, ...] = SURFACES
+    companions: bool = False
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the lanes of this stack whose chain is of a kind."""
@@ -66,6 +74,8 @@ class Plan:
 
     def port(self, name: str) -> int:
         """Return the port of an address; 0 picks a free one."""
+        if name in _COMPANIONS:
+            return 0
         if self.port_base is None:
             return PORTS[name]
         return self.port_base + list(PORTS).index(name) if self.port_base else 0
@@ -115,7 +125,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         real = {name for lane in plan.of_kind("localnet") for name in _NAMES[lane]}
         sockets = {
             name: exits.enter_context(listening_socket("127.0.0.1", plan.port(name)))
-            for name in PORTS
+            for name in (*PORTS, *_COMPANIONS)
             if name not in real
         }
         nodes = await _start_nodes(plan, session, children)
@@ -124,8 +134,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         facts = _facts(plan, sockets, nodes, token)
         facts.clock_file.write_text("0\n", "ascii")
         await asyncio.gather(*_prepared(session, facts, nodes.algod, plan.data_dir / _PAYEE_ALGORAND))
-        children.append(await _start_rail(plan, facts, sockets["rail"]))
-        await _healthy(session, f"{facts.rail}/health", children[-1])
+        await Surfaces(plan, facts, sockets, session, children).start()
         for name, seed in plan.faults:
             for url in facts.controls:
                 await _control(session, url, "fault", name=name, seed=seed, count=1_000_000_000)
@@ -180,6 +189,7 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token
 
     return StackFacts(
         rail=address("rail", host="localhost"),
+        gateway=address("gateway", host="localhost"),
         algod=address("algod"),
         indexer=address("indexer"),
         base=address("base"),
@@ -196,6 +206,8 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token
         kinds=plan.kinds,
         control={**control, **nodes.controls},
         service_word=plan.settings.get("WP_SERVICE_WORD", "Weldproof"),
+        surfaces=plan.surfaces,
+        payees=payees(plan.data_dir),
     )
 
 
@@ -219,44 +231,21 @@ def _prepared(
         await _control(session, facts.control["solana"], "mint", address=facts.payto_solana, amount="1")
 
     prepare = {"algorand": algorand, "base": base, "solana": solana}
-    return [prepare[lane]() for lane in facts.lanes]
+    return [prepare[lane]() for lane in facts.lanes] + [
+        _payable(session, facts, payee, lane)
+        for payee in facts.payees.values()
+        for lane in facts.lanes
+        if lane != "base" and "gateway" in facts.surfaces
+    ]
 
 
-async def _start_rail(plan: Plan, facts: StackFacts, rail: socket.socket) -> Child:
-    module = ["reference.rail"] if plan.mutant is None else ["reference.mutants", plan.mutant, "reference.rail"]
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))},
-        "WP_RAIL_FD": str(rail.fileno()),
-        "WP_RAIL_PUBLIC_URL": facts.rail,
-        "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
-        "WP_RAIL_LANES": ",".join(f"{lane}_mainnet" for lane in plan.lanes),
-        "WP_RAIL_PAYTO_ALGORAND": facts.payto_algorand,
-        "WP_RAIL_PAYTO_BASE": facts.payto_base,
-        "WP_RAIL_PAYTO_SOLANA": facts.payto_solana,
-        "WP_RAIL_SETTLER_KEY_FILE": str(facts.settler_key_file),
-        "WP_NODE_BASE_MAINNET": facts.base,
-        "WP_NODE_SOLANA_MAINNET": facts.solana,
-        "WP_NODE_ALGORAND_MAINNET": facts.algod,
-        "WP_INDEXER_ALGORAND_MAINNET": facts.indexer,
-        "WP_NODE_TOKEN_ALGORAND_MAINNET_FILE": str(facts.algod_token_file),
-        "WP_CLOCK_OFFSET_FILE": str(facts.clock_file),
-        "WP_RAIL_RATE": _RAISED,
-        "WP_RAIL_CONFIRM_WAIT": "3",
-        **plan.settings,
-    }
-    log = plan.data_dir / "logs" / "rail.log"
-    return await Child.start("the rail", module, log=log, environment=environment, sockets=[rail])
-
-
-async def _healthy(session: aiohttp.ClientSession, url: str, child: Child) -> None:
-    deadline = asyncio.get_running_loop().time() + READY_SECONDS
-    while asyncio.get_running_loop().time() < deadline and child.running:
-        with suppress(aiohttp.ClientError, TimeoutError):
-            async with session.get(url, timeout=aiohttp.ClientTimeout(total=2)) as response:
-                if response.status == 200:
-                    return
-        await asyncio.sleep(0.05)
-    raise ChildFault(f"{child.name} did not become ready at {url}: {child.last_words()}")
+async def _payable(session: aiohttp.ClientSession, facts: StackFacts, payee: Mapping[str, str], lane: str) -> None:
+    """Give a tenant's account what it must have to be paid: a token account for each asset of its chain."""
+    await _control(session, facts.control[lane], "fund", address=payee[lane], amount="1000000000")
+    for network in facts.networks:
+        if network.partition("_")[0] == lane:
+            asset = {"asset": _ASSETS[network]} if network in _ASSETS else {}
+            await _control(session, facts.control[lane], "mint", address=payee[lane], amount="1", **asset)
 
 
 async def _control(session: aiohttp.ClientSession, url: str, verb: str, **members: object) -> None:
