@@ -36,3 +36,7 @@ class ServiceWord:
     def payable_core(self) -> str:
         """Prefix of the rail's hash recipes."""
         return f"{self.lower}-payable-core"
+
+    def memo(self, token: str) -> str:
+        """Return the memo text that binds a transaction to a payment link (profile 3.5)."""
+        return f"{self.lower}:{token}"

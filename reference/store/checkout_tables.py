@@ -1,0 +1,93 @@
+"""Tables of payment links and of what paid them. Every race is decided by a unique index here (P-CK-08)."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+
+METADATA = MetaData()
+
+links = Table(
+    "gateway_links",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("tenant_id", String(36), nullable=False),
+    Column("token", String(200), nullable=False),
+    Column("nonce", String(66), nullable=False),
+    Column("network", String(64), nullable=False),
+    Column("amount_microunits", BigInteger, nullable=False),
+    Column("pay_to", String(128), nullable=False),
+    Column("label", Text, nullable=False),
+    Column("redirect_url", Text),
+    Column("cancel_digest", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    # Until when its end is still watched for late payments; null while it has no end.
+    Column("watched_until", BigInteger),
+    Index("gateway_link_token", "token", unique=True),
+    Index("gateway_link_nonce", "nonce"),
+    Index("gateway_link_tenant", "tenant_id", "created_at"),
+)
+_active = links.c.watched_until.is_(None)
+Index(
+    "gateway_links_active",
+    links.c.network,
+    links.c.pay_to,
+    links.c.created_at,
+    sqlite_where=_active,
+    postgresql_where=_active,
+)
+Index("gateway_links_due", links.c.expires_at, sqlite_where=_active, postgresql_where=_active)
+Index("gateway_links_ended", links.c.watched_until, links.c.network, links.c.pay_to, links.c.created_at)
+
+# How a link ended: whoever inserts its row has decided it, on any worker.
+link_ends = Table(
+    "gateway_link_ends",
+    METADATA,
+    Column("link_id", String(36), primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("ended_at", BigInteger, nullable=False),
+)
+
+payments = Table(
+    "gateway_payments",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("link_id", String(36), nullable=False),
+    Column("tenant_id", String(36), nullable=False),
+    Column("network", String(64), nullable=False),
+    Column("tx_id", String(128), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    # Atomic units, as decimal text: an asset may have more of them than a database's integer holds.
+    Column("value", String(80), nullable=False),
+    Column("payer", String(128), nullable=False),
+    Column("block_time", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("reversed_at", BigInteger),
+    Column("recheck_at", BigInteger),
+    # The same late transfer is listed once a link.
+    Index("gateway_payment_of_link", "network", "tx_id", "ordinal", "link_id", unique=True),
+    Index("gateway_payment_link", "link_id"),
+    Index("gateway_payment_tenant", "tenant_id", "state", "seen_at"),
+)
+_paid = payments.c.state == "paid"
+Index(
+    "gateway_paid_transfer",
+    payments.c.network,
+    payments.c.tx_id,
+    payments.c.ordinal,
+    unique=True,
+    sqlite_where=_paid,
+    postgresql_where=_paid,
+)
+_due = payments.c.recheck_at.isnot(None)
+Index("gateway_payment_recheck", payments.c.recheck_at, sqlite_where=_due, postgresql_where=_due)
+
+# How far each payout address was searched, in the chain's own count (round, block, slot).
+cursors = Table(
+    "gateway_cursors",
+    METADATA,
+    Column("network", String(64), primary_key=True),
+    Column("address", String(128), primary_key=True),
+    Column("position", BigInteger, nullable=False),
+)

@@ -1,0 +1,175 @@
+"""Payment links: what was asked for, whom it is paid to, and how each link ended (profile 3.4, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, func, insert, or_, select, update
+
+from reference.protocol.eip3009 import nonce_of
+from reference.protocol.networks import NETWORKS
+from reference.protocol.service_word import ServiceWord
+from reference.store.checkout_tables import METADATA, link_ends, links
+from reference.store.database import Change, Database, Row, Taken
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One payment link as it was created; nothing of it changes afterwards.
+
+    Attributes:
+        id: UUID.
+        tenant_id: UUID of the tenant.
+        token: Token text, which is in the address of the page.
+        network: Network key.
+        amount_microunits: What is asked, in millionths of the asset.
+        pay_to: The tenant's payout address at creation.
+        label: As sent.
+        redirect_url: Where the page goes once it is paid, or None.
+        cancel_digest: SHA-256 of the cancel secret's text, bare hex.
+        created_at: Unix seconds.
+        expires_at: Unix seconds; a block of this time still pays.
+    """
+
+    id: str
+    tenant_id: str
+    token: str
+    network: str
+    amount_microunits: int
+    pay_to: str
+    label: str
+    redirect_url: str | None
+    cancel_digest: str
+    created_at: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A payout address with links that are watched.
+
+    Attributes:
+        network: Network key.
+        address: Payout address.
+        since: When the oldest of those links was created, in unix seconds.
+    """
+
+    network: str
+    address: str
+    since: int
+
+
+_ROW = links.c
+_NAMES = tuple(Link.__slots__)
+_STATE = func.coalesce(link_ends.c.state, "active")
+_IS_WATCHED = or_(_ROW.watched_until.is_(None), _ROW.watched_until >= bindparam("now"))
+_SELECT = select(*(_ROW[name] for name in _NAMES))
+_WITH_STATE = select(*(_ROW[name] for name in _NAMES), _STATE).select_from(
+    links.outerjoin(link_ends, link_ends.c.link_id == _ROW.id)
+)
+_INSERT = insert(links).values({name: bindparam(name) for name in (*_NAMES, "nonce")})
+_BY_TOKEN = _SELECT.where(_ROW.token == bindparam("token"))
+_BY_NONCE = _SELECT.where(_ROW.nonce == bindparam("nonce"))
+_STATE_OF = select(link_ends.c.state).where(link_ends.c.link_id == bindparam("link_id"))
+_OF_TENANT = (
+    _WITH_STATE.where(_ROW.tenant_id == bindparam("tenant_id"))
+    .order_by(_ROW.created_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+)
+_DUE = (
+    _SELECT.where(_ROW.watched_until.is_(None), _ROW.expires_at < bindparam("now"))
+    .order_by(_ROW.expires_at)
+    .limit(bindparam("most"))
+)
+_WATCHED = (
+    select(_ROW.network, _ROW.pay_to, func.min(_ROW.created_at))
+    .where(_IS_WATCHED)
+    .group_by(_ROW.network, _ROW.pay_to)
+    .order_by(_ROW.network, _ROW.pay_to)
+)
+_PAID_ON_MAINNET = (
+    select(func.coalesce(func.sum(_ROW.amount_microunits), 0))
+    .select_from(links.join(link_ends, link_ends.c.link_id == _ROW.id))
+    .where(
+        _ROW.tenant_id == bindparam("tenant_id"),
+        link_ends.c.state == "paid",
+        or_(*(_ROW.network == key for key, network in NETWORKS.items() if not network.is_test)),
+    )
+)
+_END = insert(link_ends).values(link_id=bindparam("link_id"), state=bindparam("state"), ended_at=bindparam("ended_at"))
+_WATCH_ON = update(links).where(_ROW.id == bindparam("ended_link")).values(watched_until=bindparam("until"))
+
+
+class Links:
+    """Statements over links and their ends. Each public method is one transaction, or part of somebody's."""
+
+    def __init__(self, database: Database, word: ServiceWord) -> None:
+        self._database = database
+        self._word = word
+
+    async def prepare(self) -> None:
+        """Create the tables that are missing, those of payments too."""
+        await self._database.create(METADATA)
+
+    def insertion(self, link: Link) -> Change:
+        """Return the change that creates a link; a token that exists already is refused as `Taken`."""
+        members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
+        return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
+
+    def ending(self, link_id: str, state: str, *, now: int, watched_until: int) -> tuple[Change, Change]:
+        """Return the changes that end a link; one that has an end already refuses them as `Taken`.
+
+        Args:
+            link_id: The link.
+            state: `paid`, `expired` or `cancelled`.
+            now: Unix seconds.
+            watched_until: Until when a payment for it is still looked for, in unix seconds.
+        """
+        return (
+            Change(_END, {"link_id": link_id, "state": state, "ended_at": now}),
+            Change(_WATCH_ON, {"ended_link": link_id, "until": watched_until}),
+        )
+
+    async def end(self, link_id: str, state: str, *, now: int, watched_until: int) -> bool:
+        """End a link; False when it had an end already."""
+        try:
+            await self._database.change_all(*self.ending(link_id, state, now=now, watched_until=watched_until))
+        except Taken:
+            return False
+        return True
+
+    async def by_token(self, token: str) -> Link | None:
+        """Return the link of a token."""
+        return _one(await self._database.rows(_BY_TOKEN, token=token))
+
+    async def by_nonce(self, nonce: str) -> Link | None:
+        """Return the link whose memo hashes to an EIP-3009 nonce (Base), `0x` and lower-case hex."""
+        return _one(await self._database.rows(_BY_NONCE, nonce=nonce))
+
+    async def state(self, link_id: str) -> str:
+        """Return `active`, `paid`, `expired` or `cancelled`."""
+        rows = await self._database.rows(_STATE_OF, link_id=link_id)
+        return str(rows[0][0]) if rows else "active"
+
+    async def of_tenant(self, tenant_id: str, *, most: int = 200) -> Sequence[tuple[Link, str]]:
+        """Return a tenant's links with their states, newest first."""
+        rows = await self._database.rows(_OF_TENANT, tenant_id=tenant_id, most=most)
+        return [(Link(*row[:-1]), str(row[-1])) for row in rows]
+
+    async def due(self, *, now: int, most: int = 500) -> Sequence[Link]:
+        """Return active links whose time is over, the oldest first."""
+        return [Link(*row) for row in await self._database.rows(_DUE, now=now, most=most)]
+
+    async def watches(self, *, now: int) -> Sequence[Watch]:
+        """Return the payout addresses that have links which are active, or which ended a short while ago."""
+        return [Watch(*row) for row in await self._database.rows(_WATCHED, now=now)]
+
+    async def paid_on_mainnet(self, tenant_id: str) -> int:
+        """Return the sum of a tenant's paid links on mainnet networks, in micro-units (P-TR-06)."""
+        rows = await self._database.rows(_PAID_ON_MAINNET, tenant_id=tenant_id)
+        return int(rows[0][0])
+
+
+def _one(rows: Sequence[Row]) -> Link | None:
+    return Link(*rows[0]) if rows else None

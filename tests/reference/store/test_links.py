@@ -1,0 +1,93 @@
+"""Payment links and their ends on a database of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reference.protocol.service_word import ServiceWord
+from reference.store.database import Database, Taken
+from reference.store.links import Link, Links, Watch
+
+LINK = Link(
+    id="11111111-1111-4111-8111-111111111111",
+    tenant_id="t-1",
+    token="AAECAwQFBgcICQoLDA0ODw",
+    network="base_mainnet",
+    amount_microunits=8_410_000,
+    pay_to="0x00000000000000000000000000000000000000aa",
+    label="Order 7",
+    redirect_url=None,
+    cancel_digest="00" * 32,
+    created_at=1_000,
+    expires_at=2_000,
+)
+OTHER = replace(
+    LINK, id="22222222-2222-4222-8222-222222222222", token="other", network="base_sepolia", created_at=1_500
+)
+
+
+@pytest.fixture
+async def links(database: Database) -> Links:
+    made = Links(database, ServiceWord())
+    await made.prepare()
+    return made
+
+
+async def test_a_link_is_found_by_its_token_and_by_the_nonce_of_its_memo(links: Links, database: Database) -> None:
+    """A link is found by its token and by keccak-256 of its memo."""
+    await database.change_all(links.insertion(LINK))
+    assert await links.by_token(LINK.token) == LINK
+    assert await links.by_nonce("0x57887b9466581c1b94799bb3f12ab0d691a4c2e51bf94517a9042489ca6033fe") == LINK
+    assert await links.by_token("AAECAwQFBgcICQoLDA0ODW") is None
+    assert await links.state(LINK.id) == "active"
+
+
+async def test_a_token_is_given_once(links: Links, database: Database) -> None:
+    """A second link with the same token is refused."""
+    await database.change_all(links.insertion(LINK))
+    with pytest.raises(Taken):
+        await database.change_all(links.insertion(replace(LINK, id=OTHER.id)))
+
+
+async def test_a_link_ends_once(links: Links, database: Database) -> None:
+    """The first end of a link is its end for ever."""
+    await database.change_all(links.insertion(LINK))
+    assert await links.end(LINK.id, "cancelled", now=1_100, watched_until=1_200)
+    assert not await links.end(LINK.id, "paid", now=1_101, watched_until=9_999)
+    assert await links.state(LINK.id) == "cancelled"
+    assert [(link.id, state) for link, state in await links.of_tenant("t-1")] == [(LINK.id, "cancelled")]
+
+
+async def test_only_links_without_an_end_become_due(links: Links, database: Database) -> None:
+    """A link is due after its expiry, in which it may still be paid, until it has an end."""
+    await database.change_all(links.insertion(LINK))
+    assert await links.due(now=2_000) == []
+    assert await links.due(now=2_001) == [LINK]
+    await links.end(LINK.id, "expired", now=2_001, watched_until=3_000)
+    assert await links.due(now=2_001) == []
+
+
+async def test_addresses_are_watched_while_a_link_is_active_and_a_while_longer(
+    links: Links, database: Database
+) -> None:
+    """A payout address is watched for active links, and for ended ones as long as they are watched."""
+    await database.change_all(links.insertion(LINK), links.insertion(OTHER))
+    both = [Watch("base_mainnet", LINK.pay_to, 1_000), Watch("base_sepolia", LINK.pay_to, 1_500)]
+    assert await links.watches(now=50_000) == both
+    await links.end(LINK.id, "expired", now=2_001, watched_until=3_000)
+    assert await links.watches(now=3_000) == both
+    assert await links.watches(now=3_001) == both[1:]
+
+
+async def test_the_mainnet_sum_counts_paid_links_on_mainnet_alone(links: Links, database: Database) -> None:
+    """What a tenant was paid on mainnet is the sum of his paid links there (P-TR-06)."""
+    third = replace(LINK, id="33333333-3333-4333-8333-333333333333", token="third", amount_microunits=1)
+    strange = replace(LINK, id="44444444-4444-4444-8444-444444444444", token="strange", tenant_id="t-2")
+    await database.change_all(*(links.insertion(one) for one in (LINK, OTHER, third, strange)))
+    assert await links.paid_on_mainnet("t-1") == 0
+    for one in (LINK, OTHER, strange):
+        await links.end(one.id, "paid", now=1_100, watched_until=1_200)
+    await links.end(third.id, "cancelled", now=1_100, watched_until=1_200)
+    assert await links.paid_on_mainnet("t-1") == 8_410_000
