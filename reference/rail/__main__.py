@@ -7,10 +7,10 @@ import time
 
 import click
 
-from reference.rail.runtime import Misconfigured, running
+from reference.rail.runtime import running
 from reference.rail.settings import RailSettings
 from reference.web import keyring, serving
-from reference.web.settings import EXIT_USAGE, read_settings
+from reference.web.settings import EXIT_USAGE, Misconfigured, read_settings
 
 
 @click.group(invoke_without_command=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
+from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import Allowance, RateLimit, too_many
 
 _JSON = "application/json"
@@ -87,7 +87,7 @@ class Door:
         *,
         unpaid: RateLimit,
         presented: RateLimit,
-        proxies: Sequence[IPv4Network | IPv6Network],
+        proxies: Networks,
         disabled: Sequence[str],
     ) -> None:
         self._challenges = challenges
@@ -132,30 +132,11 @@ class Door:
 
     def _admit(self, request: Request) -> Allowance | None:
         limit = self._presented if "x-payment" in request.headers else self._unpaid
-        allowance = limit.take(self.client_address(request))
+        named = hops(request.headers.get("x-forwarded-for", ()))
+        allowance = limit.take(client_address(request.peer, named, self._proxies))
         if allowance is not None and not allowance.allowed:
             raise too_many(allowance)
         return allowance
-
-    def client_address(self, request: Request) -> str:
-        """Return whose call it is: the peer, or what a trusted proxy says (P-CV-19)."""
-        address = request.peer
-        for hop in reversed(self.forwarded(request)):
-            if not self._is_proxy(address):
-                break
-            address = hop
-        return address
-
-    @staticmethod
-    def forwarded(request: Request) -> list[str]:
-        """Return the hops of `X-Forwarded-For`, the nearest last."""
-        return [hop.strip() for value in request.headers.get("x-forwarded-for", ()) for hop in value.split(",")]
-
-    def _is_proxy(self, address: str) -> bool:
-        try:
-            return any(ip_address(address) in network for network in self._proxies)
-        except ValueError:
-            return False
 
     async def _redeem(self, request: Request, service: Service) -> Served:
         values = request.headers.get("x-payment", ())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ import structlog
 
 from reference.chains.evm_account import EvmAccount
 from reference.chains.lane import ChainUnavailable, Lane, ObservingLane
+from reference.chains.nodes import node_settings
 from reference.chains.table import LaneRules, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
@@ -28,7 +29,7 @@ from reference.rail.door import Door
 from reference.rail.front import Front
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
-from reference.rail.settings import RailSettings, node_settings
+from reference.rail.settings import RailSettings
 from reference.rail.settlement import Settler
 from reference.rail.signing import Signer
 from reference.store.generations import Generations
@@ -39,6 +40,7 @@ from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import KeyFile, secret_bytes
 from reference.web.rate import RateLimit
+from reference.web.settings import Misconfigured, naming
 
 _log = structlog.get_logger()
 _TEND_SECONDS = 1.0
@@ -49,10 +51,6 @@ PREFLIGHT = {
     "Access-Control-Allow-Headers": "content-type, x-payment, x-a2a-extensions",
     "Access-Control-Max-Age": "600",
 }
-
-
-class Misconfigured(Exception):
-    """The rail cannot start as it is set; the text names the setting."""
 
 
 @asynccontextmanager
@@ -82,9 +80,9 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
             {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}, now=clock.now()
         )
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-        with _naming("WP_RAIL_SIGNING_KEY_FILE"):
+        with naming("WP_RAIL_SIGNING_KEY_FILE"):
             keyring()
-        with _naming("WP_RAIL_TOKEN_SECRET_FILE"):
+        with naming("WP_RAIL_TOKEN_SECRET_FILE"):
             mint = Mint(secret_bytes(settings.token_secret_file), settings.word)
         did = did_web(settings.public_url)
         challenges = _challenges(settings, offers, mint)
@@ -112,15 +110,6 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
         door = _door(settings, challenges, redeemer, clock)
         app = cast("AsgiApp", build_app(door, documents))
         yield Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
-
-
-@contextmanager
-def _naming(setting: str) -> Iterator[None]:
-    """Say which setting is wrong when a file it names cannot be used."""
-    try:
-        yield
-    except (OSError, ValueError) as fault:
-        raise Misconfigured(f"{setting}: {fault}") from fault
 
 
 def _dsn(settings: RailSettings) -> str:
@@ -153,7 +142,7 @@ async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict
 
 
 def _account(settings: RailSettings) -> EvmAccount:
-    with _naming("WP_RAIL_SETTLER_KEY_FILE"):
+    with naming("WP_RAIL_SETTLER_KEY_FILE"):
         return EvmAccount.read(settings.rail_settler_key_file or Path())
 
 

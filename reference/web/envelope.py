@@ -26,6 +26,8 @@ MAX_REQUEST_LINE = 8192
 MAX_HEADERS = 16384
 BODY_SECONDS = 30.0
 REQUEST_ID = "weldproof.request_id"
+ANSWER_HEADERS = "weldproof.answer_headers"
+Gate = Callable[[Scope], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,11 @@ class Envelope:
         app: The surface.
         body_limit: Largest body in bytes.
         always: Headers of every answer.
-        preflight: Headers of an answer to OPTIONS.
+        preflight: Headers of an answer to OPTIONS; without any, OPTIONS goes to the app.
         body_seconds: How long a body may take to come in.
+        gate: Judges a call by its head before the body is looked at, and raises `Refused`; without one, a body with a
+            content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
+        context: Whether a refusal's body tells its context.
     """
 
     app: AsgiApp
@@ -45,6 +50,8 @@ class Envelope:
     always: Mapping[str, str] = field(default_factory=dict)
     preflight: Mapping[str, str] = field(default_factory=dict)
     body_seconds: float = BODY_SECONDS
+    gate: Gate | None = None
+    context: bool = False
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,43 +66,46 @@ class Envelope:
             return
         request_id = "req_" + secrets.token_hex(16)
         scope[REQUEST_ID] = request_id
-        answer = self._dress(send, request_id, head=scope["method"] == "HEAD")
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await _send_refusal(answer, refusal, request_id)
-        elif scope["method"] == "OPTIONS":
+        answer = self._dress(send, request_id, scope)
+        try:
+            self._judge(scope)
+        except Refused as refusal:
+            await self._refuse(answer, refusal, request_id)
+            return
+        if self.preflight and scope["method"] == "OPTIONS":
             await _send(answer, 204, self.preflight.items(), b"")
         else:
             await self._serve(scope, receive, answer, request_id)
 
-    def _refusal(self, scope: Scope) -> Refused | None:
+    def _judge(self, scope: Scope) -> None:
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
         if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
-            return Refused(414, "uri_too_long", f"the request line is over {MAX_REQUEST_LINE} bytes")
+            raise _too_long(414, "uri_too_long", "the request line is", MAX_REQUEST_LINE)
         if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > MAX_HEADERS:
-            return Refused(431, "headers_too_large", f"the headers are over {MAX_HEADERS} bytes")
+            raise _too_long(431, "headers_too_large", "the headers are", MAX_HEADERS)
         if not scope["query_string"].isascii():
-            return Refused(400, "bad_request", "write the query in ASCII, everything else percent-encoded")
+            raise Refused(400, "invalid_request", "write the query in ASCII, everything else percent-encoded")
         headers = dict(scope["headers"])
-        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-            return Refused(415, "unsupported_media_type", "send the body without a content coding")
+        if self.gate is not None:
+            self.gate(scope)
+        elif headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            raise Refused(415, "unsupported_media_type", "send the body without a content coding")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.body_limit:
-            return self._too_large()
-        return None
+            raise self._too_large()
 
     def _too_large(self) -> Refused:
-        return Refused(413, "payload_too_large", f"the body is over {self.body_limit} bytes")
+        return _too_long(413, "payload_too_large", "the body is", self.body_limit)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         try:
             async with asyncio.timeout(self.body_seconds if _has_body(scope) else None):
                 body = await _read(receive, self.body_limit)
         except TimeoutError:
-            await _send_refusal(send, _too_slow(), request_id)
+            await self._refuse(send, _too_slow(), request_id)
             return
         if body is None:
-            await _send_refusal(send, self._too_large(), request_id)
+            await self._refuse(send, self._too_large(), request_id)
             return
         sent = False
 
@@ -108,14 +118,22 @@ class Envelope:
 
         await self.app(scope, replay, send)
 
-    def _dress(self, send: Send, request_id: str, *, head: bool) -> Send:
+    async def _refuse(self, send: Send, refusal: Refused, request_id: str) -> None:
+        headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
+        body = orjson.dumps(refusal.body(request_id, context=self.context))
+        await _send(send, refusal.status, headers.items(), body)
+
+    def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
         own = (b"x-request-id", request_id.encode())
+        head = scope["method"] == "HEAD"
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
                 present = {name for name, _ in headers}
-                headers += [one for one in (own, *self._extra) if one[0] not in present]
+                known = scope.get(ANSWER_HEADERS, {}).items()
+                further = [(name.lower().encode(), value.encode()) for name, value in known]
+                headers += [one for one in (own, *self._extra, *further) if one[0] not in present]
                 message = {**message, "headers": headers}
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
@@ -126,6 +144,10 @@ class Envelope:
 
 def _has_body(scope: Scope) -> bool:
     return any(name in {b"content-length", b"transfer-encoding"} and value != b"0" for name, value in scope["headers"])
+
+
+def _too_long(status: int, code: str, subject: str, limit: int) -> Refused:
+    return Refused(status, code, f"{subject} over {limit} bytes", context={"limit": limit})
 
 
 def _too_slow() -> Refused:
@@ -146,11 +168,6 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
         parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(parts)
-
-
-async def _send_refusal(send: Send, refusal: Refused, request_id: str) -> None:
-    headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
-    await _send(send, refusal.status, headers.items(), orjson.dumps(refusal.body(request_id)))
 
 
 async def _send(send: Send, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:

@@ -20,16 +20,19 @@ class Refused(Exception):
         code: Code token, `^[a-z0-9_]+$`.
         message: What is wrong and what to do, for people; never a secret.
         headers: Further response headers.
+        context: Further members of the body, where a surface tells them.
     """
 
     status: int
     code: str
     message: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
 
-    def body(self, request_id: str) -> dict[str, Any]:
-        """Return the error body."""
-        return {"error": self.code, "message": self.message, "request_id": request_id}
+    def body(self, request_id: str, *, context: bool = False) -> dict[str, Any]:
+        """Return the error body, with its context or without (the rail's has none, P-ER-04)."""
+        body = {"error": self.code, "message": self.message, "request_id": request_id}
+        return {**body, **self.context} if context else body
 
 
 @dataclass(eq=False)

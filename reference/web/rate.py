@@ -1,15 +1,17 @@
-"""A token bucket on the service clock; each decision is one atomic step in the process (profile 1.1)."""
+"""Limits on the service clock: a bucket or a window, each decision one atomic step in the process (profile 1.1)."""
 
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 
 _KEPT_BUCKETS = 100_000
+_KEPT_WINDOWS = 10_000
+_WINDOW_SECONDS = 60
 
 
 @dataclass(slots=True)
@@ -38,12 +40,20 @@ class Allowance:
 
 
 class RateLimit:
-    """`per_minute` calls a minute and key; depth 60, or one second's worth if that is more (P-RL-05)."""
+    """`per_minute` calls a minute and key, from a bucket."""
 
-    def __init__(self, per_minute: int, clock: WpClock, *, on: bool = True) -> None:
+    def __init__(self, per_minute: int, clock: WpClock, *, depth: int | None = None, on: bool = True) -> None:
+        """Take the limit.
+
+        Args:
+            per_minute: Calls a minute.
+            clock: The service's clock.
+            depth: Calls at once from rest; left out, 60, or one second's worth if that is more (P-RL-05).
+            on: Whether there is a limit at all.
+        """
         self._per_minute = per_minute
         self._rate = per_minute / 60
-        self._depth = max(60.0, self._rate)
+        self._depth = max(60.0, self._rate) if depth is None else float(depth)
         self._clock = clock
         self._on = on
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
@@ -66,7 +76,36 @@ class RateLimit:
         return Allowance(allowed, self._per_minute, int(bucket.level), full, wait)
 
 
+class WindowLimit:
+    """At most `per_minute` calls a key in any 60 seconds, however they fall (P-RL-02)."""
+
+    def __init__(self, per_minute: int, clock: WpClock, *, on: bool = True) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._on = on
+        self._calls: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def take(self, key: str) -> Allowance | None:
+        """Take one call for `key`; None when limits are switched off."""
+        if not self._on:
+            return None
+        now = self._clock.seconds()
+        calls = self._calls.pop(key, None) or deque()
+        while calls and now - calls[0] >= _WINDOW_SECONDS:
+            calls.popleft()
+        allowed = len(calls) < self._per_minute
+        if allowed:
+            calls.append(now)
+        self._calls[key] = calls
+        if len(self._calls) > _KEPT_WINDOWS:
+            self._calls.popitem(last=False)
+        left = calls[0] + _WINDOW_SECONDS - now
+        wait = 0 if allowed else max(1, math.ceil(left))
+        return Allowance(allowed, self._per_minute, self._per_minute - len(calls), math.ceil(now + left), wait)
+
+
 def too_many(allowance: Allowance) -> Refused:
     """Return the refusal of a call over its limit."""
     headers = {"Retry-After": str(allowance.retry_after), **allowance.headers()}
-    return Refused(429, "rate_limited", f"too many calls; try again in {allowance.retry_after} s", headers)
+    sentence = f"too many calls; try again in {allowance.retry_after} s"
+    return Refused(429, "rate_limited", sentence, headers, {"retry_after": allowance.retry_after})

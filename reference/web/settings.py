@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -27,6 +29,23 @@ def _list(value: object) -> object:
 
 Switch = Annotated[bool, BeforeValidator(_switch), Field(strict=True)]
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
+
+
+class Misconfigured(Exception):
+    """A surface cannot start as it is set; the text names the setting."""
+
+
+@contextmanager
+def naming(setting: str) -> Iterator[None]:
+    """Say which setting is wrong when a file it names cannot be used.
+
+    Raises:
+        Misconfigured: It could not.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as fault:
+        raise Misconfigured(f"{setting}: {fault}") from fault
 
 
 class CommonSettings(BaseSettings):
