@@ -47,6 +47,11 @@ from conformance.verdict import Exit
 @click.option("--strict", is_flag=True, help="A warning fails the run, too.")
 @click.option("--seed", type=int, help="Seed of everything random; printed, so that a run can be repeated.")
 @click.option("--workers", type=click.IntRange(1, 64), help="Checks at the same time.")
+@click.option(
+    "--fuzz-seconds",
+    type=click.FloatRange(min=1),
+    help="Seconds for requests generated from OpenAPI documents (X-OAS-01); more than 10 goes deeper.",
+)
 @click.option("--fail-fast", is_flag=True, help="Stop at the first requirement that fails.")
 @click.option("--report", "kinds", multiple=True, type=click.Choice(sorted(formats.FORMATS)), help="Report to write.")
 @click.option(
@@ -78,7 +83,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     stack_options = _stack_options(options)
 
     async def body(log: EventLog) -> Exit:
-        async with opened(profile, stack_options) as found:
+        async with opened(profile, stack_options) as opened_profile:
+            found = with_fuzz(opened_profile, options["fuzz_seconds"])
             plan = Plan(
                 rows=rows,
                 checks=select_checks(rows, found, options["lanes"]),
@@ -125,6 +131,13 @@ def run_and_report(
     else:
         console.show(summarise(log.events), written=[directory / "events.ndjson", *written])
     return int(code)
+
+
+def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
+    """Return the profile with another budget for generated requests, when one is given."""
+    if seconds is None:
+        return profile
+    return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
 
 
 def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:

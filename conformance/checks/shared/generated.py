@@ -1,0 +1,167 @@
+"""X-OAS-01: a published OpenAPI document says what the service answers, under generated requests.
+
+Schemathesis draws valid and invalid requests of every operation and walks along the document's links; each answer must
+have a documented status, media type and headers, and a body of its schema. What it draws depends on the seed alone, and
+in a normal run a fixed number is drawn, so that two runs send the same requests; the seconds are a bound, no aim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer, Unreachable
+from conformance.fuzz.documents import operation_count, path_prefix, published_document
+from conformance.fuzz.driving import Outcome, drive
+from conformance.fuzz.wire import End, Order, Request, Skipped
+from conformance.target import Budgets
+
+_ROWS = ("X-OAS-01", "X-ROB-01")
+_EXAMPLES = 8
+# Requests of an operation that go out with a credential where the document demands one.
+_WITH_CREDENTIAL = 0.9
+_REQUEST_SECONDS = 5.0
+_SHOWN = 5
+_FIX = (
+    "Document every status that an operation can answer, the limits and faults of the framework too, and keep bodies "
+    "to their schemas."
+)
+NORMAL_SECONDS: float = Budgets().fuzz
+
+
+@check(*_ROWS, surface="gateway", fix=_FIX)
+async def generated_calls_of_the_gateway(case: Case) -> None:
+    """Every operation of the gateway's OpenAPI document answers as documented under generated requests.
+
+    Draws valid and invalid requests and walks along links, with a tenant's credentials where the document demands some.
+    Expects a documented status and a body of its schema each time, and never 5xx.
+    """
+    await _Calls(case, "gateway").make()
+
+
+@check(*_ROWS, surface="rail", fix=_FIX)
+async def generated_calls_of_the_rail(case: Case) -> None:
+    """Every operation of the rail's OpenAPI document answers as documented under generated requests, never paid.
+
+    Draws valid and invalid requests and walks along links. Expects a documented status and a body of its schema each
+    time, and never 5xx.
+    """
+    await _Calls(case, "rail").make()
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The generated calls of one surface."""
+
+    case: Case
+    surface: str
+    base: str = ""
+    passed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    faulty: Counter[tuple[str, str]] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
+    ends: float = 0.0
+
+    async def make(self) -> None:
+        """Draw, send and judge.
+
+        Raises:
+            Inconclusive: The document cannot be used, or nothing could be sent.
+        """
+        document = await published_document(self.case, self.surface)
+        if document is None:
+            for row in _ROWS:
+                self.case.not_applicable(row, f"the {self.surface} publishes no OpenAPI document at a known place")
+            return
+        self.base = self.case.profile.surfaces[self.surface].url.rstrip("/") + path_prefix(document)
+        seconds = self.case.profile.budgets.fuzz
+        started = time.monotonic()
+        self.ends = started + seconds
+        order = Order(
+            document=dict(document),
+            seed=self.case.rng.getrandbits(48),
+            seconds=seconds,
+            examples=self._examples(seconds, operation_count(document)),
+            rounds=0 if seconds > NORMAL_SECONDS else 1,
+        )
+        end = End(0)
+        async for one in drive(order, self._send):
+            match one:
+                case Outcome():
+                    self._judge(one)
+                case Skipped(operation=operation, kind=kind, reason=reason):
+                    self.case.note(f"{self.surface}: nothing {kind} was drawn for {operation}: {reason}")
+                case End():
+                    end = one
+        self._tell(end, time.monotonic() - started)
+
+    def _examples(self, seconds: float, operations: int) -> int:
+        """Return how many requests of a kind each operation gets: fewer where the target's pace leaves no time."""
+        pace = self.case.profile.pace.requests_per_second
+        room = seconds * pace / (3 * max(1, operations)) if pace > 0 else _EXAMPLES
+        return max(2, min(_EXAMPLES, int(room)))
+
+    async def _send(self, request: Request) -> Answer:
+        headers = [(name, value) for name, value in request.headers]
+        if request.secured and self.surface == "gateway" and self.case.rng.random() < _WITH_CREDENTIAL:
+            headers += self.case.session.tenant_headers().items()
+        body = None if request.body is None else base64.b64decode(request.body)
+        call = self.case.client.call(
+            request.method, self.base + request.target, body=body, headers=headers, patient=False
+        )
+        try:
+            answer = await asyncio.wait_for(call, _REQUEST_SECONDS)
+        except TimeoutError as fault:
+            raise Unreachable(f"no whole answer within {_REQUEST_SECONDS:g} s") from fault
+        if answer.status == 429:
+            await self._rest(answer)
+        return answer
+
+    async def _rest(self, answer: Answer) -> None:
+        asked = answer.headers.get("Retry-After", "")
+        wait = float(asked) if re.fullmatch(r"[0-9]{1,4}", asked) else 1.0
+        await asyncio.sleep(max(0.0, min(wait, self.ends - time.monotonic())))
+
+    def _judge(self, one: Outcome) -> None:
+        request, answer = one.request, one.answer
+        where = {"operation": request.operation, "kind": request.kind}
+        place = (request.operation, request.kind)
+        if one.fault is None:
+            self.passed[place] += 1
+        else:
+            self.faulty[place] += 1
+            if self.faulty[place] <= _SHOWN:
+                told = "a documented status and a body of its schema"
+                self.case.expect("X-OAS-01", False, told, one.fault, exchange=answer, where=where)
+        if answer.status >= 500 and not says_later(answer):
+            self.broken[request.operation] += 1
+            if self.broken[request.operation] <= _SHOWN:
+                self.case.expect("X-ROB-01", False, "no 5xx", answer.status, exchange=answer, where=where)
+
+    def _tell(self, end: End, seconds: float) -> None:
+        """Judge what held, once an operation and kind, and say what was done.
+
+        Raises:
+            Inconclusive: Nothing was sent.
+        """
+        sent = self.passed.total() + self.faulty.total()
+        if end.fault is not None or not sent:
+            raise Inconclusive(f"the {self.surface}'s OpenAPI document cannot be driven: {end.fault or 'no answers'}")
+        for (operation, kind), count in sorted(self.passed.items()):
+            where = {"operation": operation, "kind": kind}
+            self.case.expect("X-OAS-01", True, "answers as documented", f"{count} answers", where=where)
+        if not self.broken:
+            where = {"surface": self.surface}
+            self.case.expect("X-ROB-01", True, "no 5xx under generated requests", f"{sent} answers", where=where)
+        whole = f"{end.rounds} whole rounds" if end.rounds else "stopped by the time before the round was whole"
+        more = "`--fuzz-seconds N` or [budgets] fuzz goes deeper"
+        self.case.note(f"{self.surface}: {sent} generated requests in {seconds:.1f} s, {whole}; {more}")
+
+
+def says_later(answer: Answer) -> bool:
+    """Return whether a 5xx is no fault of the request's: 503 that says when to come again."""
+    return answer.status == 503 and "Retry-After" in answer.headers

@@ -1,0 +1,53 @@
+"""`python -m conformance.fuzz`: the generating process of X-OAS-01, spoken to over its standard streams."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import BinaryIO
+
+from conformance.fuzz.generating import Generation
+from conformance.fuzz.wire import Message, Order, Reply, Request, line_of, message_of
+
+
+class Pipes:
+    """The line to the runner over two streams."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source = source
+        self._sink = sink
+
+    def hear(self) -> Message:
+        """Return the runner's next message; ends the process when the runner is gone."""
+        line = self._source.readline()
+        if not line:
+            sys.exit(0)
+        return message_of(line)
+
+    def tell(self, message: Message) -> None:
+        """Send a message."""
+        self._sink.write(line_of(message))
+        self._sink.flush()
+
+    def ask(self, request: Request) -> Reply:
+        """Send a request and return its reply."""
+        self.tell(request)
+        reply = self.hear()
+        if not isinstance(reply, Reply):
+            sys.exit(f"expected a reply, got {type(reply).__name__}")
+        return reply
+
+
+def main() -> None:
+    """Serve one order; whatever a library prints goes nowhere."""
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    pipes = Pipes(sys.stdin.buffer, sink)
+    order = pipes.hear()
+    if not isinstance(order, Order):
+        sys.exit("expected an order")
+    pipes.tell(Generation(order, pipes).run())
+
+
+if __name__ == "__main__":
+    main()

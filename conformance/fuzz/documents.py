@@ -1,0 +1,60 @@
+"""The OpenAPI document that a surface publishes, and how its operations are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.check import Case
+from conformance.client import Unreachable
+
+# Where services publish theirs when nobody says where.
+_USUAL = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
+
+
+async def published_document(case: Case, surface: str) -> Mapping[str, Any] | None:
+    """Return the OpenAPI document of a surface, or None when it publishes none at a place that is known.
+
+    The rail's place is fixed by the interface; the gateway's is `gateway.openapi_path`, unbound the usual ones are
+    tried.
+    """
+    base = case.profile.surfaces[surface].url.rstrip("/")
+    for path in _places(case, surface):
+        try:
+            answer = await case.client.call("GET", base + path)
+        except Unreachable:
+            return None
+        document = answer.object()
+        if answer.status == 200 and isinstance(document.get("openapi", document.get("swagger")), str):
+            return document
+    return None
+
+
+def _places(case: Case, surface: str) -> tuple[str, ...]:
+    if surface == "rail":
+        return _USUAL[:1]
+    bound = case.profile.gateway_bindings.openapi_path if surface == "gateway" else None
+    return _USUAL if bound is None else (bound,)
+
+
+def path_prefix(document: Mapping[str, Any]) -> str:
+    """Return the path below which the document's paths lie, by its first server; its host is never called."""
+    servers = document.get("servers")
+    first = servers[0] if isinstance(servers, list) and servers else None
+    url = first.get("url") if isinstance(first, dict) else None
+    try:
+        return urlsplit(url).path.rstrip("/") if isinstance(url, str) and "{" not in url else ""
+    except ValueError:
+        return ""
+
+
+def operation_count(document: Mapping[str, Any]) -> int:
+    """Return how many operations a document describes."""
+    paths = document.get("paths")
+    items = paths.values() if isinstance(paths, dict) else ()
+    return sum(1 for item in items if isinstance(item, dict) for one in item.values() if _is_operation(one))
+
+
+def _is_operation(value: object) -> bool:
+    return isinstance(value, dict) and "responses" in value

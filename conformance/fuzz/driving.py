@@ -1,0 +1,122 @@
+"""The runner's side of the generating process: start it, send what it asks for, hear what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from conformance.client import Answer, Unreachable
+from conformance.fuzz.wire import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
+
+Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
+_END_SECONDS = 60.0
+_KEPT = frozenset({"PATH", "HOME", "TMPDIR", "VIRTUAL_ENV", "LANG"})
+
+
+class GeneratingFault(Exception):
+    """The generating process broke; the text is what it said last. A fault of the suite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One generated request, its answer, and what the document has against it (None: nothing)."""
+
+    request: Request
+    answer: Answer
+    fault: str | None
+
+
+async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | End, None]:
+    """Run one order in a process of its own and yield what comes of it; the last is `End`.
+
+    The process ends when the generator is closed, so cancelling the check ends it at once.
+
+    Raises:
+        GeneratingFault: The process broke or hung.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "conformance.fuzz",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=LONGEST_LINE,
+        start_new_session=True,
+        env=_environment(),
+    )
+    said: asyncio.Task[bytes] | None = None
+    try:
+        if process.stderr is None or process.stdout is None or process.stdin is None:
+            raise GeneratingFault("the generating process has no pipes")
+        said = asyncio.create_task(process.stderr.read())
+        async for one in _conversation(process.stdout, process.stdin, order, send):
+            yield one
+    except (ConnectionError, EOFError, ValueError) as fault:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        words = b"" if said is None else await said
+        raise GeneratingFault(f"{fault}: {words.decode('utf-8', 'replace').strip()[-2000:]}") from fault
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        await process.wait()
+        if said is not None:
+            said.cancel()
+
+
+def _environment() -> dict[str, str]:
+    """Return what the generating process may know: no secret of the run, and nothing that changes what is drawn."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("PYTHON", "LC_"))}
+    return {**kept, "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
+
+
+async def _conversation(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, order: Order, send: Send
+) -> AsyncGenerator[Outcome | Skipped | End, None]:
+    sink.write(line_of(order))
+    await sink.drain()
+    patience = order.seconds + _END_SECONDS
+    asked: tuple[Request, Answer | None] | None = None
+    while True:
+        try:
+            line = await asyncio.wait_for(source.readline(), patience)
+        except TimeoutError as fault:
+            raise ValueError(f"nothing was said for {patience:g} s") from fault
+        if not line:
+            raise EOFError("the generating process ended early")
+        match message_of(line):
+            case Request() as request:
+                asked = (request, await _answer(request, send))
+                sink.write(line_of(_reply(asked[1])))
+                await sink.drain()
+            case Finding(fault=words) if asked is not None:
+                if asked[1] is not None:
+                    yield Outcome(asked[0], asked[1], words)
+            case Skipped() as skipped:
+                yield skipped
+            case End() as end:
+                yield end
+                return
+            case _:
+                raise ValueError(f"out of turn: {line[:200]!r}")
+
+
+async def _answer(request: Request, send: Send) -> Answer | None:
+    try:
+        return await send(request)
+    except Unreachable:
+        return None  # it stands in the event log
+
+
+def _reply(answer: Answer | None) -> Reply:
+    if answer is None:
+        return Reply(0)
+    return Reply(answer.status, list(answer.headers.items()), base64.b64encode(answer.body).decode())
