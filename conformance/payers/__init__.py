@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from conformance.check import Inconclusive
 from conformance.client import Names
-from conformance.target import Profile
+from conformance.payers.bill import CheckoutPayer
+from conformance.target import Chains, Profile
 
 
 class Payer(Protocol):
@@ -54,25 +55,53 @@ class Payer(Protocol):
         """
 
 
-async def payer_for(lane: str, profile: Profile, names: Names, seed: int) -> Payer:
-    """Open the payer of a lane with a funded account.
+async def payer_for(lane: str, profile: Profile, names: Names, seed: int, chains: Chains | None = None) -> Payer:
+    """Open the payer of a lane with a funded account, on other nodes than the rail's where `chains` gives them.
 
     Raises:
         Inconclusive: The profile gives no node for the lane, or no way to fund an account.
     """
-    if lane == "algorand" and profile.chains.algorand is not None:
+    nodes = profile.chains if chains is None else chains
+    if lane == "algorand" and nodes.algorand is not None:
         from conformance.payers.algorand import AlgorandPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-        return await AlgorandPayer.open(profile.chains.algorand, profile.budgets, names, seed)
-    if lane == "base" and profile.chains.base is not None:
+        return await AlgorandPayer.open(nodes.algorand, profile.budgets, names, seed)
+    if lane == "base" and nodes.base is not None:
         from conformance.payers.base import BasePayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-        return await BasePayer.open(profile.chains.base, profile.budgets, names, seed)
-    if lane == "solana" and profile.chains.solana is not None:
+        return await BasePayer.open(nodes.base, profile.budgets, names, seed)
+    if lane == "solana" and nodes.solana is not None:
         from conformance.payers.solana import SolanaPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-        return await SolanaPayer.open(profile.chains.solana, profile.budgets, names, seed)
+        return await SolanaPayer.open(nodes.solana, profile.budgets, names, seed)
     raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")
+
+
+def checkout_payer(payer: Payer) -> CheckoutPayer:
+    """Return what pays checkout links from a payer's account.
+
+    Raises:
+        Inconclusive: Nothing does on that lane.
+    """
+    if payer.lane == "algorand":
+        from conformance.payers.algorand import AlgorandPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+        from conformance.payers.algorand_checkout import AlgorandCheckout  # noqa: PLC0415 - as above
+
+        if isinstance(payer, AlgorandPayer):
+            return AlgorandCheckout(payer)
+    elif payer.lane == "base":
+        from conformance.payers.base import BasePayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+        from conformance.payers.base_checkout import BaseCheckout  # noqa: PLC0415 - as above
+
+        if isinstance(payer, BasePayer):
+            return BaseCheckout(payer)
+    elif payer.lane == "solana":
+        from conformance.payers.solana import SolanaPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+        from conformance.payers.solana_checkout import SolanaCheckout  # noqa: PLC0415 - as above
+
+        if isinstance(payer, SolanaPayer):
+            return SolanaCheckout(payer)
+    raise Inconclusive(f"the suite pays no checkout link on the lane {payer.lane}")
 
 
 def spellings(lane: str) -> Callable[[str], list[str]] | None:

@@ -103,6 +103,10 @@ class AlgorandPayer(Controlled):
         """
         return await self._node.confirmed(tx_id)
 
+    async def info(self, tx_id: str) -> Mapping[str, Any]:
+        """Return what the node knows of a transaction; nothing when it does not know it (yet)."""
+        return await self._node.info(tx_id)
+
     async def left_pool(self, tx_id: str) -> None:
         """Wait until a transaction has left the pool with an error.
 

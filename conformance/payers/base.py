@@ -147,7 +147,7 @@ class BasePayer(Controlled):
             return
         await self._funds.token(address, asset, amount)
 
-    async def _reserve(self, asset: str, amount: int) -> None:
+    async def set_aside(self, asset: str, amount: int) -> None:
         """Fill the paying account for one more payment, so that any number at once find enough."""
         async with self._giving:
             have = self._stock.get(asset, 0)
@@ -168,7 +168,7 @@ class BasePayer(Controlled):
             Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
         """
         given = await self.authorize(entry)
-        await self._reserve(given.domain.contract, given.value)
+        await self.set_aside(given.domain.contract, given.value)
         return given.proof()
 
     async def authorize(

@@ -14,19 +14,25 @@ from conformance.payers.base_authorization import Authorization
 from conformance.payers.base_node import BaseNode, checksummed
 
 
+def _types(listed: str) -> list[str]:
+    return [one for one in listed.split(",") if one]
+
+
 def _function(name: str, inputs: str, outputs: str = "", *, view: bool = False) -> dict[str, Any]:
     return {
         "type": "function",
         "name": name,
         "stateMutability": "view" if view else "nonpayable",
-        "inputs": [{"name": f"_{place}", "type": type_} for place, type_ in enumerate(inputs.split(","))],
-        "outputs": [{"name": "", "type": type_} for type_ in outputs.split(",") if type_],
+        "inputs": [{"name": f"_{place}", "type": type_} for place, type_ in enumerate(_types(inputs))],
+        "outputs": [{"name": "", "type": type_} for type_ in _types(outputs)],
     }
 
 
 _AUTHORIZED = "address,address,uint256,uint256,uint256,bytes32"
 SPLIT, WHOLE = ",uint8,bytes32,bytes32", ",bytes"
 ABI = (
+    _function("name", "", "string", view=True),
+    _function("version", "", "string", view=True),
     _function("balanceOf", "address", "uint256", view=True),
     _function("authorizationState", "address,bytes32", "bool", view=True),
     _function("transfer", "address,uint256", "bool"),
@@ -48,6 +54,11 @@ class Token:
     async def balance(self, address: str) -> int:
         """Return what an address holds, in atomic units."""
         return int(await self._node.ask(self._contract.functions.balanceOf(checksummed(address)).call()))
+
+    async def names(self) -> tuple[str, str]:
+        """Return the contract's name and version, as its EIP-712 domain has them."""
+        name, version = self._contract.functions.name(), self._contract.functions.version()
+        return str(await self._node.ask(name.call())), str(await self._node.ask(version.call()))
 
     async def is_used(self, authorizer: str, nonce: bytes) -> bool:
         """Return whether an authorization is used or cancelled."""

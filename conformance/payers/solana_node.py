@@ -256,6 +256,23 @@ class SolanaNode:
             await asyncio.sleep(0 if loop.time() < started + _SOON_SECONDS else _LATER_SECONDS)
         return found
 
+    async def changed(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
+        """Return by owner what a confirmed transaction changed of a token, in atomic units; nobody else is named."""
+        asked = self.client.get_transaction(
+            Signature.from_string(tx_id), "json", Confirmed, max_supported_transaction_version=0
+        )
+        found = (await self.ask(asked)).value
+        meta = None if found is None else found.transaction.meta
+        if meta is None:
+            raise Inconclusive("the Solana node tells nothing of what a transaction changed")
+        changed: dict[str, int] = {}
+        for sign, balances in ((-1, meta.pre_token_balances), (1, meta.post_token_balances)):
+            for one in balances or ():
+                if one.mint == mint:
+                    owner = str(one.owner)
+                    changed[owner] = changed.get(owner, 0) + sign * int(one.ui_token_amount.amount)
+        return {owner: amount for owner, amount in changed.items() if amount}
+
     async def succeeded(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> None:
         """Wait until a transaction has reached a level of commitment.
 
