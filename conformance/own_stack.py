@@ -7,7 +7,7 @@ import contextlib
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,11 @@ from pathlib import Path
 import orjson
 
 from conformance import target
+from conformance.ledger import Requirement
 from conformance.target import Profile
 
+# What our own stack can bring up; rows of other surfaces are not applicable on it.
+SURFACES = frozenset({"rail", "gateway"})
 _READY_SECONDS = 120.0
 _END_SECONDS = 15.0
 
@@ -31,6 +34,14 @@ class OwnStack:
 
     profile: Profile
     profile_path: Path
+
+
+def surface_options(rows: Iterable[Requirement]) -> list[str]:
+    """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other."""
+    named = {row.surface for row in rows}
+    surfaces = SURFACES if "shared" in named else named & SURFACES or SURFACES
+    companions = ["--companions"] if "gateway" in surfaces else []
+    return [word for surface in sorted(surfaces) for word in ("--surface", surface)] + companions
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
         StackFault: Our own stack did not come up.
         Inconclusive: A payment was not served.
     """
-    async with own_stack() as stack:
+    async with own_stack(["--surface", "rail"]) as stack:
         profile = stack.profile
         transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
         async with transport:

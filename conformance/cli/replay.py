@@ -15,7 +15,7 @@ from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named
 from conformance.events import Event, EventLog, read
 from conformance.interrupt import interruptible
 from conformance.ledger import load
-from conformance.own_stack import StackFault
+from conformance.own_stack import StackFault, surface_options
 from conformance.runner import Plan, Run, registered, select_checks
 from conformance.verdict import Exit
 
@@ -54,6 +54,7 @@ def command(
     checked_nodes(profile, main_network=main_network)
 
     stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]
+    stack_options += surface_options(load()[row] for row in started["rows"])
     log = EventLog()
 
     async def again() -> None:

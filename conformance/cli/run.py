@@ -16,7 +16,7 @@ from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
-from conformance.own_stack import StackFault
+from conformance.own_stack import StackFault, surface_options
 from conformance.report import console, formats
 from conformance.report.summary import summarise
 from conformance.runner import Plan, Run, select_checks
@@ -80,7 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     rows = _rows(options)
     expected = _expected(options["xfail"], profile)
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
-    stack_options = _stack_options(options)
+    stack_options = [*_stack_options(options), *surface_options(rows)]
 
     async def body(log: EventLog) -> Exit:
         async with opened(profile, stack_options) as opened_profile:

@@ -15,7 +15,7 @@ from conformance.cli.targets import UsageFault
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
 from conformance.ledger import load
-from conformance.own_stack import StackFault, own_stack
+from conformance.own_stack import StackFault, own_stack, surface_options
 from conformance.runner import Plan, Run, select_checks
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
 from conformance.verdict import Exit, Verdict
@@ -104,9 +104,9 @@ async def verdicts_against(
         StackFault: The stack did not come up.
     """
     log = EventLog()
+    rows = load().select([surface])
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
-    async with own_stack(options) as stack:
-        rows = load().select([surface])
+    async with own_stack([*options, *surface_options(rows)]) as stack:
         plan = Plan(rows, select_checks(rows, stack.profile), seed=seed, workers=stack.profile.pace.workers)
         await Run(plan, stack.profile, log).execute()
     return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}
