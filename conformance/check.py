@@ -18,7 +18,7 @@ from conformance.ledger import Requirement, load
 from conformance.target import Profile
 from conformance.verdict import Verdict, breach
 
-Exclusive: TypeAlias = Literal[False, True, "chain"]
+Exclusive: TypeAlias = Literal[False, True, "chain", "limits"]
 
 
 class Inconclusive(Exception):
@@ -42,7 +42,8 @@ class Check:
         surface: Surface it talks to.
         lane: The lane it is bound to; `each` before expansion, None when it needs none.
         exclusive: True when it moves the clock and so runs alone; `chain` when it disturbs its lane's chain and so runs
-            beside checks of other lanes only.
+            beside checks of other lanes only; `limits` when it exhausts a limit and so runs alone, unless the profile
+            names a service of its own for that.
         fix: What an implementer does about a breach.
         run: The function.
     """
@@ -78,7 +79,8 @@ def check(
         surface: Surface whose claim the check needs.
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
-        exclusive: Run after the others: alone (True, it moves the clock), or one a lane (`chain`, it disturbs that).
+        exclusive: Run after the others: alone (True, it moves the clock; `limits`, where the limits are shared), or
+            one a lane (`chain`, it disturbs that).
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.

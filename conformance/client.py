@@ -28,6 +28,7 @@ _SECRET_HEADERS = {
     "authorization": "$AUTHORIZATION",
     "x-algo-api-token": "$ALGOD_TOKEN",
 }
+_GIVEN_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
 _SHOWN_BODY = 65_536
 _RETRY_STATUSES = frozenset({429})
 
@@ -208,6 +209,10 @@ class Client:
         self._ordinal = 0
         self.names = names
 
+    def over(self, transport: Transport) -> Client:
+        """Return a client of the same check that sends over another transport."""
+        return Client(transport, self._log, self._check, self.names, self._counter)
+
     async def call(
         self,
         method: str,
@@ -217,6 +222,7 @@ class Client:
         body: bytes | None = None,
         headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
         retry: bool = False,
+        patient: bool = True,
     ) -> Answer:
         """Send one request and record it.
 
@@ -227,6 +233,7 @@ class Client:
             body: Raw body; a Content-Type must then be among `headers` if one is wanted.
             headers: Header fields, in order, repeats allowed.
             retry: It repeats an exchange because the target asked for that.
+            patient: Wait and ask again when the target says 429 with Retry-After; a check of limits does not.
 
         Raises:
             Unreachable: No HTTP answer came.
@@ -237,7 +244,7 @@ class Client:
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
         answer = await self._once(method, url, fields, body, retry=retry)
-        for _ in range(3):
+        for _ in range(3 if patient else 0):
             wait = _asked_to_wait(answer)
             if wait is None:
                 break
@@ -260,6 +267,7 @@ class Client:
             raise
         finally:
             elapsed = (time.perf_counter() - started) * 1000
+            self._name_secrets(content)
             request = self._request(method, url, fields, body)
             self._log.add(
                 "exchange",
@@ -289,8 +297,16 @@ class Client:
             "template": [method, path, names, text],
         }
 
+    def _name_secrets(self, content: bytes) -> None:
+        """Keep secrets that an answer hands out, which are many and live, out of the log."""
+        for member, value in _GIVEN_SECRET.findall(content):
+            self.names.name(value.decode("utf-8", "replace"), member.decode().upper())
+
     def _header(self, name: str, value: str) -> str:
-        return _SECRET_HEADERS.get(name.lower(), "") or self.names.redact(value)
+        told = self.names.redact(value)
+        hidden = _SECRET_HEADERS.get(name.lower(), "")
+        # A credential that is known has a name of its own, so that the reader sees which one was sent.
+        return told if told != value or not hidden else hidden
 
     def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
         return {

@@ -31,7 +31,7 @@ async def pass_time(case: Case, seconds: int) -> None:
                 f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
                 "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
             )
-        offset = await asyncio.to_thread(_advance, offset_file, seconds)
+        offset = await asyncio.to_thread(advance, offset_file, seconds)
         await _chains_follow(case, offset)
     elif seconds <= case.profile.budgets.wait_for_expiry:
         await asyncio.sleep(seconds)
@@ -53,10 +53,15 @@ async def stays_behind(session: Session, lane: str) -> bool:
 def now(case: Case) -> int:
     """Return the target's present time in unix seconds, by the clock file when there is one."""
     offset_file = case.profile.clock.offset_file
-    return int(time.time() + (0.0 if offset_file is None else _read(offset_file)))
+    return int(time.time() + (0.0 if offset_file is None else offset_of(offset_file)))
 
 
-def _read(path: Path) -> float:
+def offset_of(path: Path) -> float:
+    """Return the seconds that a clock file adds; a file that is not there adds none.
+
+    Raises:
+        Inconclusive: It cannot be read.
+    """
     try:
         return float(path.read_text("ascii").strip() or "0")
     except FileNotFoundError:
@@ -65,11 +70,16 @@ def _read(path: Path) -> float:
         raise Inconclusive(f"cannot read the clock file {path}: {fault}") from fault
 
 
-def _advance(path: Path, seconds: int) -> float:
-    offset = _read(path) + seconds
+def advance(path: Path, seconds: float) -> float:
+    """Move a clock file on by `seconds` in one step and return what it adds now.
+
+    Raises:
+        Inconclusive: It cannot be read or written.
+    """
+    offset = offset_of(path) + seconds
     draft = path.with_name(path.name + ".draft")
     try:
-        draft.write_text(f"{offset:.0f}\n", "ascii")
+        draft.write_text(f"{offset:.3f}\n", "ascii")
         os.replace(draft, path)  # noqa: PTH105 - atomic, so a reader never sees half a number
     except OSError as fault:
         raise Inconclusive(f"cannot write the clock file {path}: {fault.strerror}") from fault

@@ -48,15 +48,15 @@ def guard(profile: Profile, *, main_network: bool) -> Profile:
         ProfileError: A node elsewhere is of a main network by the profile, or pays from the operator's account without
             a limit.
     """
-    for lane, chain in _elsewhere(profile):
+    for table, chain in _elsewhere(profile):
         if is_main(chain.network) and not main_network:
             raise ProfileError(
-                f"[chains.{lane}] claims {chain.network} for a node that is not on this machine: payments there cost "
+                f"[{table}] claims {chain.network} for a node that is not on this machine: payments there cost "
                 "real money. Give --main-network if you mean it, or the network key of a test network"
             )
         if chain.funder is not None and chain.spending_limit is None:
             raise ProfileError(
-                f"[chains.{lane}] has a funder for a node that is not on this machine and no spending_limit: "
+                f"[{table}] has a funder for a node that is not on this machine and no spending_limit: "
                 'give one, in atomic units of USDC, such as spending_limit = "50000000"'
             )
     return profile
@@ -75,10 +75,11 @@ def forbid_main_network(lane: str, network: str, url: str, caip2: str) -> None:
 
 
 def _elsewhere(profile: Profile) -> Iterator[tuple[str, AlgorandChain | BaseChain | SolanaChain]]:
-    chains = profile.chains
-    if chains.algorand is not None and not is_here(chains.algorand.algod):
-        yield "algorand", chains.algorand
-    if chains.base is not None and not is_here(chains.base.rpc):
-        yield "base", chains.base
-    if chains.solana is not None and not is_here(chains.solana.rpc):
-        yield "solana", chains.solana
+    """Yield (name of its table, node) of every node that is not on this machine."""
+    for prefix, chains in (("chains", profile.chains), ("gateway.chains", profile.gateway.chains)):
+        if chains.algorand is not None and not is_here(chains.algorand.algod):
+            yield f"{prefix}.algorand", chains.algorand
+        if chains.base is not None and not is_here(chains.base.rpc):
+            yield f"{prefix}.base", chains.base
+        if chains.solana is not None and not is_here(chains.solana.rpc):
+            yield f"{prefix}.solana", chains.solana

@@ -1,15 +1,49 @@
-"""What all checks of one run share: the operations that were discovered and one funded payer a lane."""
+"""What all checks of one run share: discovered operations, credentials, and one funded payer a lane."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from conformance.check import Inconclusive
 from conformance.client import Client, JsonFault, Names, Unreachable
 from conformance.discovery import Operation, discover
 from conformance.payers import Payer, payer_for
-from conformance.target import Profile
+from conformance.target import Profile, Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A tenant of the gateway with its key in hand.
+
+    Attributes:
+        name: Its name in the profile.
+        id: The tenant id.
+        key: The API key; the log has its name only.
+        payout: Payout address by network key, in the tenant's order.
+    """
+
+    name: str
+    id: str
+    key: str
+    payout: Mapping[str, str]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The two header fields of an authenticated call."""
+        return {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id}
+
+    @property
+    def network(self) -> str:
+        """The network key that the tenant's links are made for.
+
+        Raises:
+            Inconclusive: The profile names no payout address.
+        """
+        if not self.payout:
+            raise Inconclusive(f"unbound: no network of this tenant is known; give [tenants.{self.name}.payout]")
+        return next(iter(self.payout))
 
 
 class Session:
@@ -26,12 +60,18 @@ class Session:
         self._operations: tuple[Operation, ...] = ()
         self._trouble: str | None = None
         self._payers: dict[str, Payer] = {}
+        self._credentials: dict[str, Credentials] = {}
+        self._limited_credentials: dict[str, Credentials] = {}
         self._lock = asyncio.Lock()
+        self.limits_lock = asyncio.Lock()
 
     async def open(self) -> None:
         """Read secrets into the redaction table and discover the rail's operations."""
         for name, secret in self.profile.secrets.items():
             self._names.secret(secret.read(), name.upper())
+        self._credentials = {name: self._of(name, one) for name, one in self.profile.tenants.items()}
+        if (limited := self.profile.limited.get("gateway")) is not None:
+            self._limited_credentials = {name: self._of(name, one, "LIMITED_") for name, one in limited.tenants.items()}
         if not self.profile.claims_surface("rail"):
             return
         try:
@@ -48,6 +88,33 @@ class Session:
     def rail(self) -> str:
         """The rail's address, without a slash at its end."""
         return self.profile.surfaces["rail"].url.rstrip("/")
+
+    @property
+    def gateway(self) -> str:
+        """The gateway's address, without a slash at its end."""
+        return self.profile.surfaces["gateway"].url.rstrip("/")
+
+    def tenant(self, name: str = "first", *, limited: bool = False) -> Credentials:
+        """Return the credentials of a tenant, of the target or of the service for limit rows.
+
+        Raises:
+            Inconclusive: The profile has no such tenant.
+        """
+        known = self._limited_credentials if limited else self._credentials
+        if name not in known:
+            table = f"limited.gateway.tenants.{name}" if limited else f"tenants.{name}"
+            raise Inconclusive(f"needs a tenant's credentials: give [{table}] with id, key and payout")
+        return known[name]
+
+    def tenant_headers(self) -> dict[str, str]:
+        """Return a tenant's header fields for calls that may or may not need them, none where there is no tenant."""
+        return next((one.headers for one in self._credentials.values()), {})
+
+    def _of(self, name: str, tenant: Tenant, prefix: str = "") -> Credentials:
+        key = tenant.key.read()
+        self._names.secret(key, f"{prefix}TENANT_{name.upper()}_KEY")
+        self._names.name(tenant.id, f"{prefix}TENANT_{name.upper()}_ID")
+        return Credentials(name, tenant.id, key, tenant.payout)
 
     @property
     def operations(self) -> tuple[Operation, ...]:

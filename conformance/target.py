@@ -137,6 +137,7 @@ class GatewayBindings(_Table):
     Attributes:
         receipt_member: Member of the receipt verification's body that carries the receipt.
         jwks_path: Path of the gateway's key document.
+        openapi_path: Path of the gateway's OpenAPI document.
         receipt_codes: The nine typed codes of receipt verification.
         create_status: Statuses of a creating call that succeeded; unbound, 200, 201 and 202 all are.
         idempotency_conflict: Statuses of a refused key with a changed body; unbound, any client error. The original
@@ -149,14 +150,19 @@ class GatewayBindings(_Table):
         screen_body: A body that is screened.
         screen_receipt_member: Member of the screening's answer that carries the receipt.
         screen_fixtures: Bodies by the verdict that their screening gives (ALLOW, REFER, DENY).
-        memo: The memo of a link; `{service}` and `{token}` are filled in.
+        receipt_file: A receipt signed by the platform's key, from the operator.
+        memo: Where each lane's transaction carries the memo: `note` on Algorand, `memo` on Solana, `eip3009` or
+            `calldata` on Base.
         checkout_selectors: CSS selectors of the checkout page: address, memo, amount, qr, expires, state.
         trial: Figures of the trial, such as `days` and `allowance_microunits`.
         edge_url: Address of the edge host.
+        limits: `raised` when the operator lifted the target's rate limits, so that they can be shown only by the
+            service of `[limited.gateway]`.
     """
 
     receipt_member: str | None = None
     jwks_path: str | None = None
+    openapi_path: str | None = None
     receipt_codes: tuple[str, ...] | None = None
     create_status: tuple[int, ...] | None = None
     idempotency_conflict: tuple[int, ...] | None = None
@@ -168,15 +174,18 @@ class GatewayBindings(_Table):
     screen_body: Mapping[str, Any] | None = None
     screen_receipt_member: str | None = None
     screen_fixtures: Mapping[str, Mapping[str, Any]] | None = None
-    memo: str | None = None
+    receipt_file: Path | None = None
+    memo: Mapping[str, str] | None = None
     checkout_selectors: Mapping[str, str] | None = None
     trial: Mapping[str, int] | None = None
     edge_url: str | None = None
+    limits: Literal["default", "raised"] = "default"
 
 
 REFERENCE_GATEWAY = GatewayBindings(
     receipt_member="jws",
     jwks_path="/.well-known/jwks.json",
+    openapi_path="/openapi.json",
     receipt_codes=(
         "MISSING_ENVELOPE",
         "INVALID_JWS_FORMAT",
@@ -199,7 +208,7 @@ REFERENCE_GATEWAY = GatewayBindings(
         "REFER": {"recipient_address": "screen-flag", "network": "base_sepolia"},
         "DENY": {"recipient_address": "screen-block", "network": "solana_devnet"},
     },
-    memo="{service}:{token}",
+    memo={"algorand": "note", "base": "eip3009", "solana": "memo"},
     checkout_selectors={
         "address": "#addr",
         "memo": "#memo",
@@ -292,11 +301,13 @@ class Clock(_Table):
 
 
 class Budgets(_Table):
-    """Seconds the suite may spend on waiting."""
+    """Seconds the suite may spend on waiting, and at most on generated requests (`fuzz`; more than 10 goes deeper)."""
 
     confirmation: float = 30.0
     request: float = 30.0
     wait_for_expiry: float = 0.0
+    paid: float = 15.0
+    fuzz: float = Field(default=10.0, gt=0)
 
 
 class Pace(_Table):

@@ -87,7 +87,12 @@ def _only(row: Requirement) -> str:
     return f", only where claimed: {', '.join(only)}" if only else ""
 
 
-_WITH: Mapping[Exclusive, str] = {False: "", True: ", alone", "chain": ", alone on its lane"}
+_WITH: Mapping[Exclusive, str] = {
+    False: "",
+    True: ", alone",
+    "chain": ", alone on its lane",
+    "limits": ", on limits of its own",
+}
 
 
 def _check(check: Check) -> Iterator[str]:

@@ -29,6 +29,7 @@ class Requirement:
         basis: `stated` when the sentence is in the interface, `implied` when it follows from it.
         needs: Codes of what a test must have (V B K T T2 A C W S P R D).
         surface: Surface that must be claimed for the row to apply.
+        surfaces: Further surfaces that must be claimed for the row to apply.
         lane: Lane that must be claimed for the row to apply, if any.
         option: Option that must be claimed for the row to apply, if any.
         documented: Why nothing on the wire shows the fact, if so.
@@ -41,6 +42,7 @@ class Requirement:
     basis: Basis
     needs: tuple[str, ...]
     surface: str
+    surfaces: tuple[str, ...] = ()
     lane: str | None = None
     option: str | None = None
     documented: str | None = None
@@ -90,4 +92,6 @@ def _starts(row_id: str, prefix: str) -> bool:
 def load() -> Ledger:
     """Return the ledger that ships with the suite."""
     rows = json.loads(files(__name__).joinpath("requirements.json").read_text("utf-8"))
-    return Ledger(Requirement(**{**row, "needs": tuple(row["needs"])}) for row in rows)
+    return Ledger(
+        Requirement(**{**row, "needs": tuple(row["needs"]), "surfaces": tuple(row.get("surfaces", ()))}) for row in rows
+    )

@@ -84,3 +84,22 @@ def test_a_body_that_is_not_json_is_told(body: bytes) -> None:
     with pytest.raises(JsonFault):
         answer.json()
     assert answer.object() == {}
+
+
+async def test_credentials_are_shown_by_name_and_handed_out_secrets_too() -> None:
+    """A known credential has its own name in the log, an unknown one none; a secret of an answer never shows."""
+    secret = "s" * 43
+    client, log = _client(_Echo((201, {}, json.dumps({"cancel_secret": secret}).encode()), (401, {}, b"{}")))
+    client.names.secret("weld_0123456789", "TENANT_FIRST_KEY")
+    for value in ("Bearer weld_0123456789", "Bearer another one"):
+        await client.call("POST", "http://h/", headers={"Authorization": value})
+    shown = [event["request"]["headers"][0][1] for event in log.events]
+    assert shown == ["Bearer $TENANT_FIRST_KEY", "$AUTHORIZATION"]
+    assert log.events[0]["response"]["body"] == '{"cancel_secret": "$CANCEL_SECRET"}'
+
+
+async def test_a_check_of_limits_does_not_wait() -> None:
+    """An impatient call takes a 429 for an answer."""
+    client, log = _client(_Echo((429, {"Retry-After": "60"}, b"")))
+    answer = await client.call("GET", "http://h/", patient=False)
+    assert (answer.status, len(log.events)) == (429, 1)
