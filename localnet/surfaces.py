@@ -1,0 +1,180 @@
+"""The surfaces of a stack as child processes: what each is told about the chains, the clock and its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from localnet import accounts
+from localnet.processes import READY_SECONDS, Child, ChildFault
+from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
+from localnet.tenants import NAMES, Seeding
+
+if TYPE_CHECKING:
+    from localnet.stack import Plan
+
+_TITLES = {"rail": "the rail", "gateway": "the gateway", "limited": "the limited gateway", "edge": "the edge host"}
+_RAISED = "1000000"
+_GATEWAY_RATES = (
+    *("WP_TENANT_RATE", "WP_TENANT_BURST", "WP_IP_RATE", "WP_IP_BURST"),
+    *("WP_RECEIPT_VERIFY_RATE", "WP_CHECKOUT_TOKEN_RATE"),
+)
+
+
+@dataclass(slots=True)
+class Surfaces:
+    """Starts the surfaces of one stack; what runs stands in `children`."""
+
+    plan: Plan
+    facts: StackFacts
+    sockets: Mapping[str, socket.socket]
+    session: aiohttp.ClientSession
+    children: list[Child] = field(default_factory=list)
+
+    async def start(self) -> None:
+        """Start every surface of the plan side by side and wait until each is healthy and its tenants exist.
+
+        Raises:
+            ChildFault: One did not become ready.
+        """
+        starts = []
+        if "rail" in self.plan.surfaces:
+            starts.append(self._rail())
+        if "gateway" in self.plan.surfaces:
+            starts.append(self._gateway())
+            if self.plan.companions:
+                starts.append(self._limited())
+        await asyncio.gather(*starts)
+        if "gateway" in self.plan.surfaces and self.plan.companions:
+            await self._edge()
+
+    async def _rail(self) -> None:
+        facts, plan = self.facts, self.plan
+        environment = {
+            "WP_RAIL_PUBLIC_URL": facts.rail,
+            "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
+            "WP_RAIL_LANES": ",".join(f"{lane}_mainnet" for lane in plan.lanes),
+            "WP_RAIL_PAYTO_ALGORAND": facts.payto_algorand,
+            "WP_RAIL_PAYTO_BASE": facts.payto_base,
+            "WP_RAIL_PAYTO_SOLANA": facts.payto_solana,
+            "WP_RAIL_SETTLER_KEY_FILE": str(facts.settler_key_file),
+            "WP_RAIL_RATE": _RAISED,
+            "WP_RAIL_CONFIRM_WAIT": "3",
+        }
+        await self._started("rail", "rail", environment, facts.rail)
+
+    async def _gateway(self) -> None:
+        facts = self.facts
+        environment = {**self._place("gateway", facts.gateway), **dict.fromkeys(_GATEWAY_RATES, _RAISED)}
+        await self._started("gateway", "gateway", environment, facts.gateway)
+        folder = self.plan.data_dir / "gateway"
+        tenants = await Seeding(self.session, facts.gateway, folder).tenants(self._payout())
+        facts.sells = GatewayFacts(folder / "admin_key", tenants)
+
+    async def _limited(self) -> None:
+        """A second gateway with the limits that users meet, a database and a clock of its own."""
+        url = f"http://localhost:{self.sockets['limited'].getsockname()[1]}"
+        folder, clock_file = self.plan.data_dir / "limited", self.plan.data_dir / "clock_offset_limited"
+        clock_file.write_text("0\n", "ascii")
+        environment = {**self._place("limited", url), "WP_CLOCK_OFFSET_FILE": str(clock_file)}
+        await self._started("limited", "gateway", environment, url)
+        tenants = await Seeding(self.session, url, folder).tenants(self._payout())
+        self.facts.limited = LimitedFacts(url, clock_file, tenants)
+
+    async def _edge(self) -> None:
+        """An edge host over the gateway's own database."""
+        url = f"http://localhost:{self.sockets['edge'].getsockname()[1]}"
+        environment = {
+            **self._place("edge", self.facts.gateway),
+            "WP_GATEWAY_DATA_DIR": str(self.plan.data_dir / "gateway"),
+            "WP_GATEWAY_ROLE": "edge",
+        }
+        await self._started("edge", "gateway", environment, url)
+        self.facts.edge = url
+
+    def _place(self, name: str, url: str) -> dict[str, str]:
+        return {
+            "WP_GATEWAY_PUBLIC_URL": url,
+            "WP_GATEWAY_DATA_DIR": str(self.plan.data_dir / name),
+            # Blocks come faster here than on any public network.
+            "WP_CHAIN_POLL_SECONDS": "0.3",
+        }
+
+    def _payout(self) -> dict[str, dict[str, str]]:
+        """Return where each tenant is paid: on every network, those that its key reaches first."""
+        payout: dict[str, dict[str, str]] = {}
+        for name in NAMES:
+            keys = sorted(self.facts.networks, key=lambda key: key.endswith("_mainnet") is (name == "first"))
+            payout[name] = {key: self.facts.payees[name][key.partition("_")[0]] for key in keys}
+        return payout
+
+    async def _started(self, name: str, surface: str, environment: Mapping[str, str], url: str) -> None:
+        bound = self.sockets[name]
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
+        child = await Child.start(
+            _TITLES[name],
+            self._words(f"reference.{surface}"),
+            log=self.plan.data_dir / "logs" / f"{name}.log",
+            environment={
+                **own,
+                **_nodes(self.facts),
+                "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
+                f"WP_{surface.upper()}_FD": str(bound.fileno()),
+                **environment,
+                **self.plan.settings,
+            },
+            sockets=[bound],
+        )
+        self.children.append(child)
+        await self._healthy(f"{url}/health", child)
+
+    def _words(self, module: str) -> list[str]:
+        return [module] if self.plan.mutant is None else ["reference.mutants", self.plan.mutant, module]
+
+    async def _healthy(self, url: str, child: Child) -> None:
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        while asyncio.get_running_loop().time() < deadline and child.running:
+            with suppress(aiohttp.ClientError, TimeoutError):
+                async with self.session.get(url, timeout=aiohttp.ClientTimeout(total=2)) as response:
+                    if response.status == 200:
+                        return
+            await asyncio.sleep(0.05)
+        raise ChildFault(f"{child.name} did not become ready at {url}: {child.last_words()}")
+
+
+def _nodes(facts: StackFacts) -> dict[str, str]:
+    """Return where each network's node is; one node may hold the assets of two networks (P-NW-05)."""
+    settings: dict[str, str] = {}
+    for key in facts.networks:
+        chain = key.partition("_")[0]
+        name = key.upper()
+        if chain == "algorand":
+            settings[f"WP_NODE_{name}"] = facts.algod
+            settings[f"WP_INDEXER_{name}"] = facts.indexer
+            settings[f"WP_NODE_TOKEN_{name}_FILE"] = str(facts.algod_token_file)
+        elif chain == "base":
+            settings[f"WP_NODE_{name}"] = facts.base if key == "base_mainnet" else facts.base_sepolia
+        else:
+            settings[f"WP_NODE_{name}"] = facts.solana
+            settings[f"WP_NODE_WS_{name}"] = facts.solana_ws
+    return settings
+
+
+def payees(data_dir: Path) -> dict[str, dict[str, str]]:
+    """Return each tenant's account on each chain, made on the first start."""
+    return {
+        name: {
+            "algorand": accounts.algorand(data_dir / f"payout_{name}_algorand.mnemonic"),
+            "base": accounts.evm(data_dir / f"payout_{name}_base.key"),
+            "solana": accounts.solana(data_dir / f"payout_{name}_solana.json"),
+        }
+        for name in NAMES
+    }

@@ -1,0 +1,90 @@
+"""The gateway's tenants of a stack: made through its internal API on the first start, kept for later ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+
+from localnet import accounts
+from localnet.processes import ChildFault
+
+NAMES = ("first", "second")
+_FILE = "tenants.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant that can sell.
+
+    Attributes:
+        id: UUID of the tenant.
+        key_file: File of the API key that fits its first network.
+        payout: Payout address by network key, in the tenant's order.
+    """
+
+    id: str
+    key_file: Path
+    payout: Mapping[str, str]
+
+
+class Seeding:
+    """Makes the two tenants of one gateway: `first` on trial with a test key, `second` approved with a live key."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, data_dir: Path) -> None:
+        """Take the gateway's address and its data directory, which holds the admin key and will hold the keys."""
+        self._session = session
+        self._url = url
+        self._folder = data_dir
+        key = (data_dir / "admin_key").read_text("ascii").strip()
+        self._headers = {"Authorization": f"Bearer {key}"}
+
+    async def tenants(self, payout: Mapping[str, Mapping[str, str]]) -> dict[str, Tenant]:
+        """Return both tenants by name, with these payout addresses (by tenant, then network key).
+
+        Raises:
+            ChildFault: The gateway refused.
+        """
+        known = self._known()
+        made = await asyncio.gather(*(self._tenant(name, known.get(name), payout[name]) for name in NAMES))
+        tenants = dict(zip(NAMES, made, strict=True))
+        (self._folder / _FILE).write_bytes(orjson.dumps({name: one.id for name, one in tenants.items()}))
+        return tenants
+
+    async def _tenant(self, name: str, known: str | None, payout: Mapping[str, str]) -> Tenant:
+        key_file = self._folder / f"tenant_{name}.key"
+        if known is None or not key_file.exists() or not await self._exists(known):
+            known = await self._made(name, key_file)
+        networks = {network: {"payout_address": address} for network, address in payout.items()}
+        await self._ask("PUT", f"/internal/tenants/{known}/networks", networks)
+        return Tenant(known, key_file, payout)
+
+    async def _made(self, name: str, key_file: Path) -> str:
+        made = await self._ask("POST", "/internal/tenants", {"name": name})
+        tenant_id = str(made["tenant_id"])
+        if name == "second":
+            accounts.write_secret(key_file.with_name(f"tenant_{name}_test.key"), str(made["api_key"]))
+            await self._ask("POST", f"/internal/tenants/{tenant_id}/kyc", {"status": "approved"})
+            made = await self._ask("POST", f"/internal/tenants/{tenant_id}/api-keys", {"mode": "live"})
+        accounts.write_secret(key_file, str(made["api_key"]))
+        return tenant_id
+
+    def _known(self) -> Mapping[str, str]:
+        path = self._folder / _FILE
+        return orjson.loads(path.read_bytes()) if path.exists() else {}
+
+    async def _exists(self, tenant_id: str) -> bool:
+        async with self._session.get(f"{self._url}/internal/tenants/{tenant_id}", headers=self._headers) as response:
+            return response.status == 200
+
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        async with self._session.request(method, self._url + path, json=body, headers=self._headers) as response:
+            answer = await response.json(content_type=None)
+        if response.status not in {200, 201} or not isinstance(answer, dict):
+            raise ChildFault(f"the gateway answered {response.status} to {method} {path}: {answer}")
+        return answer
