@@ -124,7 +124,10 @@ def profile_text(facts: StackFacts) -> str:
     if facts.sells is not None:
         document["tenants"] = _tenants(facts.sells.tenants)
         chains = {lane: _chain(facts, NETWORKS[lane][0]) for lane in facts.lanes if NETWORKS[lane][0] in facts.networks}
-        document["gateway"] = {**({"edge_url": facts.edge} if facts.edge else {}), "chains": chains}
+        edge = {"edge_url": facts.edge} if facts.edge else {}
+        # Limits of a million calls a minute are none: rows about limits need a service of their own.
+        limits = {"limits": "raised"} if facts.limited is None else {}
+        document["gateway"] = {**edge, **limits, "chains": chains}
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
         document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
