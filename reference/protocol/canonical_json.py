@@ -72,6 +72,24 @@ def parse_canonical(data: bytes) -> JsonValue:
         return None
 
 
+class NumberText(str):
+    """A JSON number as it stands in the text, for those who must not read it as a binary float (P-MN-02)."""
+
+    __slots__ = ()
+
+
+def number_text(data: bytes, member: str) -> NumberText | None:
+    """Return the literal text of a top-level member that is a number; None when it is none.
+
+    Args:
+        data: A text that `parse` accepts.
+        member: Name of the member.
+    """
+    value = json.loads(data, parse_int=NumberText, parse_float=NumberText)
+    found = value.get(member) if isinstance(value, dict) else None
+    return found if isinstance(found, NumberText) else None
+
+
 def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:
     """Return the RFC 8785 form of a value, as UTF-8 bytes.
 

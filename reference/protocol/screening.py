@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import chain
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import Network, canonical_address, network_of, same_address
 from reference.protocol.receipts import ScreenResult, compliance_receipt
+from reference.protocol.times import utc_text
 
 Verdict = Literal["allow", "flag", "block"]
 
@@ -151,15 +151,10 @@ def screen(
         "recipient_kyb_status": finding.recipient_kyb_status,
         "risk_tier": finding.risk_tier,
         "reasons": list(finding.reasons),
-        "screened_at": _utc_text(screened_at_ms),
+        "screened_at": utc_text(screened_at_ms // 1000),
         "verdict_id": verdict_id,
         "network_normalised": network.key,
         "compliance_receipt": receipt,
         "compliance_receipt_jws": sign_compact(receipt, signing_key),
     }
     return answer if finding.verdict == "allow" else answer | {"tipping_off_notice": TIPPING_OFF_NOTICE}
-
-
-def _utc_text(unix_ms: int) -> str:
-    """Return `YYYY-MM-DDThh:mm:ssZ` (P-CV-04)."""
-    return datetime.fromtimestamp(unix_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

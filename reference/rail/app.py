@@ -8,9 +8,10 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from reference.rail.documents import Document, Documents, page_of
-from reference.rail.door import Door, Reply, asked
+from reference.rail.door import Door
 from reference.rail.faults import fault_reply, json_reply
 from reference.web.envelope import REQUEST_ID, Scope
+from reference.web.exchange import Reply, asked
 from reference.web.lean import LeanConnection
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -17,63 +17,10 @@ from reference.rail.challenges import Call, Challenges
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.web.clock import WpClock
-from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
+from reference.web.exchange import JSON, Reply, Request
 from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import Allowance, RateLimit, too_many
-
-_JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One call of a paid path.
-
-    Attributes:
-        path: Its path.
-        method: Its method.
-        query: Raw query without `?`.
-        headers: Every header field, names in lower case.
-        body: Raw body.
-        peer: Address of the other end of the connection.
-    """
-
-    path: str
-    method: str
-    query: str
-    headers: Mapping[str, Sequence[str]]
-    body: bytes
-    peer: str
-
-    def one(self, name: str) -> str:
-        """Return the first value of a header, or the empty string."""
-        return next(iter(self.headers.get(name, ())), "")
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the body says that it is JSON; a charset may only be utf-8."""
-        media, _, parameters = self.one("content-type").partition(";")
-        charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-        return media.strip().lower() == _JSON and charset in {"", "utf-8"}
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What is sent back."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-
-
-def asked(scope: Scope, path: str, body: bytes) -> Request:
-    """Return the call that an ASGI scope tells of."""
-    headers: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    peer = scope.get("client") or ("", 0)
-    query: bytes = scope["query_string"]
-    return Request(path, scope["method"], query.decode("latin-1"), headers, body, str(peer[0]))
 
 
 class Door:
@@ -155,7 +102,7 @@ class Door:
 
     def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
         issued = offered.issue(quoted(request, offered.service), error=refusal.code, unix=self._clock.now())
-        headers = {"Content-Type": _JSON, **issued.headers}
+        headers = {"Content-Type": JSON, **issued.headers}
         if refusal.judged:
             headers["PAYMENT-RESPONSE"] = _refused_payment(refusal)
         if refusal.retry_after is not None:
@@ -185,7 +132,7 @@ def _parsed(data: bytes) -> JsonValue:
 
 def _paid(served: Served) -> Reply:
     headers = {
-        "Content-Type": _JSON,
+        "Content-Type": JSON,
         "Cache-Control": "private, no-store",
         "PAYMENT-RESPONSE": served.payment_response,
     }

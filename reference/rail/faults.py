@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import structlog
 
-from reference.rail.door import Reply
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable, internal_error
+from reference.web.exchange import Reply
 
 _log = structlog.get_logger()
 

@@ -6,9 +6,10 @@ same `Door` answers, so whichever way a call goes, its answer is the same byte f
 
 from __future__ import annotations
 
-from reference.rail.door import Door, Reply, asked
+from reference.rail.door import Door
 from reference.rail.faults import fault_reply
 from reference.web.envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
+from reference.web.exchange import Reply, asked
 from reference.web.lean import preceded, send_whole
 
 _METHODS = frozenset({"GET", "POST"})

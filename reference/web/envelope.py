@@ -70,12 +70,12 @@ class Envelope:
         try:
             self._judge(scope)
         except Refused as refusal:
-            await self._refuse(answer, refusal, request_id)
+            await self._refuse(scope, answer, refusal)
             return
         if self.preflight and scope["method"] == "OPTIONS":
             await _send(answer, 204, self.preflight.items(), b"")
         else:
-            await self._serve(scope, receive, answer, request_id)
+            await self._serve(scope, receive, answer)
 
     def _judge(self, scope: Scope) -> None:
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
@@ -97,15 +97,15 @@ class Envelope:
     def _too_large(self) -> Refused:
         return _too_long(413, "payload_too_large", "the body is", self.body_limit)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.timeout(self.body_seconds if _has_body(scope) else None):
                 body = await _read(receive, self.body_limit)
         except TimeoutError:
-            await self._refuse(send, _too_slow(), request_id)
+            await self._refuse(scope, send, _too_slow())
             return
         if body is None:
-            await self._refuse(send, self._too_large(), request_id)
+            await self._refuse(scope, send, self._too_large())
             return
         sent = False
 
@@ -118,9 +118,11 @@ class Envelope:
 
         await self.app(scope, replay, send)
 
-    async def _refuse(self, send: Send, refusal: Refused, request_id: str) -> None:
-        headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
-        body = orjson.dumps(refusal.body(request_id, context=self.context))
+    async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
+        # A body that was not read is in the way of the connection's next request.
+        closing = {"connection": "close"} if _has_body(scope) else {}
+        headers = {"content-type": "application/json", **closing, **refusal.headers}
+        body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
         await _send(send, refusal.status, headers.items(), body)
 
     def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:

@@ -1,0 +1,72 @@
+"""The gateway: its routes (profile 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from quart import Quart, Response, request
+from werkzeug.exceptions import HTTPException
+
+from reference.gateway.calls import Access, Calls, Operation, reader
+from reference.gateway.documents import Documents
+from reference.gateway.faults import fault_reply
+from reference.gateway.internal import Decision, Internal, NewKey, NewTenant, Payouts
+from reference.gateway.links import PaymentLinks
+from reference.web.envelope import REQUEST_ID, Scope
+from reference.web.errors import Refused
+from reference.web.exchange import Reply, asked
+
+_TENANT = "/internal/tenants/<tenant_id>"
+_KEY = f"{_TENANT}/api-keys/<key_id>"
+
+
+def operations(links: PaymentLinks, documents: Documents, internal: Internal) -> Sequence[Operation]:
+    """Return every operation but those of the checkout."""
+    tenant, admin = Access.TENANT, Access.ADMIN
+    return (
+        Operation("POST", "/v1/payment-links", links.create, tenant, links.read),
+        Operation("GET", "/health", documents.health),
+        Operation("GET", "/.well-known/jwks.json", documents.jwks),
+        Operation("GET", "/.well-known/did.json", documents.did),
+        Operation("POST", "/internal/tenants", internal.create, admin, reader(NewTenant), "tenants:admin"),
+        Operation("GET", _TENANT, internal.show, admin, None, "tenants:admin"),
+        Operation("PUT", f"{_TENANT}/networks", internal.set_networks, admin, reader(Payouts), "tenants:admin"),
+        Operation("POST", f"{_TENANT}/kyc", internal.judge, admin, reader(Decision), "kyb:write"),
+        Operation("POST", f"{_TENANT}/api-keys", internal.add_key, admin, reader(NewKey), "apikeys:admin"),
+        Operation("POST", f"{_KEY}/rotate", internal.rotate_key, admin, None, "apikeys:admin"),
+        Operation("DELETE", _KEY, internal.delete_key, admin, None, "apikeys:admin"),
+    )
+
+
+def build_app(calls: Calls, routed: Mapping[str, Operation]) -> Quart:
+    """Return the app of operations by endpoint."""
+    app = Quart(__name__, static_folder=None)
+    app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
+    app.url_map.merge_slashes = False  # paths are literal
+
+    async def view(**arguments: str) -> Response:
+        operation = routed[str(request.endpoint)]
+        scope = cast("Scope", request.scope)
+        named = {"request_id": str(scope.get(REQUEST_ID, "")), "arguments": arguments}
+        return _response(await calls.answer(operation, scope, asked(scope, request.path, await _body()), named))
+
+    for endpoint, one in routed.items():
+        app.add_url_rule(one.rule, endpoint, view, methods=[one.method], provide_automatic_options=False)
+    app.register_error_handler(Exception, _fault)
+    return app
+
+
+async def _body() -> bytes:
+    data = await request.get_data(as_text=False)
+    return data if isinstance(data, bytes) else data.encode()
+
+
+async def _fault(fault: Exception) -> Response:
+    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+        fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.description or fault.name)
+    return _response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, dict(reply.headers))

@@ -1,0 +1,194 @@
+"""What every call meets before its operation, in the order of profile 3.1.
+
+The route, the method and the limit of the address are judged by `Gate` before the body is read, the body's size by the
+envelope; what follows is here: credential, limit of the tenant, media type, JSON, schema.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from reference.gateway import refusals
+from reference.gateway.credentials import Caller, Credentials
+from reference.gateway.limits import Limits
+from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse
+from reference.web.envelope import Scope
+from reference.web.errors import Refused, Unprocessable
+from reference.web.exchange import Reply, Request
+
+ModelType = TypeVar("ModelType", bound=BaseModel)
+
+
+class Access(Enum):
+    """Who may call an operation."""
+
+    OPEN = "open"
+    RECEIPTS = "receipts"
+    TENANT = "tenant"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body that is JSON.
+
+    Attributes:
+        value: What it holds.
+        data: As it was sent, for what a value does not keep (P-MN-02).
+        hash: `sha256:` and the hash of its canonical form.
+    """
+
+    value: JsonValue
+    data: bytes
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose credential and form are in order.
+
+    Attributes:
+        request: As it came.
+        request_id: Its id.
+        arguments: Named parts of its path.
+        content: What the operation's reader made of the body.
+        body: The body, for those who hash it.
+        caller: The tenant, for operations of tenants.
+        scopes: Scopes of the administrator, for those of administrators.
+    """
+
+    request: Request
+    request_id: str
+    arguments: Mapping[str, str]
+    content: Any
+    body: Body
+    caller: Caller | None = None
+    scopes: frozenset[str] = frozenset()
+
+    @property
+    def tenant(self) -> Caller:
+        """The tenant who calls an operation of tenants."""
+        if self.caller is None:
+            raise LookupError("the operation is not one of tenants")
+        return self.caller
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path.
+
+    Attributes:
+        method: GET, POST, …
+        rule: Path, with `<name>` for its parts.
+        run: Does it.
+        access: Who may call it.
+        reads: Makes the content of the body, or raises `Unprocessable`; None when the operation takes no body.
+        scope: What an administrator's key must allow.
+    """
+
+    method: str
+    rule: str
+    run: Callable[[Call], Awaitable[Reply]]
+    access: Access = Access.OPEN
+    reads: Callable[[Body], Any] | None = None
+    scope: str = ""
+
+    @property
+    def endpoint(self) -> str:
+        """Its name in the app."""
+        return f"{self.method} {self.rule}"
+
+
+class Calls:
+    """Takes calls to their operations."""
+
+    def __init__(self, credentials: Credentials, limits: Limits) -> None:
+        self._credentials = credentials
+        self._limits = limits
+
+    async def answer(self, operation: Operation, scope: Scope, request: Request, call: Mapping[str, Any]) -> Reply:
+        """Answer one call.
+
+        Args:
+            operation: What was called.
+            scope: The call's ASGI scope, which takes the headers of its limits.
+            request: The call.
+            call: `request_id` and `arguments`.
+
+        Raises:
+            Refused: By the first check that fails, or by the operation.
+            Unprocessable: The body does not fit the operation's schema.
+        """
+        caller, scopes = await self._admitted(operation, scope, request)
+        body = body_of(request, required=operation.reads is not None)
+        content = None if operation.reads is None else operation.reads(body)
+        return await operation.run(Call(request, content=content, body=body, caller=caller, scopes=scopes, **call))
+
+    async def _admitted(
+        self, operation: Operation, scope: Scope, request: Request
+    ) -> tuple[Caller | None, frozenset[str]]:
+        try:
+            if operation.access is Access.ADMIN:
+                return None, await self._credentials.admin(request, operation.scope)
+            if operation.access is not Access.TENANT:
+                return None, frozenset()
+            caller = await self._credentials.tenant(request)
+        except Refused:
+            # A call whose credential is not accepted is one without credentials; without any, the gate has charged it.
+            if "authorization" in request.headers:
+                self._limits.address(scope)
+            raise
+        self._limits.tenant(scope, caller.tenant.id)
+        return caller, frozenset()
+
+
+def body_of(request: Request, *, required: bool) -> Body:
+    """Return the body of a call (P-GW-01, P-CV-02, P-CV-20).
+
+    Raises:
+        Refused: 415, or 400 `invalid_request` when it is not JSON or empty although required.
+        Unprocessable: It has no canonical form.
+    """
+    if (request.body or "content-type" in request.headers) and not request.is_json:
+        raise refusals.unsupported_media_type()
+    if any(coding.strip().lower() != "identity" for coding in request.headers.get("content-encoding", ())):
+        raise refusals.unsupported_media_type()
+    if not request.body:
+        if required:
+            raise refusals.invalid_request("send a body of JSON")
+        return Body(None, b"", "")
+    try:
+        value = parse(request.body)
+        hashed = "sha256:" + hashlib.sha256(canonicalise(value)).hexdigest()
+    except NotJson as fault:
+        raise refusals.invalid_request(f"the body is not JSON: {fault}") from fault
+    except NotCanonical as fault:
+        raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
+    return Body(value, request.body, hashed)
+
+
+def reader(model: type[ModelType]) -> Callable[[Body], ModelType]:
+    """Return what reads a body as a model."""
+
+    def read(body: Body) -> ModelType:
+        return fitted(model, body.value)
+
+    return read
+
+
+def fitted(model: type[ModelType], value: Any) -> ModelType:
+    """Return the model that a value fits.
+
+    Raises:
+        Unprocessable: It does not.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as fault:
+        raise Unprocessable.of(fault) from fault

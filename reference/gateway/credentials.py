@@ -1,0 +1,103 @@
+"""Who calls: tenants by key and id, administrators by key and scope (P-AU-01 to P-AU-04)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reference.gateway import refusals
+from reference.protocol.keys import base64url
+from reference.store.tenants import ApiKey, Tenant, Tenants
+from reference.web.clock import WpClock
+from reference.web.exchange import Request
+
+SCOPES = ("tenants:admin", "apikeys:admin", "kyb:write", "live:activate", "payments:read", "audit:read")
+_SECRET_BYTES = 32
+_BEARER = re.compile(r"bearer +([\x21-\x7e]+)", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A tenant who showed his key.
+
+    Attributes:
+        tenant: Who it is.
+        mode: `test` or `live`, as his key is.
+    """
+
+    tenant: Tenant
+    mode: str
+
+
+def fresh_secret(prefix: str = "") -> str:
+    """Return a prefix followed by 43 base64url characters of 32 random bytes (P-AU-02)."""
+    return prefix + base64url(secrets.token_bytes(_SECRET_BYTES))
+
+
+def digest_of(secret: str) -> str:
+    """Return the SHA-256 by which a secret is known, bare hex."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def fresh_key(tenant_id: str, mode: str, prefix: str, *, now: int) -> tuple[ApiKey, str]:
+    """Return a new API key and its text, which is shown once."""
+    text = fresh_secret(f"{prefix}_")
+    return ApiKey(str(uuid.uuid4()), tenant_id, mode, digest_of(text), now), text
+
+
+class Credentials:
+    """Judges the credentials of calls."""
+
+    def __init__(self, tenants: Tenants, clock: WpClock) -> None:
+        self._tenants = tenants
+        self._clock = clock
+
+    async def tenant(self, request: Request) -> Caller:
+        """Return the tenant who calls.
+
+        Raises:
+            Refused: 401 `invalid_api_key` or 403 `tenant_id_mismatch`.
+        """
+        digest = digest_of(_bearer(request))
+        found = await self._tenants.bearer(digest, now=self._clock.now())
+        if found is None or not hmac.compare_digest(found[0].digest, digest):
+            raise refusals.invalid_api_key()
+        key, tenant = found
+        named = request.headers.get("x-tenant-id", ())
+        if not _names(named, tenant.id):
+            raise refusals.tenant_id_mismatch()
+        return Caller(tenant, key.mode)
+
+    async def admin(self, request: Request, scope: str) -> frozenset[str]:
+        """Return the scopes of the administrator who calls, `scope` among them.
+
+        Raises:
+            Refused: 401 `invalid_api_key` or 403 `forbidden_scope`.
+        """
+        scopes = await self._tenants.scopes(digest_of(_bearer(request)))
+        if scopes is None:
+            raise refusals.invalid_api_key()
+        if scope not in scopes:
+            raise refusals.forbidden_scope(scope)
+        return scopes
+
+
+def _bearer(request: Request) -> str:
+    fields = request.headers.get("authorization", ())
+    match = _BEARER.fullmatch(fields[0].strip()) if len(fields) == 1 else None
+    if match is None:
+        raise refusals.invalid_api_key()
+    return match[1]
+
+
+def _names(fields: Sequence[str], tenant_id: str) -> bool:
+    """Return whether the one field is the tenant's UUID, in constant time over well-formed ones."""
+    if len(fields) != 1 or _UUID.fullmatch(fields[0]) is None:
+        return False
+    return hmac.compare_digest(fields[0].lower().encode(), tenant_id.encode())

@@ -1,0 +1,41 @@
+"""What the gateway says of itself: health, keys, OpenAPI (P-KY-04 to P-KY-07)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import orjson
+
+from reference.gateway.calls import Call
+from reference.gateway.faults import json_reply
+from reference.protocol import keys
+from reference.web.exchange import Reply
+from reference.web.keyring import Keyring
+
+_CACHE = "public, max-age=300"
+
+
+class Documents:
+    """Documents that are free and want no credential."""
+
+    def __init__(self, did: str, keyring: Callable[[], Keyring], alive: Callable[[], Awaitable[None]]) -> None:
+        self._did = did
+        self._keyring = keyring
+        self._alive = alive
+
+    async def health(self, _: Call) -> Reply:
+        """Answer GET /health; a database that is away is no health (503)."""
+        await self._alive()
+        return json_reply(200, {"status": "ok"})
+
+    async def jwks(self, _: Call) -> Reply:
+        """Answer GET /.well-known/jwks.json."""
+        return _document(keys.jwks(self._keyring().published), "application/jwk-set+json")
+
+    async def did(self, _: Call) -> Reply:
+        """Answer GET /.well-known/did.json."""
+        return _document(keys.did_document(self._did, self._keyring().published, []), "application/did+json")
+
+
+def _document(value: object, media_type: str) -> Reply:
+    return Reply(200, orjson.dumps(value), {"Content-Type": media_type, "Cache-Control": _CACHE})

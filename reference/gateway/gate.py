@@ -1,0 +1,65 @@
+"""What is judged by a call's head alone, before its body is read: route, method, limit of the address (3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import Map, RequestRedirect
+
+from reference.gateway import refusals
+from reference.gateway.calls import Access, Operation
+from reference.gateway.limits import Limits
+from reference.web.envelope import Scope
+
+_READS = frozenset({"GET", "HEAD"})
+_PUBLIC = ("/checkout/", "/.well-known/", "/health")
+
+
+class Gate:
+    """Lets calls through that some operation answers.
+
+    Operations that it does not know, those of the checkout, take the limits themselves: theirs depends on the token.
+    """
+
+    def __init__(self, rules: Map, operations: Mapping[str, Operation], limits: Limits, *, edge: bool) -> None:
+        """Take the routes.
+
+        Args:
+            rules: Every route of the app.
+            operations: By endpoint.
+            limits: Charges calls.
+            edge: Whether this is an edge host, which serves public reads only (P-GW-04).
+        """
+        self._rules = rules.bind("gateway")
+        self._operations = operations
+        self._limits = limits
+        self._edge = edge
+
+    def __call__(self, scope: Scope) -> None:
+        """Judge one call.
+
+        Raises:
+            Refused: 404, 405 or 429.
+        """
+        if self._edge and not (scope["method"] in _READS and scope["path"].startswith(_PUBLIC)):
+            raise refusals.not_found()
+        try:
+            endpoint, _ = self._rules.match(scope["path"], scope["method"])
+        except MethodNotAllowed as fault:
+            raise refusals.method_not_allowed(fault.valid_methods or ()) from None
+        except (NotFound, RequestRedirect):
+            raise refusals.not_found() from None
+        operation = self._operations.get(endpoint)
+        if operation is not None:
+            self._charge(operation.access, scope)
+
+    def _charge(self, access: Access, scope: Scope) -> None:
+        if access is Access.RECEIPTS:
+            self._limits.receipts(scope)
+        elif access is Access.OPEN or not _has_credential(scope):
+            self._limits.address(scope)
+
+
+def _has_credential(scope: Scope) -> bool:
+    return any(name.lower() == b"authorization" for name, _ in scope["headers"])

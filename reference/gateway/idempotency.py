@@ -1,0 +1,114 @@
+"""Calls that are executed once a key (P-ID-01 to P-ID-06).
+
+What a call makes and its stored answer are one transaction, and a unique key lets one of several in: whoever comes
+second waits inside the database for the first, has changed nothing, and sends the first one's answer. So a worker may
+die at any moment and leaves neither a link without its answer nor a key that is taken for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import astuple, dataclass
+
+import orjson
+
+from reference.gateway import refusals
+from reference.gateway.calls import Call
+from reference.store.database import Change, Database, Taken
+from reference.store.idempotency import Answers, Scope, StoredAnswer
+from reference.web.clock import WpClock
+from reference.web.exchange import JSON, Reply
+from reference.web.sealing import Seal
+
+_FORM = re.compile(r"[\x21-\x7e]{1,255}")
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a call makes: its answer, and the changes that make it true."""
+
+    status: int
+    body: bytes
+    changes: Sequence[Change]
+
+
+Make = Callable[[], Awaitable[Made]]
+
+
+class Idempotency:
+    """Executes creating calls."""
+
+    def __init__(self, database: Database, seal: Seal, clock: WpClock, *, window: int, wait: float) -> None:
+        """Take what stores answers.
+
+        Args:
+            database: Where things are made and answers kept.
+            seal: Encrypts answers, which hold secrets.
+            clock: The service's clock.
+            window: How long an answer is kept, in seconds.
+            wait: How long a call waits for the first one of its key, in seconds.
+        """
+        self._database = database
+        self._answers = Answers(database)
+        self._seal = seal
+        self._clock = clock
+        self._window = window
+        self._wait = wait
+
+    async def once(self, call: Call, make: Make) -> Reply:
+        """Answer a creating call; the same key and body get the same answer and make nothing again.
+
+        Raises:
+            Refused: 400 for a malformed key, 409 for another body or a first call that is still running; or what
+                `make` raises, of which nothing is stored.
+        """
+        scope = _scope_of(call)
+        for _ in range(_ATTEMPTS):
+            if scope is not None and (stored := await self._answers.get(scope, now=self._clock.now())) is not None:
+                return self._replayed(scope, stored, call)
+            made = await make()
+            try:
+                await self._carry_out(made, scope, call)
+            except Taken:
+                continue  # by the same key on another worker, or by the same name: look again
+            return Reply(made.status, made.body, {"Content-Type": JSON})
+        raise refusals.idempotency_in_progress()
+
+    async def forget(self) -> None:
+        """Drop the answers whose window is over."""
+        await self._answers.forget(now=self._clock.now())
+
+    async def _carry_out(self, made: Made, scope: Scope | None, call: Call) -> None:
+        if scope is None:
+            await self._database.change_all(*made.changes)
+            return
+        now = self._clock.now()
+        sealed = self._seal.seal(made.body, _place(scope))
+        stored = StoredAnswer(call.body.hash, made.status, sealed, now + self._window)
+        try:
+            async with asyncio.timeout(self._wait):
+                await self._database.change_all(*self._answers.storing(scope, stored, now=now), *made.changes)
+        except TimeoutError as fault:
+            raise refusals.idempotency_in_progress() from fault
+
+    def _replayed(self, scope: Scope, stored: StoredAnswer, call: Call) -> Reply:
+        if stored.body_hash != call.body.hash:
+            raise refusals.idempotency_conflict()
+        body = self._seal.open(stored.sealed_body, _place(scope))
+        return Reply(stored.status, body, {"Content-Type": JSON, "Idempotent-Replayed": "true"})
+
+
+def _scope_of(call: Call) -> Scope | None:
+    fields = call.request.headers.get("idempotency-key", ())
+    if not fields:
+        return None
+    if len(fields) != 1 or _FORM.fullmatch(fields[0]) is None:
+        raise refusals.invalid_request("send one Idempotency-Key of 1 to 255 visible ASCII characters")
+    return Scope(call.tenant.tenant.id, call.request.method, call.request.path, fields[0])
+
+
+def _place(scope: Scope) -> bytes:
+    return orjson.dumps(astuple(scope))

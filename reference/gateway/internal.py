@@ -1,0 +1,89 @@
+"""/internal: tenants, their keys, networks and standing, for administrators (profile 3.9)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictStr
+
+from reference.gateway import refusals
+from reference.gateway.calls import Call
+from reference.gateway.faults import json_reply
+from reference.gateway.tenancy import Tenancy
+from reference.web.exchange import Reply
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+
+class NewTenant(_Request):
+    """A tenant to be made."""
+
+    name: Annotated[StrictStr, Field(min_length=1, max_length=255)]
+
+
+class NewKey(_Request):
+    """A key to be made."""
+
+    mode: Literal["test", "live"]
+
+
+class Decision(_Request):
+    """What was decided about a tenant."""
+
+    status: Literal["approved", "rejected", "trial"]
+    plan: Literal["trial", "paid"] | None = None
+
+
+class Payout(_Request):
+    """Where a tenant is paid on one network."""
+
+    payout_address: Annotated[StrictStr, Field(min_length=1, max_length=128)]
+
+
+class Payouts(RootModel[dict[str, Payout]]):
+    """Where a tenant is paid, by network key, in its order."""
+
+    model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class Internal:
+    """The operations of administrators."""
+
+    def __init__(self, tenancy: Tenancy) -> None:
+        self._tenancy = tenancy
+
+    async def create(self, call: Call) -> Reply:
+        """Answer POST /internal/tenants."""
+        return json_reply(201, await self._tenancy.create(call.content.name))
+
+    async def show(self, call: Call) -> Reply:
+        """Answer GET /internal/tenants/{id}."""
+        return json_reply(200, await self._tenancy.record(call.arguments["tenant_id"]))
+
+    async def add_key(self, call: Call) -> Reply:
+        """Answer POST …/api-keys; a live key wants the scope `live:activate` too."""
+        if call.content.mode == "live" and "live:activate" not in call.scopes:
+            raise refusals.forbidden_scope("live:activate")
+        return json_reply(201, await self._tenancy.add_key(call.arguments["tenant_id"], call.content.mode))
+
+    async def rotate_key(self, call: Call) -> Reply:
+        """Answer POST …/api-keys/{key_id}/rotate."""
+        return json_reply(201, await self._tenancy.rotate_key(call.arguments["tenant_id"], call.arguments["key_id"]))
+
+    async def delete_key(self, call: Call) -> Reply:
+        """Answer DELETE …/api-keys/{key_id}."""
+        await self._tenancy.delete_key(call.arguments["tenant_id"], call.arguments["key_id"])
+        return Reply(204, b"", {})
+
+    async def set_networks(self, call: Call) -> Reply:
+        """Answer PUT …/networks."""
+        addresses = {key: payout.payout_address for key, payout in call.content.root.items()}
+        await self._tenancy.set_payouts(call.arguments["tenant_id"], addresses)
+        return await self.show(call)
+
+    async def judge(self, call: Call) -> Reply:
+        """Answer POST …/kyc."""
+        await self._tenancy.judge(call.arguments["tenant_id"], call.content.status, call.content.plan)
+        return await self.show(call)

@@ -1,0 +1,55 @@
+"""Who may call how often (P-RL-01 to P-RL-04): one limiter for each rule, all on the service's clock."""
+
+from __future__ import annotations
+
+from reference.gateway.settings import GatewaySettings
+from reference.web.clock import WpClock
+from reference.web.envelope import ANSWER_HEADERS, Scope
+from reference.web.peers import client_address, hops
+from reference.web.rate import RateLimit, WindowLimit, too_many
+
+
+class Limits:
+    """Charges calls. Each method puts `X-RateLimit-*` on the answer and raises the 429 of a call that is one too many.
+
+    Raises:
+        Refused: `rate_limited`.
+    """
+
+    def __init__(self, settings: GatewaySettings, clock: WpClock) -> None:
+        on, token_rate = settings.rate_limits, settings.checkout_token_rate
+        self._proxies = settings.proxies()
+        self._tenants = RateLimit(settings.tenant_rate, clock, depth=settings.tenant_burst, on=on)
+        self._addresses = RateLimit(settings.ip_rate, clock, depth=settings.ip_burst, on=on)
+        self._tokens = RateLimit(token_rate, clock, depth=token_rate, on=on)
+        self._receipts = WindowLimit(settings.receipt_verify_rate, clock, on=on)
+
+    def tenant(self, scope: Scope, tenant_id: str) -> None:
+        """Charge a call with credentials: all keys of a tenant together (P-RL-01)."""
+        _charge(self._tenants, tenant_id, scope)
+
+    def address(self, scope: Scope) -> None:
+        """Charge a call without credentials (P-RL-03)."""
+        _charge(self._addresses, self._address_of(scope), scope)
+
+    def receipts(self, scope: Scope) -> None:
+        """Charge a verification of a receipt (P-RL-02)."""
+        _charge(self._receipts, self._address_of(scope), scope)
+
+    def token(self, scope: Scope, token: str) -> None:
+        """Charge a call about a known checkout token (P-RL-04)."""
+        _charge(self._tokens, token, scope)
+
+    def _address_of(self, scope: Scope) -> str:
+        fields = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
+        peer = scope.get("client") or ("", 0)
+        return client_address(str(peer[0]), hops(fields), self._proxies)
+
+
+def _charge(limit: RateLimit | WindowLimit, key: str, scope: Scope) -> None:
+    allowance = limit.take(key)
+    if allowance is None:
+        return
+    scope[ANSWER_HEADERS] = allowance.headers()
+    if not allowance.allowed:
+        raise too_many(allowance)

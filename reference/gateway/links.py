@@ -1,0 +1,224 @@
+"""POST /v1/payment-links (profile 3.4)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import uuid
+from collections.abc import Collection
+from decimal import Decimal
+from typing import Annotated, Any, NoReturn
+from urllib.parse import urlsplit
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, field_validator
+from pydantic_core import PydanticCustomError
+
+from reference.gateway import refusals
+from reference.gateway.calls import Body, Call, fitted
+from reference.gateway.credentials import digest_of, fresh_secret
+from reference.gateway.idempotency import Idempotency, Made
+from reference.gateway.settings import GatewaySettings
+from reference.protocol.canonical_json import NumberText, number_text
+from reference.protocol.keys import base64url
+from reference.protocol.money import microunits_of
+from reference.protocol.networks import NETWORKS, Network
+from reference.protocol.times import utc_text
+from reference.protocol.trial import LinkRefused, Standing, admit_link
+from reference.store.links import Link, Links
+from reference.store.tenants import Tenants
+from reference.web.clock import WpClock
+from reference.web.errors import Refused, Unprocessable
+from reference.web.exchange import Reply
+
+TOKEN_BYTES = 16
+MAX_REDIRECT = 2048
+_CURRENCY = re.compile(r"[A-Za-z]{3,8}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_IN_URL = re.compile(r"[^\x21-\x7e]|[<>\\\"^`{|}]")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_STATUSES = {"kyb_required_for_mainnet": 422}
+_MESSAGES = {
+    "kyb_required_for_mainnet": "mainnet is open to approved businesses; complete the verification first",
+    "trial_expired": "the trial is over; complete the verification to go on",
+    "key_mode_mismatch": "test keys reach test networks only, live keys mainnet only",
+    "mainnet_allowance_exhausted": "the free mainnet payments are used up; choose a paid plan",
+}
+
+
+def _number(value: object) -> object:
+    if not isinstance(value, NumberText):
+        raise PydanticCustomError("number_type", "give a JSON number, not a string")
+    return str(value)
+
+
+class PaymentLinkRequest(BaseModel):
+    """What a link is asked for; unknown members are ignored (P-CV-14)."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    amount: Annotated[str, BeforeValidator(_number)]
+    currency: Annotated[StrictStr, Field(min_length=3, max_length=8)]
+    label: Annotated[StrictStr, Field(min_length=1, max_length=255)]
+    preferred_network: StrictStr | None = None
+    redirect_url: Annotated[StrictStr, Field(max_length=MAX_REDIRECT)] | None = None
+    expires_in_seconds: Annotated[int, Field(strict=True)] | None = None
+
+    @field_validator("amount")
+    @classmethod
+    def _is_positive(cls, literal: str) -> str:
+        if literal.startswith("-") or not re.search(r"[1-9]", re.split(r"[eE]", literal)[0]):
+            raise PydanticCustomError("greater_than", "give an amount greater than 0")
+        return literal
+
+    @field_validator("currency")
+    @classmethod
+    def _is_letters(cls, text: str) -> str:
+        if _CURRENCY.fullmatch(text) is None:
+            raise PydanticCustomError("currency_form", "give 3 to 8 letters, like USD")
+        return text
+
+    @field_validator("label")
+    @classmethod
+    def _is_a_line(cls, text: str) -> str:
+        if _CONTROL.search(text):
+            raise PydanticCustomError("label_form", "give text without control characters")
+        return text
+
+
+class PaymentLinks:
+    """Creates links."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        tenants: Tenants,
+        links: Links,
+        idempotency: Idempotency,
+        offered: Collection[str],
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._tenants = tenants
+        self._links = links
+        self._idempotency = idempotency
+        self._offered = offered
+
+    def read(self, body: Body) -> PaymentLinkRequest:
+        """Return the request that a body holds; its amount is the literal text of the number (P-MN-02).
+
+        Raises:
+            Unprocessable: It holds none.
+        """
+        value = body.value
+        if isinstance(value, dict) and "amount" in value:
+            value = {**value, "amount": number_text(body.data, "amount")}
+        request = fitted(PaymentLinkRequest, value)
+        self._check_lifetime(request.expires_in_seconds)
+        self._check_redirect(request.redirect_url)
+        return request
+
+    async def create(self, call: Call) -> Reply:
+        """Answer POST /v1/payment-links."""
+
+        async def make() -> Made:
+            link, secret = await self._made(call, call.content)
+            return Made(201, orjson.dumps(self._answer(link, secret)), (self._links.insertion(link),))
+
+        return await self._idempotency.once(call, make)
+
+    async def _made(self, call: Call, request: PaymentLinkRequest) -> tuple[Link, str]:
+        tenant, now = call.tenant.tenant, self._clock.now()
+        amount = self._microunits(request)
+        network, pay_to = await self._network(tenant.id, request.preferred_network)
+        await self._admit(call, network, amount, now)
+        secret = fresh_secret()
+        lifetime = request.expires_in_seconds or self._settings.link_ttl_default
+        link = Link(
+            id=str(uuid.uuid4()),
+            tenant_id=tenant.id,
+            token=base64url(secrets.token_bytes(TOKEN_BYTES)),
+            network=network.key,
+            amount_microunits=amount,
+            pay_to=pay_to,
+            label=request.label,
+            redirect_url=request.redirect_url,
+            cancel_digest=digest_of(secret),
+            created_at=now,
+            expires_at=now + lifetime,
+        )
+        return link, secret
+
+    def _microunits(self, request: PaymentLinkRequest) -> int:
+        currency = request.currency.upper()
+        rate: Decimal | None = self._settings.rates.get(currency)
+        if rate is None:
+            raise refusals.unsupported_currency(currency)
+        try:
+            return microunits_of(request.amount, rate)
+        except ValueError as fault:
+            _refuse("amount", str(fault), "amount_range")
+
+    async def _network(self, tenant_id: str, wanted: str | None) -> tuple[Network, str]:
+        payouts = await self._tenants.payouts(tenant_id)
+        key = wanted if wanted is not None else next(iter(payouts), None)
+        if key is None or key not in payouts or key not in self._offered:
+            raise refusals.unsupported_network(key)
+        return NETWORKS[key], payouts[key]
+
+    async def _admit(self, call: Call, network: Network, amount: int, now: int) -> None:
+        tenant = call.tenant.tenant
+        standing = Standing(
+            kyc_status=tenant.kyc_status,
+            plan=tenant.plan,
+            trial_ends_at=tenant.trial_ends_at,
+            key_mode=call.tenant.mode,
+            used_microunits=0 if network.is_test else await self._links.paid_on_mainnet(tenant.id),
+            allowance_microunits=self._settings.mainnet_allowance_microunits,
+        )
+        try:
+            admit_link(standing, network, amount, now=now)
+        except LinkRefused as refused:
+            status = _STATUSES.get(refused.code, 403)
+            raise Refused(status, refused.code, _MESSAGES[refused.code], context=refused.context) from refused
+
+    def _answer(self, link: Link, secret: str) -> dict[str, Any]:
+        network = NETWORKS[link.network]
+        return {
+            "id": link.id,
+            "token": link.token,
+            "checkout_url": f"{self._settings.public_url}/checkout/{link.token}",
+            "amount_microunits": link.amount_microunits,
+            "asset_id": network.asset_id,
+            "chain": network.label,
+            "label": link.label,
+            "expires_at": utc_text(link.expires_at),
+            "created_at": utc_text(link.created_at),
+            "cancel_secret": secret,
+        }
+
+    def _check_lifetime(self, seconds: int | None) -> None:
+        least, most = self._settings.link_ttl_min, self._settings.link_ttl_max
+        if seconds is not None and not least <= seconds <= most:
+            _refuse("expires_in_seconds", f"give an integer from {least} to {most}", "int_range")
+
+    def _check_redirect(self, url: str | None) -> None:
+        if url is not None and not is_redirect(url, loopback=self._settings.mode == "test"):
+            _refuse("redirect_url", "give an absolute https address", "url_form")
+
+
+def is_redirect(url: str, *, loopback: bool) -> bool:
+    """Return whether a payer may be sent there: https, or http on loopback where that is allowed."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # the port raises when it is none
+    except ValueError:
+        return False
+    if not host or _NOT_IN_URL.search(url):
+        return False
+    return parts.scheme == "https" or (loopback and parts.scheme == "http" and host in _LOOPBACK)
+
+
+def _refuse(member: str, message: str, kind: str) -> NoReturn:
+    raise Unprocessable([{"loc": ["body", member], "msg": message, "type": kind}])

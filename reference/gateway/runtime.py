@@ -1,0 +1,140 @@
+"""One running gateway: what it holds open, and how its parts are put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import cast
+
+import aiohttp
+import structlog
+
+from reference.chains.lane import ChainUnavailable, Lane
+from reference.chains.nodes import node_settings
+from reference.chains.table import LaneRules, open_lane
+from reference.gateway.app import build_app, operations
+from reference.gateway.calls import Calls
+from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
+from reference.gateway.documents import Documents
+from reference.gateway.gate import Gate
+from reference.gateway.idempotency import Idempotency
+from reference.gateway.internal import Internal
+from reference.gateway.limits import Limits
+from reference.gateway.links import PaymentLinks
+from reference.gateway.settings import GatewaySettings
+from reference.gateway.tenancy import Tenancy
+from reference.protocol.keys import did_web
+from reference.protocol.networks import NETWORKS
+from reference.store.database import DatabaseUnavailable
+from reference.store.links import Links
+from reference.store.opening import open_database, sqlite_dsn
+from reference.store.tenants import Tenants
+from reference.web.clock import WpClock
+from reference.web.envelope import AsgiApp, Envelope
+from reference.web.keyring import KeyFile, make_secret, secret_bytes
+from reference.web.sealing import Seal
+from reference.web.settings import Misconfigured, naming
+
+_log = structlog.get_logger()
+_TEND_SECONDS = 60.0
+
+
+@asynccontextmanager
+async def running(settings: GatewaySettings) -> AsyncIterator[AsgiApp]:
+    """Open a gateway and close what it holds on leaving.
+
+    Raises:
+        Misconfigured: A node is of another network (P-NW-06), or a file cannot be used.
+    """
+    connector = aiohttp.TCPConnector(limit=128)
+    async with AsyncExitStack() as exits:
+        session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
+        yield await exits.enter_async_context(opened(settings, await _lanes(settings, session)))
+
+
+@asynccontextmanager
+async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncIterator[AsgiApp]:
+    """Open a gateway over lanes that are open already, by network key."""
+    async with AsyncExitStack() as exits:
+        database = open_database(_dsn(settings))
+        exits.push_async_callback(database.close)
+        clock = WpClock(settings.clock_offset_file)
+        tenants, links = Tenants(database), Links(database, settings.word)
+        await tenants.prepare()
+        await links.prepare()
+        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+        with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
+            keyring()
+        with naming("WP_GATEWAY_DATA_DIR"):
+            seal = Seal(secret_bytes(settings.seal_key_file))
+            await _admit_first(settings, tenants, clock)
+        limits = Limits(settings, clock)
+        idempotency = Idempotency(
+            database, seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
+        )
+        offered = operations(
+            PaymentLinks(settings, clock, tenants, links, idempotency, frozenset(lanes)),
+            Documents(did_web(settings.public_url), keyring, tenants.alive),
+            Internal(Tenancy(settings, clock, tenants, links, lanes)),
+        )
+        routed = {one.endpoint: one for one in offered}
+        app = build_app(Calls(Credentials(tenants, clock), limits), routed)
+        tending = asyncio.create_task(_tend(idempotency))
+        exits.push_async_callback(_end, tending)
+        gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
+        yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True)
+
+
+async def _admit_first(settings: GatewaySettings, tenants: Tenants, clock: WpClock) -> None:
+    """See that the first administrator's key is in its file and accepted; an edge host has none."""
+    if settings.gateway_role == "edge":
+        return
+    if not settings.admin_key_file.exists():
+        make_secret(settings.admin_key_file, fresh_secret(f"{settings.prefix}c_").encode())
+    key = settings.admin_key_file.read_text("ascii").strip()
+    await tenants.admit(digest_of(key), SCOPES, now=clock.now())
+
+
+def _dsn(settings: GatewaySettings) -> str:
+    if settings.gateway_db:
+        return settings.gateway_db
+    settings.gateway_data_dir.mkdir(parents=True, exist_ok=True)
+    return sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3")
+
+
+async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> dict[str, Lane]:
+    """Return the lanes that have a node, in the order of the network table."""
+    rules = LaneRules(settings.word, settings.evm_confirmations, settings.solana_commitment)
+    lanes: dict[str, Lane] = {}
+    for key, network in NETWORKS.items():
+        nodes = node_settings(network)
+        lane = open_lane(session, network, nodes, rules) if nodes.node else None
+        if lane is not None and (settings.mode == "test" or await _is_of_its_network(lane)):
+            lanes[key] = lane
+    return lanes
+
+
+async def _is_of_its_network(lane: Lane) -> bool:
+    key = lane.facts.network.key
+    try:
+        if not await lane.check_node():
+            raise Misconfigured(f"WP_NODE_{key.upper()}: the node is of another network")
+    except ChainUnavailable:
+        _log.warning("network_not_offered", network=key, reason="its node did not answer; restart when it does")
+        return False
+    return True
+
+
+async def _tend(idempotency: Idempotency) -> None:
+    """Drop what is over, for ever; a database that is away is asked again."""
+    while True:
+        with suppress(DatabaseUnavailable):
+            await idempotency.forget()
+        await asyncio.sleep(_TEND_SECONDS)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,75 @@
+"""What a tenant on trial may sell: the rules that are asked when a link is created, in their order (profile 3.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reference.protocol.networks import Network
+from reference.protocol.times import utc_text
+
+KycStatus = Literal["trial", "approved", "rejected"]
+TrialPlan = Literal["trial", "paid"]
+KeyMode = Literal["test", "live"]
+
+
+@dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
+class LinkRefused(Exception):
+    """A link that the tenant may not create.
+
+    Attributes:
+        code: Why.
+        context: Members that say more.
+    """
+
+    code: str
+    context: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a tenant when a link is to be created.
+
+    Attributes:
+        kyc_status: What was decided about it.
+        plan: What it pays for.
+        trial_ends_at: End of its trial, unix seconds (P-TR-01).
+        key_mode: Mode of the key that it showed.
+        used_microunits: Sum of its links that are paid on mainnet (P-TR-06).
+        allowance_microunits: What an approved tenant may sell on mainnet for nothing (P-TR-05).
+    """
+
+    kyc_status: str
+    plan: str
+    trial_ends_at: int
+    key_mode: str
+    used_microunits: int
+    allowance_microunits: int
+
+
+def admit_link(standing: Standing, network: Network, amount_microunits: int, *, now: int) -> None:
+    """Refuse a link that the tenant may not create now.
+
+    Raises:
+        LinkRefused: By the first rule of 3.10 that does not hold.
+    """
+    approved = standing.kyc_status == "approved"
+    if not network.is_test and not approved:
+        raise LinkRefused("kyb_required_for_mainnet", {"network": network.key})
+    if network.is_test and not approved and now >= standing.trial_ends_at:
+        raise LinkRefused("trial_expired", {"trial_ends_at": utc_text(standing.trial_ends_at)})
+    if standing.key_mode != mode_of(network):
+        raise LinkRefused("key_mode_mismatch", {"key_mode": standing.key_mode, "network": network.key})
+    if not network.is_test and standing.plan == "trial" and _is_over(standing, amount_microunits):
+        figures = {"allowance_microunits": standing.allowance_microunits, "used_microunits": standing.used_microunits}
+        raise LinkRefused("mainnet_allowance_exhausted", figures)
+
+
+def mode_of(network: Network) -> KeyMode:
+    """Return the mode of the keys that reach a network (P-AU-03)."""
+    return "test" if network.is_test else "live"
+
+
+def _is_over(standing: Standing, amount_microunits: int) -> bool:
+    return standing.used_microunits + amount_microunits > standing.allowance_microunits

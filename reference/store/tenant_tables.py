@@ -1,0 +1,73 @@
+"""Tables of tenants and of what they store at the gateway. Every race is decided by a unique index here."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+METADATA = MetaData()
+
+tenants = Table(
+    "gateway_tenants",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("name", String(255), nullable=False),
+    Column("kyc_status", String(16), nullable=False),
+    Column("plan", String(16), nullable=False),
+    Column("trial_started_at", BigInteger, nullable=False),
+    Column("trial_ends_at", BigInteger, nullable=False),
+)
+
+payouts = Table(
+    "gateway_payouts",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("network", String(64), primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("payout_address", String(128), nullable=False),
+)
+
+# Keys are known by their SHA-256 alone (P-AU-02).
+api_keys = Table(
+    "gateway_api_keys",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("tenant_id", String(36), nullable=False),
+    Column("mode", String(8), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("valid_until", BigInteger),
+    Column("revoked_at", BigInteger),
+    Index("gateway_api_key", "digest", unique=True),
+    Index("gateway_api_keys_of", "tenant_id", "created_at"),
+)
+
+admin_keys = Table(
+    "gateway_admin_keys",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+# The stored answer of a call with an Idempotency-Key: whoever inserts the row has executed the call (P-ID-05).
+answers = Table(
+    "gateway_answers",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("method", String(8), primary_key=True),
+    Column("path", String(128), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("body_hash", String(80), nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("sealed_body", LargeBinary, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("gateway_answers_expired", "expires_at"),
+)
+
+resources = Table(
+    "gateway_resources",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("resource_id", String(128), primary_key=True),
+    Column("record", Text, nullable=False),
+)

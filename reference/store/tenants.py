@@ -1,0 +1,187 @@
+"""Tenants, their payout addresses and keys, and the keys of administrators (profile 3.3, 3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, insert, or_, select, update
+
+from reference.store.database import Change, Database, Taken
+from reference.store.tenant_tables import METADATA, admin_keys, api_keys, payouts, tenants
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One tenant.
+
+    Attributes:
+        id: UUID.
+        name: For people.
+        kyc_status: `trial`, `approved` or `rejected`.
+        plan: `trial` or `paid`.
+        trial_started_at: Unix seconds.
+        trial_ends_at: Unix seconds.
+    """
+
+    id: str
+    name: str
+    kyc_status: str
+    plan: str
+    trial_started_at: int
+    trial_ends_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """One API key, without its text.
+
+    Attributes:
+        id: UUID.
+        tenant_id: Whose it is.
+        mode: `test` or `live`, for ever (P-AU-03).
+        digest: SHA-256 of its text, bare hex.
+        created_at: Unix seconds.
+        valid_until: Unix seconds from which it is no longer accepted, once it was rotated.
+        revoked_at: When it was deleted.
+    """
+
+    id: str
+    tenant_id: str
+    mode: str
+    digest: str
+    created_at: int
+    valid_until: int | None = None
+    revoked_at: int | None = None
+
+
+_TENANT = tuple(Tenant.__slots__)
+_KEY = tuple(ApiKey.__slots__)
+_GET = select(*(tenants.c[name] for name in _TENANT)).where(tenants.c.id == bindparam("tenant_id"))
+_ADD = insert(tenants).values({name: bindparam(name) for name in _TENANT})
+_JUDGE = (
+    update(tenants)
+    .where(tenants.c.id == bindparam("tenant_id"))
+    .values(kyc_status=bindparam("status"), plan=bindparam("new_plan"))
+)
+_PAYOUTS = (
+    select(payouts.c.network, payouts.c.payout_address)
+    .where(payouts.c.tenant_id == bindparam("tenant_id"))
+    .order_by(payouts.c.place)
+)
+_CLEAR_PAYOUTS = delete(payouts).where(payouts.c.tenant_id == bindparam("owner"))
+_ADD_PAYOUT = insert(payouts).values(
+    {name: bindparam(name) for name in ("tenant_id", "network", "place", "payout_address")}
+)
+_ADD_KEY = insert(api_keys).values({name: bindparam(name) for name in _KEY})
+_KEYS = (
+    select(*(api_keys.c[name] for name in _KEY))
+    .where(api_keys.c.tenant_id == bindparam("tenant_id"))
+    .order_by(api_keys.c.created_at, api_keys.c.id)
+)
+_IS_ACCEPTED = (
+    api_keys.c.revoked_at.is_(None),
+    or_(api_keys.c.valid_until.is_(None), api_keys.c.valid_until > bindparam("now")),
+)
+_BEARER = (
+    select(*(api_keys.c[name] for name in _KEY), *(tenants.c[name] for name in _TENANT))
+    .select_from(api_keys.join(tenants, tenants.c.id == api_keys.c.tenant_id))
+    .where(api_keys.c.digest == bindparam("digest"), *_IS_ACCEPTED)
+)
+_IS_KEY = (api_keys.c.tenant_id == bindparam("owner"), api_keys.c.id == bindparam("key_id"))
+_LAPSE = (
+    update(api_keys)
+    .where(*_IS_KEY, api_keys.c.revoked_at.is_(None), api_keys.c.valid_until.is_(None))
+    .values(valid_until=bindparam("until"))
+)
+_REVOKE = update(api_keys).where(*_IS_KEY, *_IS_ACCEPTED).values(revoked_at=bindparam("now"))
+_ADD_ADMIN = insert(admin_keys).values({name: bindparam(name) for name in ("digest", "scopes", "created_at")})
+_SCOPES = select(admin_keys.c.scopes).where(admin_keys.c.digest == bindparam("digest"))
+
+
+class Tenants:
+    """Statements over tenants. Each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prepare(self) -> None:
+        """Create the tables that are missing, those of stored answers and resources too."""
+        await self._database.create(METADATA)
+
+    async def alive(self) -> None:
+        """Ask the database for something.
+
+        Raises:
+            DatabaseUnavailable: It does not answer.
+        """
+        await self._database.rows(select(1))
+
+    async def add(self, tenant: Tenant, key: ApiKey) -> None:
+        """Add a tenant with a first key."""
+        await self._database.change_all(Change(_ADD, _members(tenant, _TENANT)), Change(_ADD_KEY, _members(key, _KEY)))
+
+    async def get(self, tenant_id: str) -> Tenant | None:
+        """Return a tenant."""
+        rows = await self._database.rows(_GET, tenant_id=tenant_id)
+        return Tenant(*rows[0]) if rows else None
+
+    async def judge(self, tenant_id: str, *, kyc_status: str, plan: str) -> None:
+        """Set what was decided about a tenant."""
+        await self._database.change(_JUDGE, tenant_id=tenant_id, status=kyc_status, new_plan=plan)
+
+    async def payouts(self, tenant_id: str) -> dict[str, str]:
+        """Return payout addresses by network key, in the tenant's order."""
+        return {str(network): str(address) for network, address in await self._rows_of(tenant_id)}
+
+    async def _rows_of(self, tenant_id: str) -> Sequence[Sequence[object]]:
+        return await self._database.rows(_PAYOUTS, tenant_id=tenant_id)
+
+    async def replace_payouts(self, tenant_id: str, addresses: Mapping[str, str]) -> None:
+        """Replace the ordered list of payout addresses.
+
+        Raises:
+            Taken: Somebody else replaced it at the same moment.
+        """
+        added = (
+            Change(_ADD_PAYOUT, {"tenant_id": tenant_id, "network": key, "place": place, "payout_address": address})
+            for place, (key, address) in enumerate(addresses.items())
+        )
+        await self._database.change_all(Change(_CLEAR_PAYOUTS, {"owner": tenant_id}), *added)
+
+    async def keys(self, tenant_id: str) -> Sequence[ApiKey]:
+        """Return every key that a tenant has or had, the oldest first."""
+        return [ApiKey(*row) for row in await self._database.rows(_KEYS, tenant_id=tenant_id)]
+
+    async def add_key(self, key: ApiKey) -> None:
+        """Add a key."""
+        await self._database.change(_ADD_KEY, **_members(key, _KEY))
+
+    async def lapse_key(self, tenant_id: str, key_id: str, *, until: int) -> bool:
+        """Let a key lapse; False when there is no such key, or it is lapsing or deleted already."""
+        return await self._database.change(_LAPSE, owner=tenant_id, key_id=key_id, until=until) == 1
+
+    async def revoke_key(self, tenant_id: str, key_id: str, *, now: int) -> bool:
+        """Delete a key at once; False when there is no such key, or it is no longer accepted."""
+        return await self._database.change(_REVOKE, owner=tenant_id, key_id=key_id, now=now) == 1
+
+    async def bearer(self, digest: str, *, now: int) -> tuple[ApiKey, Tenant] | None:
+        """Return the accepted key of a digest and its tenant."""
+        rows = await self._database.rows(_BEARER, digest=digest, now=now)
+        return (ApiKey(*rows[0][: len(_KEY)]), Tenant(*rows[0][len(_KEY) :])) if rows else None
+
+    async def admit(self, digest: str, scopes: Sequence[str], *, now: int) -> None:
+        """Add an administrator's key unless it is there."""
+        try:
+            await self._database.change(_ADD_ADMIN, digest=digest, scopes=",".join(scopes), created_at=now)
+        except Taken:
+            return
+
+    async def scopes(self, digest: str) -> frozenset[str] | None:
+        """Return what an administrator's key may do, or None when there is no such key."""
+        rows = await self._database.rows(_SCOPES, digest=digest)
+        return frozenset(str(rows[0][0]).split(",")) if rows else None
+
+
+def _members(record: object, names: Sequence[str]) -> dict[str, object]:
+    return {name: getattr(record, name) for name in names}

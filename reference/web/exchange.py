@@ -1,0 +1,63 @@
+"""One call and its answer, as an app's own code sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from werkzeug.http import parse_options_header
+
+from reference.web.envelope import Scope
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call.
+
+    Attributes:
+        path: Its path.
+        method: Its method.
+        query: Raw query without `?`.
+        headers: Every header field, names in lower case.
+        body: Raw body.
+        peer: Address of the other end of the connection.
+    """
+
+    path: str
+    method: str
+    query: str
+    headers: Mapping[str, Sequence[str]]
+    body: bytes
+    peer: str
+
+    def one(self, name: str) -> str:
+        """Return the first value of a header, or the empty string."""
+        return next(iter(self.headers.get(name, ())), "")
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body says that it is JSON; a charset may only be utf-8."""
+        fields = self.headers.get("content-type", ())
+        media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
+        return media.lower() == JSON and parameters.get("charset", "utf-8").lower() == "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is sent back."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def asked(scope: Scope, path: str, body: bytes) -> Request:
+    """Return the call that an ASGI scope tells of."""
+    headers: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    peer = scope.get("client") or ("", 0)
+    query: bytes = scope["query_string"]
+    return Request(path, scope["method"], query.decode("latin-1"), headers, body, str(peer[0]))

@@ -1,0 +1,38 @@
+"""Secrets that must stay readable, encrypted at rest under a key of the data directory (P-AU-02, P-ID-03)."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_NONCE_BYTES = 12
+
+
+class SealBroken(Exception):
+    """What was sealed cannot be opened: another key, another place, or changed bytes."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Seal:
+    """AES-256-GCM under one key. It shows nothing of itself."""
+
+    _key: bytes
+
+    def seal(self, secret: bytes, place: bytes) -> bytes:
+        """Return a secret encrypted, bound to the place where it is kept."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + AESGCM(self._key).encrypt(nonce, secret, place)
+
+    def open(self, sealed: bytes, place: bytes) -> bytes:
+        """Return the secret that was sealed for this place.
+
+        Raises:
+            SealBroken: It cannot be opened.
+        """
+        try:
+            return AESGCM(self._key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
+        except InvalidTag as fault:
+            raise SealBroken("the stored secret cannot be opened with this key") from fault
