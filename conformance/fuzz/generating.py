@@ -10,7 +10,7 @@ import base64
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import hypothesis
@@ -66,10 +66,6 @@ class Generation:
 
     order: Order
     talk: Talk
-    deadline: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.deadline = time.monotonic() + self.order.seconds
 
     def run(self) -> End:
         """Draw round after round until the rounds or the seconds are used up."""
@@ -181,7 +177,7 @@ class Generation:
         Raises:
             Over: The time is up.
         """
-        if time.monotonic() >= self.deadline:
+        if time.time() >= self.order.until:
             raise Over
         prepared = requests.Request(**_arguments(case)).prepare()
         # What is drawn is not sent where a live credential belongs: the runner puts that there.

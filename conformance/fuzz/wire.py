@@ -25,14 +25,14 @@ class Order:
     Attributes:
         document: The OpenAPI document, parsed.
         seed: Seed of everything that is drawn.
-        seconds: When to stop.
+        until: When to stop, in Unix seconds: starting the process counts, too.
         examples: Requests of one kind an operation gets in one round.
         rounds: Rounds, 0 for as many as fit into the seconds.
     """
 
     document: dict[str, Any]
     seed: int
-    seconds: float
+    until: float
     examples: int
     rounds: int
 

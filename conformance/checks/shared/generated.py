@@ -22,7 +22,7 @@ from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")
-_EXAMPLES = 8
+_EXAMPLES = 6
 # Requests of an operation that go out with a credential where the document demands one.
 _WITH_CREDENTIAL = 0.9
 _REQUEST_SECONDS = 5.0
@@ -84,7 +84,7 @@ class _Calls:
         order = Order(
             document=dict(document),
             seed=self.case.rng.getrandbits(48),
-            seconds=seconds,
+            until=time.time() + seconds,
             examples=self._examples(seconds, operation_count(document)),
             rounds=0 if seconds > NORMAL_SECONDS else 1,
         )

@@ -1,0 +1,148 @@
+"""Every operation of the claimed surfaces that is known: by the interface, by the profile, by what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from conformance import gateway
+from conformance.check import Case, Inconclusive
+from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
+from conformance.checks.rail.keys import DID, JWKS
+from conformance.fuzz.documents import path_prefix, published_document
+from conformance.oracles.strict_json import is_json_type
+
+UNKNOWN_TOKEN = "A" * 22
+_METHODS = ("get", "post", "put", "patch", "delete")
+_NO_RECEIPT = "e30.e30.AA"
+_STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One operation with what a call of it needs.
+
+    Attributes:
+        surface: Surface it belongs to.
+        base: The surface's address, without a slash at its end.
+        method: HTTP method.
+        path: Path below the address.
+        template: The path for a reader, with `{token}` and the like for live values.
+        body: A body that it understands, or None when it takes none.
+        headers: Credentials.
+        answers_json: Whether its answers are JSON, as far as anybody says.
+    """
+
+    surface: str
+    base: str
+    method: str
+    path: str
+    template: str
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    answers_json: bool = True
+
+    @property
+    def url(self) -> str:
+        """The whole address."""
+        return self.base + self.path
+
+    @property
+    def label(self) -> str:
+        """Method and path for a reader."""
+        return f"{self.method} {self.template}"
+
+
+async def endpoints(case: Case, surface: str) -> list[Endpoint]:
+    """Return every known operation of a claimed surface; a live checkout link is made where that can be done.
+
+    Streams of events are left out: they answer for ever.
+
+    Raises:
+        Inconclusive: The rail's operations cannot be found.
+    """
+    base = case.profile.surfaces[surface].url.rstrip("/")
+    known = list(_of_rail(case, base) if surface == "rail" else _of_gateway(case, base))
+    labels = {one.label for one in known}
+    document = await published_document(case, surface) or {}
+    tokens = [UNKNOWN_TOKEN, *([] if surface == "rail" else await _live_token(case))]
+    return known + [one for one in _of_document(document, surface, base, tokens) if one.label not in labels]
+
+
+async def _live_token(case: Case) -> list[str]:
+    try:
+        token = gateway.token_of(await gateway.link(case))
+    except Inconclusive:
+        return []
+    return [] if token is None else [quote(token, safe="")]
+
+
+def _of_rail(case: Case, base: str) -> Iterator[Endpoint]:
+    for operation in case.session.operations:
+        yield Endpoint("rail", base, "POST", operation.path, operation.path, operation.body)
+    for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
+        yield Endpoint("rail", base, "GET", path, path)
+
+
+def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
+    bindings = case.profile.gateway_bindings
+    try:
+        tenant = case.session.tenant()
+        for path, body in gateway.bodies(case, tenant).items():
+            yield Endpoint("gateway", base, "POST", path, path, body, tenant.headers)
+    except Inconclusive:
+        for path in (gateway.LINKS, gateway.RESOURCES):
+            yield Endpoint("gateway", base, "POST", path, path, {})
+    receipt = {bindings.receipt_member or "jws": _NO_RECEIPT}
+    for path, wanted in ((gateway.RECEIPT_VERIFY, receipt), (gateway.SCREEN, bindings.screen_body or {})):
+        yield Endpoint("gateway", base, "POST", path, path, wanted, case.session.tenant_headers())
+    page = gateway.CHECKOUT + UNKNOWN_TOKEN
+    yield Endpoint("gateway", base, "GET", page, gateway.CHECKOUT + "{token}", answers_json=False)
+    if bindings.jwks_path is not None:
+        yield Endpoint("gateway", base, "GET", bindings.jwks_path, bindings.jwks_path)
+
+
+def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: list[str]) -> Iterator[Endpoint]:
+    prefix = path_prefix(document)
+    paths = document.get("paths")
+    for template, item in paths.items() if isinstance(paths, dict) else ():
+        for method in _METHODS:
+            operation = item.get(method) if isinstance(item, dict) else None
+            if not isinstance(operation, dict) or _streams(operation):
+                continue
+            body: dict[str, Any] | None = {} if "requestBody" in operation else None
+            for token in tokens if "{" in template else tokens[:1]:
+                yield Endpoint(
+                    surface,
+                    base,
+                    method.upper(),
+                    prefix + _filled(template, token),
+                    prefix + template,
+                    body,
+                    answers_json=_says_json(operation),
+                )
+
+
+def _filled(template: str, token: str) -> str:
+    return "/".join(token if part.startswith("{") else part for part in template.split("/"))
+
+
+def _media(operation: Mapping[str, Any]) -> set[str]:
+    responses = operation.get("responses")
+    media: set[str] = set()
+    for status, response in responses.items() if isinstance(responses, dict) else ():
+        content = response.get("content") if isinstance(response, dict) else None
+        if str(status).startswith("2") and isinstance(content, dict):
+            media |= {str(one) for one in content}
+    return media
+
+
+def _streams(operation: Mapping[str, Any]) -> bool:
+    return any(one.startswith(_STREAM) for one in _media(operation))
+
+
+def _says_json(operation: Mapping[str, Any]) -> bool:
+    media = _media(operation)
+    return bool(media) and all(is_json_type(one) for one in media)

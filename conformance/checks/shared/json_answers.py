@@ -1,0 +1,108 @@
+"""X-JSON-01 and X-JSON-02: what is JSON is JSON, when it succeeds and when it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.check import Case, check
+from conformance.checks.shared.endpoints import Endpoint, endpoints
+from conformance.client import Answer
+from conformance.fuzz.corpora import JSON
+from conformance.gateway import CHECKOUT
+from conformance.oracles.strict_json import JsonTextFault, is_json_type, json_text, literal_faults
+from conformance.together import together
+
+_ROWS = ("X-JSON-01", "X-JSON-02")
+_FIX = "Answer with application/json and one UTF-8 JSON text, errors too, written by a JSON library that refuses NaN."
+_NO_BODY = frozenset({204, 304})
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One way to call an operation: `what` says which."""
+
+    what: str
+    method: str
+    headers: list[tuple[str, str]]
+    body: bytes | None = None
+
+
+def _calls(endpoint: Endpoint) -> Iterator[_Call]:
+    """Yield a call that works, where one is known, and one for each kind of refusal."""
+    credentials = list(endpoint.headers.items())
+    if endpoint.body is None:
+        yield _Call("a plain call", endpoint.method, credentials)
+        return
+    typed = [*credentials, JSON]
+    yield _Call("a body that is no JSON", endpoint.method, typed, b"{")
+    yield _Call("a body of another type", endpoint.method, typed, b"[]")
+    yield _Call("an empty object", endpoint.method, typed, b"{}")
+    yield _Call("another media type", endpoint.method, [*credentials, ("Content-Type", "text/plain")], b"{}")
+    yield _Call("members twice", endpoint.method, typed, b'{"a":1,"a":2}')
+    yield _Call("NaN", endpoint.method, typed, b'{"amount":NaN,"label":"\\u2028","currency":1e999}')
+    if credentials:
+        yield _Call("no credential", endpoint.method, [JSON], b"{}")
+        wrong = [(name, "Bearer nonsense" if name == "Authorization" else value) for name, value in credentials]
+        yield _Call("a wrong credential", endpoint.method, [*wrong, JSON], b"{}")
+
+
+async def _judge(case: Case, surface: str) -> None:
+    known = [one for one in await endpoints(case, surface) if one.answers_json and _is_literal(one)]
+    await together(_called(case, endpoint, call) for endpoint in known for call in _calls(endpoint))
+    await together(_worked(case, endpoint) for endpoint in known if endpoint.body)
+
+
+def _is_literal(endpoint: Endpoint) -> bool:
+    """Return whether the operation is a JSON endpoint of the interface's or a published document's, no page."""
+    return not (endpoint.path.startswith(CHECKOUT) and endpoint.template.endswith("{token}"))
+
+
+async def _called(case: Case, endpoint: Endpoint, call: _Call) -> None:
+    answer = await case.client.call(call.method, endpoint.url, body=call.body, headers=call.headers)
+    _judge_answer(case, endpoint, call.what, answer)
+
+
+async def _worked(case: Case, endpoint: Endpoint) -> None:
+    answer = await case.client.call(
+        endpoint.method, endpoint.url, json_body=dict(endpoint.body or {}), headers=endpoint.headers
+    )
+    _judge_answer(case, endpoint, "a good body", answer)
+
+
+def _judge_answer(case: Case, endpoint: Endpoint, what: str, answer: Answer) -> None:
+    where = {"operation": endpoint.label, "call": what}
+    if answer.status in _NO_BODY:
+        return
+    content_type = answer.headers.get("Content-Type")
+    try:
+        json_text(answer.body)
+        fault = None if is_json_type(content_type) else f"Content-Type is {content_type!r}"
+    except JsonTextFault as no_json:
+        fault = f"Content-Type {content_type!r}; {no_json}"
+    told = "a body that parses as JSON, and a JSON Content-Type"
+    found = "JSON" if fault is None else f"{answer.status}, {fault}"
+    if case.expect("X-JSON-01", fault is None, told, found, exchange=answer, where=where):
+        literals = literal_faults(answer.body)
+        told = "no literal outside RFC 8259, no member twice"
+        case.expect("X-JSON-02", not literals, told, literals[:5] or "none", exchange=answer, where=where)
+
+
+@check(*_ROWS, surface="gateway", fix=_FIX)
+async def answers_of_the_gateway_are_json(case: Case) -> None:
+    """Every JSON endpoint of the gateway answers with a body that parses as JSON and a JSON Content-Type.
+
+    Calls every known operation well, with bodies that cannot be read, with another media type and without a credential.
+    Expects JSON each time, without NaN, Infinity or duplicate members.
+    """
+    await _judge(case, "gateway")
+
+
+@check(*_ROWS, surface="rail", fix=_FIX)
+async def answers_of_the_rail_are_json(case: Case) -> None:
+    """Every JSON endpoint of the rail answers with a body that parses as JSON and a JSON Content-Type.
+
+    Calls every known operation unpaid, well and with bodies that cannot be read. Expects JSON each time, without NaN,
+    Infinity or duplicate members.
+    """
+    await _judge(case, "rail")

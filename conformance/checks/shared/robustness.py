@@ -1,0 +1,227 @@
+"""X-ROB-01 and X-JSON-02: hostile input is refused, never a crash, and what refuses it is JSON to the letter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.shared.endpoints import Endpoint, endpoints
+from conformance.checks.shared.generated import says_later
+from conformance.client import Answer, Client, Unreachable
+from conformance.fuzz import corpora
+from conformance.gateway import CHECKOUT
+from conformance.oracles.strict_json import is_json_type, literal_faults
+from conformance.raw import RawTransport
+from conformance.together import together
+
+T = TypeVar("T")
+_ROWS = ("X-ROB-01", "X-JSON-02")
+_RAW_SECONDS = 5.0
+# Inputs of one kind an endpoint gets where the target's pace is bounded.
+_FEW = 12
+_SHOWN = 5
+# What HTTP itself has for methods, transfer codings and versions that a server does not know (RFC 9110 section 15.6).
+_PROTOCOL = frozenset({501, 505})
+_FIX = (
+    "Refuse what cannot be read with a 4xx: parse in one place that turns every fault of the parser, the framework and "
+    "the schema into a refusal, and keep the last resort, an answer to an unplanned fault, for faults of your own."
+)
+
+
+@dataclass(slots=True)
+class Barrage:
+    """Hostile requests to one surface, and what came of them."""
+
+    case: Case
+    surface: str
+    sent: int = 0
+    unanswered: int = 0
+    broken: Counter[str] = field(default_factory=Counter)
+    literal: Counter[str] = field(default_factory=Counter)
+
+    def few(self, inputs: Iterable[T]) -> list[T]:
+        """Return the inputs to send: all, or by the run's seed some where the target's pace is bounded."""
+        listed = list(inputs)
+        bounded = self.case.profile.pace.requests_per_second > 0
+        return self.case.rng.sample(listed, min(_FEW, len(listed))) if bounded else listed
+
+    async def send(
+        self,
+        what: str,
+        endpoint: Endpoint,
+        *,
+        body: bytes | None = None,
+        headers: Sequence[tuple[str, str]],
+        method: str | None = None,
+        target: str | None = None,
+        client: Client | None = None,
+    ) -> None:
+        """Send one request and judge its answer; that none came is no 5xx.
+
+        Over a `client` of raw connections the head may be no HTTP, which 501 and 505 say, too.
+        """
+        url = endpoint.url if target is None else endpoint.base + target
+        try:
+            answer = await (client or self.case.client).call(
+                method or endpoint.method, url, body=body, headers=headers, patient=False
+            )
+        except Unreachable:
+            self.unanswered += 1
+            return
+        self.sent += 1
+        self._judge(what, endpoint, answer, frozenset() if client is None else _PROTOCOL)
+
+    def _judge(self, what: str, endpoint: Endpoint, answer: Answer, allowed: frozenset[int] = frozenset()) -> None:
+        where = {"operation": endpoint.label, "input": what}
+        if answer.status >= 500 and not says_later(answer) and answer.status not in allowed:
+            self.broken[endpoint.label] += 1
+            if self.broken[endpoint.label] <= _SHOWN:
+                told = "a refusal, no 5xx"
+                self.case.expect("X-ROB-01", False, told, answer.status, exchange=answer, where=where)
+        faults = literal_faults(answer.body) if is_json_type(answer.headers.get("Content-Type")) else []
+        if faults:
+            self.literal[endpoint.label] += 1
+            if self.literal[endpoint.label] <= _SHOWN:
+                self.case.expect("X-JSON-02", False, "JSON by RFC 8259", faults[:5], exchange=answer, where=where)
+
+    async def end(self, good: Endpoint) -> None:
+        """Judge what held: nothing broke, and the surface still answers.
+
+        Raises:
+            Inconclusive: Nothing was answered.
+        """
+        try:
+            answer = await self.case.client.call(good.method, good.url, json_body=good.body, headers=good.headers)
+        except Unreachable as fault:
+            found = f"after {self.sent} hostile requests: {fault}"
+            self.case.expect("X-ROB-01", False, "the service still answers", found, where={"surface": self.surface})
+            return
+        if not self.sent:
+            raise Inconclusive("no hostile request was answered")
+        self._judge("a plain call afterwards", good, answer)
+        told = f"{self.sent} answers, {self.unanswered} requests without one"
+        where = {"surface": self.surface}
+        if not self.broken:
+            self.case.expect("X-ROB-01", True, "no 5xx", told, where=where)
+        if not self.literal:
+            self.case.expect("X-JSON-02", True, "JSON by RFC 8259", told, where=where)
+
+
+async def _claimed(case: Case, surface: str) -> tuple[Barrage, list[Endpoint]]:
+    return Barrage(case, surface), await endpoints(case, surface)
+
+
+def _typed(endpoint: Endpoint, *fields: tuple[str, str]) -> list[tuple[str, str]]:
+    """Return the operation's credentials and the fields, which go before a credential of the same name."""
+    given = {name.lower() for name, _ in fields}
+    return [*((name, value) for name, value in endpoint.headers.items() if name.lower() not in given), *fields]
+
+
+async def _bodies(case: Case, surface: str) -> None:
+    barrage, known = await _claimed(case, surface)
+    inputs: list[tuple[str, Endpoint, bytes]] = []
+    for endpoint in (one for one in known if one.method not in {"GET", "HEAD"}):
+        good = endpoint.body or {}
+        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.whole_bodies(good))]
+        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.wrong_members(good))]
+    await together(
+        barrage.send(what, endpoint, body=body, headers=_typed(endpoint, corpora.JSON))
+        for what, endpoint, body in inputs
+    )
+    await barrage.end(known[0])
+
+
+async def _requests(case: Case, surface: str) -> None:
+    """Send hostile heads of requests to one operation with a body and one without."""
+    barrage, known = await _claimed(case, surface)
+    pace = case.profile.pace.requests_per_second
+    raw = case.client.over(RawTransport(known[0].base, seconds=_RAW_SECONDS, requests_per_second=pace))
+    posts = [one for one in known if one.body is not None][:1]
+    chosen = [*posts, *[one for one in known if one.method == "GET"][:1]]
+    parts = []
+    for endpoint in chosen:
+        body = b"{}" if endpoint.body is not None else None
+        typed = _typed(endpoint, *((corpora.JSON,) if body else ()))
+        send = partial(barrage.send, endpoint=endpoint, body=body, client=raw)
+        methods = barrage.few(corpora.METHODS)
+        parts += [send(f"{one[:20]} as the method", headers=typed, method=one) for one in methods]
+        fields = barrage.few(corpora.FIELDS.items())
+        parts += [send(what, headers=_typed(endpoint, *given)) for what, given in fields]
+        targets = barrage.few(corpora.TARGETS.items())
+        parts += [send(what, headers=typed, target=target.replace("{path}", endpoint.path)) for what, target in targets]
+    for endpoint in posts:
+        chunked = _typed(endpoint, corpora.JSON, ("Transfer-Encoding", "chunked"))
+        pieces = barrage.few(corpora.CHUNKS.items())
+        parts += [
+            barrage.send(f"chunks: {what}", endpoint, body=body, headers=chunked, client=raw) for what, body in pieces
+        ]
+    await together(parts)
+    await barrage.end(known[0])
+
+
+@check(*_ROWS, surface="gateway", fix=_FIX)
+async def hostile_bodies_at_the_gateway(case: Case) -> None:
+    """Malformed, oversized, deeply nested and wrongly typed bodies never make the gateway answer 5xx.
+
+    Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
+    is known. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    """
+    await _bodies(case, "gateway")
+
+
+@check(*_ROWS, surface="rail", fix=_FIX)
+async def hostile_bodies_at_the_rail(case: Case) -> None:
+    """Malformed, oversized, deeply nested and wrongly typed bodies never make the rail answer 5xx.
+
+    Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
+    is known, unpaid. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    """
+    await _bodies(case, "rail")
+
+
+@check(*_ROWS, surface="gateway", fix=_FIX)
+async def hostile_requests_at_the_gateway(case: Case) -> None:
+    """Malformed request lines, header fields and framing never make the gateway answer 5xx.
+
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
+    connection will do where the request is no HTTP.
+    """
+    await _requests(case, "gateway")
+
+
+@check(*_ROWS, surface="rail", fix=_FIX)
+async def hostile_requests_at_the_rail(case: Case) -> None:
+    """Malformed request lines, header fields and framing never make the rail answer 5xx.
+
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
+    connection will do where the request is no HTTP.
+    """
+    await _requests(case, "rail")
+
+
+@check(*_ROWS, surface="gateway", fix=_FIX)
+async def hostile_checkout_tokens(case: Case) -> None:
+    """Checkout tokens of every shape never make the gateway answer 5xx.
+
+    Asks for the page and its parts, and does what can be done with a link, under tokens of every length, alphabet and
+    encoding. Expects no 5xx.
+    """
+    barrage, known = await _claimed(case, "gateway")
+    page = next(one for one in known if one.path.startswith(CHECKOUT))
+    parts = []
+    for what, token in barrage.few(corpora.TOKENS.items()):
+        under = CHECKOUT + token
+        parts += [
+            barrage.send(f"{what}{tail}", page, body=None, headers=[], method=method, target=under + tail)
+            for method, tail in corpora.CHECKOUT_CALLS
+        ]
+        parts += [
+            barrage.send(f"{what}{tail}", page, body=b"{}", headers=[corpora.JSON], method="POST", target=under + tail)
+            for tail in corpora.CHECKOUT_DEEDS
+        ]
+    await together(parts)
+    await barrage.end(known[0])

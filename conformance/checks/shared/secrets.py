@@ -1,0 +1,206 @@
+"""X-ROB-02: what a caller keeps secret never comes back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from conformance import gateway
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.shared.endpoints import Endpoint, endpoints
+from conformance.client import Answer
+from conformance.fuzz.corpora import JSON
+from conformance.gateway import CHECKOUT
+from conformance.together import together
+
+_ROW = "X-ROB-02"
+_FIX = (
+    "Name the fault, never the value: no credential, proof or secret of a request belongs in a body or header of its "
+    "answer, not even in a message of a library that is passed on."
+)
+_SHORTEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call that holds a secret at a place."""
+
+    what: str
+    endpoint: Endpoint
+    secret: str
+    headers: list[tuple[str, str]]
+    body: bytes | None = None
+    tail: str = ""
+    # Whether a success may hold the text, because it is no secret where it stands: only a refusal is judged.
+    refusals_only: bool = False
+
+
+def shapes_of(secret: str) -> Mapping[str, bytes]:
+    """Return the forms in which a secret would be recognised, by name."""
+    raw = secret.encode("utf-8", "surrogateescape")
+    return {
+        "as it was sent": raw,
+        "percent-encoded": quote(secret, safe="", errors="surrogateescape").encode(),
+        "in base64": base64.b64encode(raw).rstrip(b"=")[:-1],
+        "in hex": raw.hex().encode(),
+    }
+
+
+def comes_back(answer: Answer, secret: str) -> list[str]:
+    """Return where and how a secret stands in an answer."""
+    places = {"the body": answer.body}
+    for name, value in answer.headers.items():
+        places[f"the header {name}"] = f"{name}: {value}".encode("utf-8", "surrogateescape")
+    return [
+        f"{place}, {shape}"
+        for place, data in places.items()
+        for shape, text in shapes_of(secret).items()
+        if len(text) >= _SHORTEST and text in data
+    ]
+
+
+@dataclass(slots=True)
+class _Secrets:
+    """The secrets of one surface: a real key where there is one, and made-up ones of the same shape."""
+
+    case: Case
+    made: dict[str, str] = field(default_factory=dict)
+
+    def make(self, name: str, prefix: str = "") -> str:
+        """Return a made-up secret of the usual shape, kept out of the log."""
+        bits = self.case.rng.getrandbits(256).to_bytes(32, "big")
+        secret = prefix + base64.urlsafe_b64encode(bits).rstrip(b"=").decode()
+        self.case.client.names.secret(secret, name)
+        return secret
+
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """Yield API keys: the tenant's, and one of its shape that nobody has."""
+        try:
+            real = self.case.session.tenant().key
+        except Inconclusive:
+            yield "a made-up key", self.make("MADE_UP_KEY", "weld_")
+        else:
+            yield "the tenant's key", real
+            yield "a made-up key", self.make("MADE_UP_KEY", real.partition("_")[0] + "_" if "_" in real else "")
+
+
+def _credential_calls(endpoint: Endpoint, what: str, key: str) -> Iterator[_Call]:
+    tenant = [(name, value) for name, value in endpoint.headers.items() if name.lower() != "authorization"]
+    typed = [*tenant, JSON] if endpoint.body is not None else tenant
+    body = b"{}" if endpoint.body is not None else None
+    bearer = ("Authorization", f"Bearer {key}")
+    places: Mapping[str, list[tuple[str, str]]] = {
+        "Bearer": [*typed, bearer],
+        "Bearer without a tenant": [bearer, *([JSON] if body else [])],
+        "Bearer and text after it": [*typed, ("Authorization", f"Bearer {key} x")],
+        "another scheme": [*typed, ("Authorization", f"Token {key}")],
+        "Basic": [*typed, ("Authorization", f"Basic {base64.b64encode(f'u:{key}'.encode()).decode()}")],
+        "no scheme": [*typed, ("Authorization", key)],
+        "X-Tenant-Id": [("X-Tenant-Id", key), bearer, *([JSON] if body else [])],
+        "X-Api-Key": [*typed, ("X-Api-Key", key)],
+        "a cookie": [*typed, ("Cookie", f"session={key}")],
+        "X-Request-Id": [*typed, ("X-Request-Id", key)],
+        "Idempotency-Key": [*typed, bearer, ("Idempotency-Key", key + " " * 3 + "é")],
+        "the media type": [*tenant, bearer, ("Content-Type", f"text/{key}")],
+    }
+    for place, headers in places.items():
+        yield _Call(f"{what} as {place}", endpoint, key, headers, body)
+    yield _Call(f"{what} in the query", endpoint, key, typed, body, f"?api_key={key}", refusals_only=True)
+    yield _Call(f"{what} in the path", endpoint, key, typed, body, f"/{key}", refusals_only=True)
+
+
+def _body_calls(endpoint: Endpoint, what: str, secret: str) -> Iterator[_Call]:
+    """Yield calls whose body is refused and holds the secret, as a member, in a text that is no JSON, as a name."""
+    good = dict(endpoint.body or {})
+    typed = [*endpoint.headers.items(), JSON]
+    quoted = f'"{secret}"'.encode()
+    bodies: dict[str, bytes] = {
+        "the whole body": quoted,
+        "text that is no JSON": b'{"api_key":' + quoted,
+        "a name twice": b"{" + quoted + b":1," + quoted + b":2}",
+        "members that are not known": b'{"api_key":' + quoted + b',"cancel_secret":' + quoted + b',"amount":{}}',
+    }
+    for name in good:
+        bodies[f"an array as {name}"] = b'{"' + name.encode() + b'":[' + quoted + b"]}"
+        bodies[f"the text {name}"] = b'{"' + name.encode() + b'":' + quoted + b"}"
+    for place, body in bodies.items():
+        yield _Call(f"{what} in {place}", endpoint, secret, typed, body, refusals_only=True)
+
+
+async def _judge(case: Case, call: _Call) -> None:
+    answer = await case.client.call(
+        call.endpoint.method, call.endpoint.url + call.tail, body=call.body, headers=call.headers
+    )
+    if call.refusals_only and answer.status < 400:
+        return
+    found = comes_back(answer, call.secret)
+    where = {"operation": call.endpoint.label, "secret": call.what}
+    told = "the secret nowhere in the answer"
+    case.expect(_ROW, not found, told, found or "nowhere", exchange=answer, where=where)
+
+
+@check(_ROW, surface="gateway", fix=_FIX)
+async def keys_never_come_back(case: Case) -> None:
+    """API keys that are sent, wherever they are sent, never appear in an answer of the gateway.
+
+    Sends the tenant's key and a made-up one as every kind of credential, in cookies, ids, queries, paths and bodies
+    that are refused, to every operation that is known. Expects the key nowhere in body and headers, in no encoding.
+    """
+    secrets = _Secrets(case)
+    keys = list(secrets.keys())
+    calls: list[_Call] = []
+    for endpoint in await endpoints(case, "gateway"):
+        for what, key in keys:
+            calls += _credential_calls(endpoint, what, key)
+        if endpoint.body is not None:
+            calls += _body_calls(endpoint, *keys[-1])
+    await together(_judge(case, call) for call in calls)
+
+
+@check(_ROW, surface="gateway", fix=_FIX)
+async def cancel_secrets_never_come_back(case: Case) -> None:
+    """A link's cancel secret that is sent never appears in an answer.
+
+    Creates a link and, where it has such a secret, tries wrong secrets, cancels with the right one, and cancels again.
+    Expects no secret in any answer but the creation's.
+    """
+    created = await gateway.link(case)
+    secret = created.object().get("cancel_secret")
+    token = gateway.token_of(created)
+    if not isinstance(secret, str) or token is None:
+        case.not_applicable(_ROW, "links have no cancel secret")
+        return
+    base = case.session.gateway
+    cancel = f"{CHECKOUT}{quote(token, safe='')}/cancel"
+    endpoint = Endpoint("gateway", base, "POST", cancel, CHECKOUT + "{token}/cancel", {})
+    wrong = _Secrets(case).make("WRONG_CANCEL_SECRET")
+    for what, value in (("a wrong secret", wrong), ("the secret", secret), ("the secret again", secret)):
+        body = b'{"cancel_secret":"' + value.encode() + b'"}'
+        await _judge(case, _Call(what, endpoint, value, [JSON], body))
+    listed = b'{"cancel_secret":["' + secret.encode() + b'"]}'
+    await _judge(case, _Call("the secret in an array", endpoint, secret, [JSON], listed))
+
+
+@check(_ROW, surface="rail", fix=_FIX)
+async def payments_never_come_back(case: Case) -> None:
+    """X-PAYMENT and other credentials that are sent never appear in an answer of the rail.
+
+    Sends X-PAYMENT of every broken kind, PAYMENT-SIGNATURE and account keys to every operation that is known. Expects
+    the header's value nowhere in body and headers, in no encoding.
+    """
+    secrets = _Secrets(case)
+    calls: list[_Call] = []
+    for endpoint in await endpoints(case, "rail"):
+        text = secrets.make("X_PAYMENT")
+        encoded = base64.b64encode(b'{"tx_id":"' + text.encode() + b'","payment_reference":"x"}').decode()
+        case.client.names.secret(encoded, "X_PAYMENT_HEADER")
+        typed = [*endpoint.headers.items(), *([JSON] if endpoint.body is not None else [])]
+        body = b"{}" if endpoint.body is not None else None
+        for name in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
+            calls.append(_Call(f"text as {name}", endpoint, text, [*typed, (name, text)], body))
+            calls.append(_Call(f"a proof as {name}", endpoint, encoded, [*typed, (name, encoded)], body))
+        key = secrets.make("MADE_UP_KEY", "weld_")
+        calls.append(_Call("an account key", endpoint, key, [*typed, ("Authorization", f"Bearer {key}")], body))
+    await together(_judge(case, call) for call in calls)

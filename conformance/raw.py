@@ -1,0 +1,110 @@
+"""A transport that sends what it is told, byte for byte: for requests that no HTTP client would send."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+import h11
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.client import Unreachable
+
+_PORTS = {"http": 80, "https": 443}
+_PIECE = 65_536
+
+
+class RawTransport:
+    """One connection a request, HTTP/1.1, nothing normalised, nothing added that is given.
+
+    Method, target and header fields are written as they stand (Latin-1, surrogates as the bytes they escape). Host,
+    `Connection: close` and, with a body, Content-Length are added where no field of that name is given; a given
+    Transfer-Encoding keeps Content-Length away. The writing side is closed after the request, so that nobody waits for
+    a body that was promised and not sent.
+    """
+
+    def __init__(self, address: str, *, seconds: float, requests_per_second: float = 0.0) -> None:
+        """Take the surface's address, without a slash at its end, the time an answer may take, and the pace."""
+        self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
+        self._next = 0.0
+        parts = urlsplit(address)
+        self._address = address
+        self._host = parts.hostname or "localhost"
+        self._port = parts.port or _PORTS[parts.scheme]
+        self._tls = parts.scheme == "https"
+        self._seconds = seconds
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request; see `conformance.client.Transport`. What follows the address in `url` is the target."""
+        await self._turn()
+        data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
+        try:
+            return await asyncio.wait_for(self._exchange(method, data), self._seconds)
+        except TimeoutError as fault:
+            raise Unreachable(f"no answer within {self._seconds:g} s") from fault
+        except (OSError, h11.RemoteProtocolError, EOFError) as fault:
+            raise Unreachable(f"{type(fault).__name__}: {fault}") from fault
+
+    async def _turn(self) -> None:
+        now = time.monotonic()
+        self._next = max(now, self._next) + self._interval
+        await asyncio.sleep(self._next - self._interval - now)
+
+    def _lines(
+        self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> Iterator[bytes]:
+        given = {name.strip().lower() for name, _ in headers}
+        yield _bytes(f"{method} {target} HTTP/1.1\r\n") if " HTTP/" not in target else _bytes(f"{method} {target}\r\n")
+        if "host" not in given:
+            yield f"Host: {self._host}:{self._port}\r\n".encode()
+        if "connection" not in given:
+            yield b"Connection: close\r\n"
+        if body is not None and not given & {"content-length", "transfer-encoding"}:
+            yield f"Content-Length: {len(body)}\r\n".encode()
+        for name, value in headers:
+            yield _bytes(f"{name}: {value}\r\n")
+        yield b"\r\n"
+
+    async def _exchange(self, method: str, data: bytes) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls or None)
+        try:
+            # A server may answer and close before it read everything.
+            with contextlib.suppress(ConnectionError):
+                writer.write(data)
+                await writer.drain()
+                if writer.can_write_eof():
+                    writer.write_eof()
+            return await _response(reader, "HEAD" if method == "HEAD" else "GET")
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+
+async def _response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIMultiDictProxy[str], bytes]:
+    connection = h11.Connection(h11.CLIENT)
+    connection.send(h11.Request(method=method, target="/", headers=[("Host", "raw")]))
+    connection.send(h11.EndOfMessage())
+    status, headers, body = 0, CIMultiDict[str](), bytearray()
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            connection.receive_data(await reader.read(_PIECE))
+        elif isinstance(event, h11.Response):
+            status = event.status_code
+            headers.extend((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage):
+            return status, CIMultiDictProxy(headers), bytes(body)
+        elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
+            raise EOFError("the connection was closed without an answer")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1", "surrogateescape") if text.isascii() else text.encode("utf-8", "surrogateescape")
