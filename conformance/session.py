@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conformance.check import Inconclusive
+from conformance.checkout.reader import PageReader
 from conformance.client import Client, JsonFault, Names, Unreachable
 from conformance.discovery import Operation, discover
 from conformance.payers import Payer, payer_for
@@ -34,22 +37,16 @@ class Credentials:
         """The two header fields of an authenticated call."""
         return {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id}
 
-    @property
-    def network(self) -> str:
-        """The network key that the tenant's links are made for.
-
-        Raises:
-            Inconclusive: The profile names no payout address.
-        """
-        if not self.payout:
-            raise Inconclusive(f"unbound: no network of this tenant is known; give [tenants.{self.name}.payout]")
-        return next(iter(self.payout))
-
 
 class Session:
     """Opened once a run, before the first check.
 
     Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
+
+    Attributes:
+        limits_lock: Held by the one check that exhausts limits.
+        nonce: Text that no other run uses, for names that must be new to the target.
+        pages: Looks at checkout pages.
     """
 
     def __init__(self, profile: Profile, client: Client, names: Names, seed: int) -> None:
@@ -64,6 +61,9 @@ class Session:
         self._limited_credentials: dict[str, Credentials] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
+        self.nonce = secrets.token_hex(6)
+        self._count = itertools.count(1)
+        self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request)
 
     async def open(self) -> None:
         """Read secrets into the redaction table and discover the rail's operations."""
@@ -80,7 +80,8 @@ class Session:
             self._trouble = f"the rail's operations could not be discovered: {fault}"
 
     async def close(self) -> None:
-        """Close the payers' connections."""
+        """Close the payers' connections, and the browser where pages needed one."""
+        await self.pages.close()
         for payer in self._payers.values():
             await payer.close()
 
@@ -93,6 +94,10 @@ class Session:
     def gateway(self) -> str:
         """The gateway's address, without a slash at its end."""
         return self.profile.surfaces["gateway"].url.rstrip("/")
+
+    def count(self) -> int:
+        """Return the next number of this run, from 1."""
+        return next(self._count)
 
     def tenant(self, name: str = "first", *, limited: bool = False) -> Credentials:
         """Return the credentials of a tenant, of the target or of the service for limit rows.
@@ -158,6 +163,30 @@ class Session:
             if lane not in self._payers:
                 self._payers[lane] = await payer_for(lane, self.profile, self._names, self._seed)
             return self._payers[lane]
+
+    async def gateway_payer(self, lane: str) -> Payer:
+        """Return the funded payer of a lane on the node that checkout payments are made on, opening it at first use.
+
+        Raises:
+            Inconclusive: The profile says no way to reach that node or to fund a payer.
+        """
+        place = f"gateway {lane}"
+        async with self._lock:
+            if place not in self._payers:
+                nodes = self.profile.gateway_chains
+                self._payers[place] = await payer_for(lane, self.profile, self._names, self._seed, nodes)
+            return self._payers[place]
+
+    def tenant_on(self, network: str) -> Credentials:
+        """Return the first tenant that is paid on a network.
+
+        Raises:
+            Inconclusive: The profile has none.
+        """
+        for known in self._credentials.values():
+            if network in known.payout:
+                return known
+        raise Inconclusive(f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}")
 
     @property
     def payers(self) -> Mapping[str, Payer]:

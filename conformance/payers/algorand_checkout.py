@@ -10,7 +10,7 @@ from algosdk import transaction
 
 from conformance.check import Inconclusive
 from conformance.payers.algorand import AlgorandPayer, Refused
-from conformance.payers.bill import USDC, Bill, Way, respelled, smaller
+from conformance.payers.bill import USDC, Bill, Way, in_two, respelled, smaller
 
 
 @dataclass(slots=True)
@@ -72,6 +72,7 @@ class AlgorandCheckout:
         """Return payments of less, and transfers that move enough, but not to the payee or not for this memo."""
         return [
             *smaller(self),
+            in_two(self),
             Way("one unit to the payee, the rest closed out elsewhere", self._closing),
             Way("one unit with the memo, the amount without it in the same group", self._grouped),
         ]

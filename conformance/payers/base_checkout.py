@@ -181,8 +181,9 @@ class BaseCheckout:
         raise Inconclusive("one transfer on Base carries one memo")
 
     async def submitted(self, bill: Bill) -> str:
-        """Hand a payment to the node; see `CheckoutPayer`."""
-        return await self.payer.use(await self._authorized(bill), wait=False)
+        """Hand a payment to the node, from an account that nobody else waits for; see `CheckoutPayer`."""
+        sender = await self.payer.new_account(coin=True)
+        return await self.payer.use(await self._authorized(bill), sender=sender, wait=False)
 
     async def landed(self, tx_id: str) -> None:
         """Wait for a transaction's block; see `CheckoutPayer`."""

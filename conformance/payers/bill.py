@@ -155,3 +155,13 @@ def smaller(payer: CheckoutPayer) -> list[Way]:
         of_amount(payer, "half", lambda amount: amount // 2),
         of_amount(payer, "a thousandth", lambda amount: amount // 1000),
     ]
+
+
+def in_two(payer: CheckoutPayer) -> Way:
+    """Return the amount in two right payments of a part each; whether a service adds them up is its own matter."""
+
+    async def halves(bill: Bill) -> str:
+        await payer.settle(bill.changed(amount=bill.amount // 2))
+        return await payer.settle(bill.changed(amount=bill.amount - bill.amount // 2))
+
+    return Way("the amount in two transactions, a part without the other", halves, pinned=True)

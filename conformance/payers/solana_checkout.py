@@ -12,7 +12,7 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 
 from conformance.check import Inconclusive
-from conformance.payers.bill import USDC, Bill, Way, respelled, smaller
+from conformance.payers.bill import USDC, Bill, Way, in_two, respelled, smaller
 from conformance.payers.solana import Refused, SolanaPayer
 from conformance.payers.solana_instructions import (
     Order,
@@ -81,7 +81,11 @@ class SolanaCheckout:
 
     def short(self) -> Sequence[Way]:
         """Return payments of less, and of what the payee does not keep."""
-        return [*smaller(self), Way("to an account that is emptied and handed to the payee", self._handed_over)]
+        return [
+            *smaller(self),
+            in_two(self),
+            Way("to an account that is emptied and handed to the payee", self._handed_over),
+        ]
 
     async def _handed_over(self, bill: Bill) -> str:
         me, mint = self.payer.main.key, pubkey(bill.asset, "asset")

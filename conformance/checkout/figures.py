@@ -1,0 +1,64 @@
+"""Amounts as people write them: whichever way a page groups digits and marks decimals, the value is read exactly.
+
+Pure; a text that can be read in two ways has two values, and neither is held against the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+MICRO = 1_000_000
+# Digits with marks inside: points, commas, apostrophes, and the spaces that writers of numbers use.
+_DIGIT = "0-9\u0660-\u0669\u06f0-\u06f9"
+_SPACES = " _\u00a0\u2009\u202f"
+_NUMBER = re.compile(rf"(?<![{_DIGIT}.,])[{_DIGIT}](?:[{_DIGIT}]|[.,'\u2019\u066b\u066c{_SPACES}](?=[{_DIGIT}]))*")
+_GROUPING = "'\u2019\u066c" + _SPACES
+# Groups of thousands, of hundreds after the first (India) and of ten thousands (China).
+_GROUPS = range(2, 5)
+
+
+def shows(text: str, microunits: int) -> str | None:
+    """Return the first number of a text that says exactly `microunits` millionths, None when none does.
+
+    A number says it as a decimal of whole units, in any usual spelling, or as the bare integer of millionths.
+    """
+    return next((word for word, values in numbers(text) if microunits in values), None)
+
+
+def numbers(text: str) -> Iterator[tuple[str, frozenset[int]]]:
+    """Yield each number of a text with every value it can have, in millionths."""
+    for match in _NUMBER.finditer(text):
+        for word in _parts(match[0]):
+            yield word, frozenset(_values(word))
+
+
+def _parts(word: str) -> Iterator[str]:
+    """Yield a number, and what spaces in it part, since a space may also stand between two numbers."""
+    yield word
+    parts = re.split(f"[{_SPACES}]", word)
+    if len(parts) > 1:
+        yield from parts
+
+
+def _values(word: str) -> Iterator[int]:
+    plain = "".join(str(int(one)) if one.isdecimal() else one for one in word)
+    if plain.isdecimal():
+        yield int(plain)
+    for mark, other in ((".", ","), (",", "."), ("\u066b", "")):
+        whole, _, fraction = plain.partition(mark)
+        digits = _grouped(whole, other)
+        if digits is not None and (mark not in plain or fraction.isdecimal()):
+            value = Decimal(f"{digits}.{fraction or 0}") * MICRO
+            if value == value.to_integral_value():
+                yield int(value)
+
+
+def _grouped(whole: str, mark: str) -> str | None:
+    """Return the digits of a whole number that may be grouped by `mark` or by what only groups, None if it is none."""
+    for one in (mark, *_GROUPING):
+        parts = whole.split(one) if one else [whole]
+        if all(part.isdecimal() for part in parts) and all(len(part) in _GROUPS for part in parts[1:]):
+            return "".join(parts)
+    return None

@@ -1,0 +1,233 @@
+"""Links to pay: created for one lane, with what their pages must show and what a payer needs to pay them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from decimal import Decimal
+
+from conformance.check import Case, Inconclusive
+from conformance.checkout.view import View
+from conformance.client import Answer
+from conformance.gateway import link
+from conformance.payers import checkout_payer
+from conformance.payers.bill import USDC, Bill, CheckoutPayer
+from conformance.session import Credentials
+from conformance.together import together
+
+_LEAST, _MOST = 10_001, 19_999
+_LOOK_SECONDS, _SPARING_SECONDS = 0.2, 1.0
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One payment link.
+
+    Attributes:
+        url: Its checkout page.
+        token: Its token.
+        microunits: Millionths of the asset, as its creation answered.
+        network: Network key.
+        payout: The tenant's payout address on that network.
+        asset: Asset id on that network.
+        tenant: Whose link it is.
+        answer: The answer that created it.
+    """
+
+    url: str
+    token: str
+    microunits: int
+    network: str
+    payout: str
+    asset: str
+    tenant: Credentials
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A link with the first look at its page.
+
+    Attributes:
+        order: The link.
+        before: What its page showed before anything was paid.
+        page: The answer that brought it.
+        memo: The memo that it shows.
+        address: The receiving address that it shows: the payout address, unless it shows another one only.
+    """
+
+    order: Order
+    before: View
+    page: Answer
+    memo: str
+    address: str
+
+    @property
+    def bill(self) -> Bill:
+        """What the page asks for; USDC has six decimals on all three lanes."""
+        reference = next((one.reference for one in self.before.codes if one.reference), None)
+        order_ = self.order
+        return Bill(order_.asset, self.address, order_.microunits, self.memo, reference)
+
+
+async def order(case: Case, *, microunits: int | None = None) -> Order:
+    """Create a link on the network of the check's lane, of an odd amount unless one is given.
+
+    Raises:
+        Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
+    """
+    network = network_of(case)
+    tenant = case.session.tenant_on(network)
+    wanted = microunits or case.rng.randrange(_LEAST, _MOST, 2)
+    # The float's shortest decimal text, which is what is sent, is exactly this decimal.
+    amount = float(Decimal(wanted).scaleb(-6))
+    answer = await link(case, tenant, preferred_network=network, amount=amount)
+    members = answer.object()
+    url, token, told = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
+    if not isinstance(url, str) or not isinstance(token, str) or not isinstance(told, int) or isinstance(told, bool):
+        raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
+    asset = members.get("asset_id")
+    known = str(asset) if isinstance(asset, str | int) else USDC.get(network)
+    if known is None:
+        raise Inconclusive(f"unbound: no asset is known for the network {network}")
+    _name(case, url, token)
+    return Order(url, token, told, network, tenant.payout[network], known, tenant, answer)
+
+
+def _name(case: Case, url: str, token: str) -> None:
+    """Keep a link's addresses out of the log, whole and as paths."""
+    for text, name in ((url, "CHECKOUT_URL"), (token, "TOKEN")):
+        case.client.names.name(text, name)
+    for below in ("", "/qr"):
+        case.client.names.name(f"/checkout/{token}{below}", f"CHECKOUT_PATH{below.upper().replace('/', '_')}")
+        case.client.names.name(url + below, f"CHECKOUT_URL{below.upper().replace('/', '_')}")
+
+
+def network_of(case: Case) -> str:
+    """Return the network key on which the lane's checkout payments are made.
+
+    Raises:
+        Inconclusive: The profile gives no node for them.
+    """
+    chain = getattr(case.profile.gateway_chains, case.lane)
+    if chain is None:
+        raise Inconclusive(f"needs a node to pay on: give [gateway.chains.{case.lane}] or [chains.{case.lane}]")
+    return str(chain.network)
+
+
+async def opened(case: Case, *, microunits: int | None = None) -> Opened:
+    """Create a link and look at its page.
+
+    Raises:
+        Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
+    """
+    made = await order(case, microunits=microunits)
+    if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}):
+        view, answer = await case.session.pages.look(case.client, made.url)
+    else:
+        view, answer = await look(case, made)
+    return told(case, made, view, answer)
+
+
+def told(case: Case, made: Order, view: View, answer: Answer) -> Opened:
+    """Return a link with what its page tells a payer.
+
+    Raises:
+        Inconclusive: No memo can be told from it.
+    """
+    memo = view.memo(made.token)
+    if memo is None:
+        raise Inconclusive(
+            "no memo can be told from the checkout page; bind [gateway.checkout_selectors] memo (GW-CHK-05 judges it)"
+        )
+    case.client.names.name(memo, "MEMO")
+    others = () if view.shows_address(made.payout) else view.addresses(case.lane)
+    return Opened(made, view, answer, memo, others[0] if others else made.payout)
+
+
+async def look(case: Case, made: Order) -> tuple[View, Answer]:
+    """Look at an active link's page, harder where the document as sent does not show the address and a code."""
+
+    def shows(view: View) -> bool:
+        return view.shows_address(made.payout) and bool(view.codes) and view.memo(made.token) is not None
+
+    pages = case.session.pages
+    view, answer = await pages.look_for(case.client, made.url, shows)
+    return view, answer
+
+
+async def payer(case: Case) -> CheckoutPayer:
+    """Return who pays the check's lane."""
+    return checkout_payer(await case.session.gateway_payer(case.lane))
+
+
+def way(case: Case) -> str | None:
+    """Return how the profile says that a memo is carried on the check's lane; None when it is not bound."""
+    return (case.profile.gateway_bindings.memo or {}).get(case.lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A page that turned to Paid.
+
+    Attributes:
+        lines: The lines by which it says so.
+        seconds: How long it took since it was first looked at.
+        view: What it then showed.
+        answer: The answer that brought it.
+    """
+
+    lines: frozenset[str]
+    seconds: float
+    view: View
+    answer: Answer
+
+
+async def flip(case: Case, link_: Opened, *, seconds: float | None = None) -> Flip | None:
+    """Look at a page until it says that it is paid; None when it does not within the budget."""
+    loop = asyncio.get_running_loop()
+    started, budget = loop.time(), case.profile.budgets.paid if seconds is None else seconds
+    retry = False
+    while True:
+        view, answer = await again(case, link_, retry=retry)
+        lines = view.turned_paid(link_.before)
+        passed = loop.time() - started
+        if lines:
+            return Flip(lines, passed, view, answer)
+        if passed >= budget:
+            return None
+        await asyncio.sleep(_SPARING_SECONDS if case.profile.pace.requests_per_second else _LOOK_SECONDS)
+        retry = True
+
+
+async def again(case: Case, link_: Opened, *, retry: bool = False) -> tuple[View, Answer]:
+    """Look at a link's page once more, for its state."""
+    view, answer = await case.session.pages.look(case.client, link_.order.url, retry=retry)
+    return view, answer
+
+
+async def paid_rightly(case: Case, who: CheckoutPayer, link_: Opened) -> Flip:
+    """Pay a link as its page says and wait until it shows Paid.
+
+    Raises:
+        Inconclusive: It does not, which GW-CHK-09 judges.
+    """
+    await who.settle(link_.bill, way(case))
+    done = await flip(case, link_)
+    if done is None:
+        raise Inconclusive(
+            f"the control, an honest payment, did not turn its page to Paid within {case.profile.budgets.paid:g} s"
+        )
+    return done
+
+
+async def several(case: Case, count: int) -> list[Opened]:
+    """Create links of different amounts and look at their pages."""
+    amounts = case.rng.sample(range(_LEAST, _MOST, 2), count)
+    return await together(opened(case, microunits=amount) for amount in amounts)
+
+
+async def settle_down(flipped: Flip) -> None:
+    """Give the target as long again as it took for an honest payment, so that what was paid before had its chance."""
+    await asyncio.sleep(min(max(flipped.seconds, _LOOK_SECONDS), _LONGEST_PAUSE))

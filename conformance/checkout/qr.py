@@ -1,0 +1,127 @@
+"""QR codes: from an image's bytes to its text, and from the text to what it asks a wallet to pay."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import zxingcpp
+from PIL import Image, UnidentifiedImageError
+
+_LARGEST_PIXELS = 40_000_000
+_ETHEREUM = re.compile(r"ethereum:(?:pay-)?(0x[0-9a-fA-F]{40})(?:@([0-9]+))?/transfer\?(.*)", re.DOTALL)
+_QUIET = 8
+# A code of few pixels is told from noise when its modules are several pixels wide.
+_SMALL, _ENLARGED = 400, 4
+
+
+def decode(data: bytes) -> tuple[str, ...]:
+    """Return the text of every QR code in a PNG, JPEG, GIF, WebP or BMP image; none when it is no such image."""
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            if opened.width * opened.height > _LARGEST_PIXELS:
+                return ()
+            image = _on_white(opened)
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return ()
+    found = _codes(image)
+    if not found and max(image.size) < _SMALL:
+        found = _codes(image.resize((image.width * _ENLARGED, image.height * _ENLARGED), Image.Resampling.NEAREST))
+    return found
+
+
+def _on_white(opened: Image.Image) -> Image.Image:
+    """Return an image as a reader sees it: what is transparent is the page's white, and so is its margin."""
+    coloured = opened.convert("RGBA")
+    size = (coloured.width + 2 * _QUIET, coloured.height + 2 * _QUIET)
+    white = Image.new("RGBA", size, "white")
+    white.alpha_composite(coloured, (_QUIET, _QUIET))
+    return white.convert("L")
+
+
+def _codes(image: Image.Image) -> tuple[str, ...]:
+    return tuple(one.text for one in zxingcpp.read_barcodes(image) if "QR" in str(one.format).upper())
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a QR code asks for; None for whatever it does not say, or says in a form that the suite does not read.
+
+    Attributes:
+        text: The decoded text.
+        address: Receiving address.
+        atomic: Amount in atomic units.
+        amount: Amount in whole units.
+        asset: Asset id, mint or contract.
+        chain_id: EVM chain id.
+        memo: Memo or note.
+        reference: Solana Pay reference.
+    """
+
+    text: str
+    address: str | None = None
+    atomic: int | None = None
+    amount: Decimal | None = None
+    asset: str | None = None
+    chain_id: int | None = None
+    memo: str | None = None
+    reference: str | None = None
+
+    def holds(self, word: str) -> bool:
+        """Return whether the text has `word` in it, percent-encoded or not; letters of hexadecimal in any case."""
+        texts = (self.text, unquote(self.text))
+        if word.lower().startswith("0x"):
+            return any(word.lower() in text.lower() for text in texts)
+        return any(word in text for text in texts)
+
+    def asks_for(self, microunits: int) -> bool | None:
+        """Return whether it asks for an amount of an asset with six decimals; None when it says no amount."""
+        if self.atomic is not None:
+            return self.atomic == microunits
+        return None if self.amount is None else self.amount * 10**6 == microunits
+
+
+def read(text: str) -> Payload:
+    """Return what a payload asks for: ARC-26, Solana Pay, and EIP-681, also in the fragment of a page's address."""
+    fragment = urlsplit(text).fragment if text.startswith(("http://", "https://")) else ""
+    if (asked := _ETHEREUM.match(fragment or text)) is not None:
+        asking: dict[str, str] = dict(parse_qsl(asked[3]))
+        number = asked[2]
+        return Payload(
+            text,
+            address=asking.get("address"),
+            atomic=_integer(asking.get("uint256")),
+            asset=asked[1],
+            chain_id=None if number is None else int(number),
+        )
+    if text.startswith("algorand://"):
+        address, query = _parts(text.removeprefix("algorand://"))
+        memo = query.get("xnote") or query.get("note")
+        return Payload(text, address, _integer(query.get("amount")), asset=query.get("asset"), memo=memo)
+    if text.startswith("solana:"):
+        address, query = _parts(text.removeprefix("solana:"))
+        asset, memo, reference = (query.get(name) for name in ("spl-token", "memo", "reference"))
+        amount = _decimal(query.get("amount"))
+        return Payload(text, address, amount=amount, asset=asset, memo=memo, reference=reference)
+    return Payload(text)
+
+
+def _parts(text: str) -> tuple[str, Mapping[str, str]]:
+    address, _, query = text.partition("?")
+    # A plus sign stands for itself in these schemes, unlike in forms.
+    return unquote(address).strip("/"), dict(parse_qsl(query.replace("+", "%2B")))
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,78}", text) else None
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    try:
+        return None if text is None or len(text) > 40 else Decimal(text)
+    except InvalidOperation:
+        return None

@@ -1,0 +1,131 @@
+"""GW-CHK: what the hosted page shows before anything is paid."""
+
+from __future__ import annotations
+
+import secrets
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checkout.orders import Order, look, opened, order
+from conformance.checkout.view import View, is_state
+from conformance.client import Answer
+from conformance.gateway import CHECKOUT, is_refused, short
+from conformance.together import together
+
+_SHORTEST_MEMO = 2
+
+
+def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expected: str, found: object) -> None:
+    """Judge what a page shows; what it does not show where more may be to see decides nothing."""
+    view, answer = seen
+    if not holds and view.unseen is not None:
+        case.inconclusive(row, f"{expected} was not seen: {view.unseen}", exchange=answer)
+        return
+    case.expect(row, holds, expected, found, exchange=answer)
+
+
+@check(
+    "GW-CHK-01",
+    "GW-CHK-02",
+    "GW-CHK-03",
+    "GW-CHK-04",
+    "GW-CHK-05",
+    "GW-CHK-06",
+    "GW-CHK-08",
+    "GW-CHK-18",
+    surface="gateway",
+    lane="each",
+    fix="Serve the page at checkout_url to anybody, with a QR code, the tenant's own payout address of that network, "
+    "the exact amount and the memo as text, and without the word Paid.",
+)
+async def page_of_an_unpaid_link(case: Case) -> None:
+    """The page of a fresh link shows a QR code, the receiving address, the exact amount and a memo, and not Paid.
+
+    Creates a link of an odd amount on the lane's network and gets its checkout_url without credentials. Expects 200
+    with a page; a QR code that can be decoded and says the address; the tenant's payout address as the profile has it;
+    the amount in any usual spelling; a memo; and no Paid.
+    """
+    made = await order(case)
+    plain, answer = await case.session.pages.look(case.client, made.url)
+    is_page = answer.status == 200 and plain.page.is_markup
+    case.expect("GW-CHK-01", is_page, "200 with a page", f"{answer.status}: {short(answer)}", exchange=answer)
+    if not is_page:
+        raise Inconclusive(f"the checkout page was answered {answer.status}, so there is nothing to read")
+    seen = await look(case, made)
+    view = seen[0]
+    shown = view.addresses(case.lane)
+    _judge(case, "GW-CHK-02", seen, bool(view.codes), "a QR code that can be decoded", "none")
+    has_address = bool(shown) or view.shows_address(made.payout)
+    _judge(case, "GW-CHK-03", seen, has_address, f"an address of {made.network}", "none")
+    _judge(case, "GW-CHK-06", seen, view.shows_address(made.payout), f"the payout address {made.payout}", shown)
+    amount = view.shown_amount(made.microunits)
+    _judge(case, "GW-CHK-04", seen, amount is not None, f"exactly {made.microunits} micro-units", _amount(view))
+    _memo(case, seen, made)
+    paid = sorted(filter(is_state, view.paid_lines()))
+    case.expect("GW-CHK-08", not paid, "no Paid before payment", "; ".join(paid), exchange=answer)
+    _code(case, seen, made, shown)
+
+
+def _amount(view: View) -> str:
+    values = sorted({value for values in view.amounts() for value in values})
+    return f"numbers that say {', '.join(map(str, values[:20]))} micro-units" if values else "no number"
+
+
+def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
+    view, answer = seen
+    memo = view.memo(made.token)
+    if memo is None and "memo" not in view.selectors:
+        case.inconclusive(
+            "GW-CHK-05", "unbound: no memo can be told from the page; bind [gateway.checkout_selectors] memo"
+        )
+        return
+    _judge(case, "GW-CHK-05", seen, memo is not None and len(memo) >= _SHORTEST_MEMO, "a memo", memo)
+    del answer
+
+
+def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, ...]) -> None:
+    """Judge that a QR code says the address that stands beside it, whosever address that is."""
+    view, answer = seen
+    if not view.codes:
+        case.inconclusive("GW-CHK-18", "there is no QR code to decode, which GW-CHK-02 judges", exchange=answer)
+        return
+    address = made.payout if view.shows_address(made.payout) or not shown else shown[0]
+    says = any(one.holds(address) for one in view.codes)
+    _judge(case, "GW-CHK-18", seen, says, "a QR code that says the address shown", [one.text for one in view.codes])
+
+
+@check(
+    "GW-CHK-07",
+    surface="gateway",
+    lane="each",
+    fix="Derive the memo from the link's own token or id, so that no two links share one.",
+)
+async def memos_of_several_links(case: Case) -> None:
+    """Two links have different memos.
+
+    Creates three links of one tenant and one amount and reads their pages. Expects three different memos.
+    """
+    amount = case.rng.randrange(10_001, 19_999, 2)
+    links = await together(opened(case, microunits=amount) for _ in range(3))
+    memos = [one.memo for one in links]
+    different = len(set(memos)) == len(memos)
+    case.expect("GW-CHK-07", different, "a memo of its own for each link", memos, exchange=links[-1].page)
+
+
+@check(
+    "GW-CHK-17",
+    surface="gateway",
+    fix="Answer 404 for a token that no link has, with no address and nothing to pay.",
+)
+async def unknown_checkout_token(case: Case) -> None:
+    """An unknown checkout token gives a client error, not a payable page.
+
+    Gets pages of tokens that no link has: one of usual length, a short one, and one of letters that no token has.
+    Expects a client error for each.
+    """
+    for token in (secrets.token_urlsafe(16), "unknown", "%F0%9F%92%B8"):
+        case.client.names.name(token, "UNKNOWN_TOKEN")
+        case.client.names.name(f"{CHECKOUT}{token}", "UNKNOWN_PATH")
+        url = f"{case.session.gateway}{CHECKOUT}{token}"
+        case.client.names.name(url, "UNKNOWN_URL")
+        answer = await case.client.call("GET", url, headers={"accept": "text/html"})
+        case.expect("GW-CHK-17", is_refused(answer), "a client error", answer.status, exchange=answer)

@@ -1,0 +1,95 @@
+"""GW-CHK and GW-LINK-24: a right payment turns the page to Paid, and its money is the tenant's alone."""
+
+from __future__ import annotations
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checkout.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
+from conformance.payers.bill import MEMO_WAYS, CheckoutPayer
+
+_LATER_LOOKS = 3
+
+
+async def _bound(case: Case, who: CheckoutPayer, link: Opened) -> tuple[Opened, str, Flip | None]:
+    """Pay a link by the way that the profile binds, else by each usual one, a link each; the last one tried."""
+    known = way(case)
+    ways = MEMO_WAYS[case.lane] if known is None else (known,)
+    for place, one in enumerate(ways):
+        tried = link if place == 0 else await opened(case)
+        tx_id = await who.settle(tried.bill, one)
+        done = await flip(case, tried)
+        if done is not None or one == ways[-1]:
+            return tried, tx_id, done
+        case.note(f"a payment with its memo by {one} did not turn the page to Paid")
+    raise Inconclusive(f"the suite knows no way to bind a memo on the lane {case.lane}")
+
+
+@check(
+    "GW-CHK-09",
+    "GW-CHK-16",
+    "GW-LINK-24",
+    surface="gateway",
+    lane="each",
+    fix="Watch the chain for the link's memo by yourself, show Paid once the transaction is confirmed, keep it, and "
+    "have payers pay the tenant's own address.",
+)
+async def right_payment_is_paid(case: Case) -> None:
+    """A confirmed transaction with the link's memo turns its page to Paid by itself, for good, and pays the tenant.
+
+    Pays a link exactly as its page says, from a fresh account, and looks at the page again and again. Expects Paid
+    within the budget and on every later look; that the transaction moved the amount from the payer to the tenant's
+    payout address and nothing to anybody else; and that the tenant still holds it afterwards.
+    """
+    who, link = await payer(case), await opened(case)
+    made = link.order
+    before = await who.holding(made.payout, made.asset)
+    link, tx_id, done = await _bound(case, who, link)
+    if done is None and way(case) is None:
+        raise Inconclusive(f"unbound: no usual way to carry a memo is found; bind [gateway.memo] {case.lane}")
+    budget = case.profile.budgets.paid
+    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", "not Paid", exchange=link.page)
+    if done is None:
+        raise Inconclusive("the page did not turn to Paid, so that nothing can be said of what comes after")
+    await _stays(case, link, done)
+    made = link.order
+    credited = {_text(owner): amount for owner, amount in (await who.credits(tx_id, made.asset)).items()}
+    right = sorted(credited.values()) == [-made.microunits, made.microunits]
+    right = right and credited.get(_text(made.payout)) == made.microunits
+    expected = f"{made.microunits} from the payer to {made.payout}, nothing to anybody else"
+    case.expect("GW-LINK-24", right, expected, credited, exchange=done.answer)
+    after = await who.holding(made.payout, made.asset)
+    kept = after >= before + made.microunits
+    case.expect("GW-LINK-24", kept, "the tenant holds the amount", f"{after - before} more", exchange=done.answer)
+
+
+def _text(address: str) -> str:
+    """Return an address in the one spelling that is compared (P-NW-04)."""
+    return address.lower() if address.lower().startswith("0x") else address
+
+
+async def _stays(case: Case, link: Opened, done: Flip) -> None:
+    for _ in range(_LATER_LOOKS):
+        await settle_down(done)
+        view, answer = await again(case, link)
+        paid = bool(view.turned_paid(link.before))
+        case.expect("GW-CHK-16", paid, "Paid on later reads", view.text[:200], exchange=answer)
+
+
+@check(
+    "GW-CHK-15",
+    surface="gateway",
+    lane="algorand",
+    fix="Look at the chain every second or so; a block of Algorand is final when it is there.",
+)
+async def algorand_payment_is_paid_soon(case: Case) -> None:
+    """On Algorand the page turns to Paid about five seconds after the transaction.
+
+    Pays a link and measures from the transaction's block. Expects Paid within the budget (`[budgets] paid`).
+    """
+    who, link = await payer(case), await opened(case)
+    await who.settle(link.bill, way(case))
+    done = await flip(case, link)
+    told = "not Paid" if done is None else f"{done.seconds:.1f} s"
+    if done is not None:
+        case.note(f"Paid {done.seconds:.1f} s after the transaction's block")
+    budget = case.profile.budgets.paid
+    case.expect("GW-CHK-15", done is not None, f"Paid within {budget:g} s", told, exchange=link.page)

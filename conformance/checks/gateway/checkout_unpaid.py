@@ -1,0 +1,229 @@
+"""GW-CHK: payments that do not turn a link to Paid.
+
+Each check pays wrongly first and rightly afterwards, on another link: when the right payment shows, the target has seen
+the wrong ones, and has as long again to think about them. So nothing passes because nobody looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checkout.orders import (
+    Flip,
+    Opened,
+    again,
+    flip,
+    opened,
+    paid_rightly,
+    payer,
+    settle_down,
+    several,
+    way,
+)
+from conformance.checkout.view import is_state
+from conformance.payers.bill import CheckoutPayer, Way
+from conformance.payers.node_control import Controlled
+from conformance.together import together
+
+
+async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]) -> None:
+    """Pay a link in each of several wrong ways and judge that none turns to Paid while a right payment does.
+
+    Raises:
+        Inconclusive: No way can be gone on this node, or the right payment does not show either.
+    """
+    pinned = way(case) is not None
+    wanted = [one for one in ways if pinned or not one.pinned]
+    *links, control = await several(case, len(wanted) + 1)
+
+    async def pay(one: Way, link: Opened) -> str | None:
+        try:
+            return await one.pay(link.bill)
+        except Inconclusive as reason:
+            case.note(f"{one.what}: {reason}")
+            return None
+
+    sent = await together(map(pay, wanted, links))
+    if not any(sent):
+        raise Inconclusive("none of the wrong payments could be made; the notes say why")
+    done = await paid_rightly(case, who, control)
+    await settle_down(done)
+    for one, link, tx_id in zip(wanted, links, sent, strict=True):
+        if tx_id is not None:
+            await judge(case, row, link, done, one.what)
+
+
+async def judge(case: Case, row: str, link: Opened, honest: Flip, what: str) -> None:
+    """Judge that a link's page does not say that it is paid: neither as the honest one's does, nor as a state."""
+    view, answer = await again(case, link)
+    said = view.turned_paid(link.before)
+    certain = sorted(line for line in said if line in honest.lines or is_state(line))
+    where = {"payment": what}
+    if said and not certain:
+        case.inconclusive(row, f"{what}: the page says {sorted(said)}, which may mean Paid", exchange=answer)
+        return
+    case.expect(row, not certain, "not Paid", "; ".join(certain), exchange=answer, where=where)
+
+
+@check(
+    "GW-CHK-10",
+    surface="gateway",
+    lane="each",
+    fix="Bind a transaction to a link by its whole memo, where the chain's transaction carries it; never by address "
+    "and amount.",
+)
+async def payment_without_the_memo(case: Case) -> None:
+    """A transaction to the right address and amount without the memo does not turn the link Paid.
+
+    Pays links of odd amounts with no memo, and with a memo cut short. Where the profile binds how a memo is carried,
+    also with letters before and after it, in the other case, and where no wallet puts it. Then pays one rightly.
+    Expects that only that one is Paid.
+    """
+    who = await payer(case)
+    await not_paid(case, "GW-CHK-10", who, who.unbound())
+
+
+@check(
+    "GW-CHK-11",
+    surface="gateway",
+    lane="each",
+    fix="Look a transaction's link up by its memo, and use a transfer once.",
+)
+async def payment_with_another_links_memo(case: Case) -> None:
+    """A transaction with another link's memo does not turn this link Paid.
+
+    Creates two links of one amount and pays one of them; and pays it once more. Expects that it turns to Paid and the
+    other does not. Where the profile binds how a memo is carried, also makes one transfer under the memos of two links,
+    and expects that it pays one of them at most.
+    """
+    who, amount = await payer(case), case.rng.randrange(10_001, 19_999, 2)
+    other, link = await together(opened(case, microunits=amount) for _ in range(2))
+    done = await paid_rightly(case, who, link)
+    if case.lane != "base":
+        await who.settle(link.bill, way(case))
+    pair = await _two_memos(case, who, amount) if way(case) is not None else []
+    await settle_down(done)
+    await judge(case, "GW-CHK-11", other, done, "as much, with the memo of another link")
+    if pair:
+        await _one_at_most(case, pair)
+
+
+async def _two_memos(case: Case, who: CheckoutPayer, amount: int) -> list[Opened]:
+    pair = await together(opened(case, microunits=amount) for _ in range(2))
+    try:
+        await who.with_memos(pair[0].bill, [one.memo for one in pair])
+    except Inconclusive as reason:
+        case.note(str(reason))
+        return []
+    later = await opened(case)
+    await paid_rightly(case, who, later)
+    return pair
+
+
+async def _one_at_most(case: Case, pair: Sequence[Opened]) -> None:
+    looks = [(await again(case, one), one) for one in pair]
+    paid = [answer for (view, answer), one in looks if view.turned_paid(one.before)]
+    where = {"payment": "one transfer under the memos of two links"}
+    expected = "one link at most Paid by one transfer"
+    case.expect("GW-CHK-11", len(paid) <= 1, expected, f"{len(paid)} are", exchange=looks[-1][0][1], where=where)
+
+
+@check(
+    "GW-CHK-12",
+    surface="gateway",
+    lane="each",
+    fix="Look at the transaction's result first: what failed is on the chain, with its memo, and paid nothing.",
+)
+async def failed_payment(case: Case) -> None:
+    """A failed transaction does not turn the link Paid.
+
+    Pays links rightly from accounts that hold nothing, and in transactions that fail afterwards, as far as the lane's
+    chain knows such. Then pays one that succeeds. Expects that only that one is Paid.
+    """
+    who = await payer(case)
+    await not_paid(case, "GW-CHK-12", who, who.failing())
+
+
+@check(
+    "GW-CHK-12",
+    surface="gateway",
+    lane="each",
+    exclusive="chain",
+    fix="A transaction that the node has taken is no payment; one that is confirmed is.",
+)
+async def pending_payment(case: Case) -> None:
+    """A pending transaction does not turn the link Paid.
+
+    Has the node keep a right payment out of its blocks and another drop out of its pool, pays a third link meanwhile,
+    and lets the first in. Expects that only the third is Paid while the first waits, that the first is when it is
+    confirmed, and the second never.
+    """
+    below, who = await case.session.gateway_payer(case.lane), await payer(case)
+    names = await below.fault_names() if isinstance(below, Controlled) else ()
+    if "withhold" not in names:
+        case.documented("GW-CHK-12", "this node cannot be made to hold a transaction back (no fault `withhold`)")
+        return
+    waiting, dropped, first, second = await several(case, 4)
+    # The first payment fills the purse, so that what the node does next it does to the payments that are meant.
+    await paid_rightly(case, who, first)
+    if "reject_late" in names:
+        async with _fault(below, "reject_late"):
+            await who.submitted(dropped.bill)
+    async with _fault(below, "withhold"):
+        tx_id = await who.submitted(waiting.bill)
+    try:
+        done = await paid_rightly(case, who, second)
+        await settle_down(done)
+        await judge(case, "GW-CHK-12", waiting, done, "submitted, in no block")
+        if "reject_late" in names:
+            await judge(case, "GW-CHK-12", dropped, done, "taken by the node and dropped")
+    finally:
+        await below.control("release")
+    await who.landed(tx_id)
+    if await flip(case, waiting) is None:
+        case.inconclusive("GW-CHK-12", "once confirmed it did not turn to Paid either", exchange=waiting.page)
+
+
+@asynccontextmanager
+async def _fault(below: Controlled, name: str) -> AsyncIterator[None]:
+    """Show a fault of the node to the next submission."""
+    await below.control("fault", name=name, seed=1, count=1)
+    try:
+        yield
+    finally:
+        await below.control("fault", name=name, seed=1, count=0)
+
+
+@check(
+    "GW-CHK-13",
+    surface="gateway",
+    lane="each",
+    fix="Compare what the one bound transfer credits to the payout address with the amount: add nothing up, and count "
+    "no close-out, no other transfer beside it and nothing that is taken back.",
+)
+async def payment_of_too_little(case: Case) -> None:
+    """A transaction with less than the exact amount does not turn the link Paid.
+
+    Pays links with one unit less, half and a thousandth; and with transactions that move the whole amount, but not
+    under the memo or not to stay. Then pays one rightly. Expects that only that one is Paid.
+    """
+    who = await payer(case)
+    await not_paid(case, "GW-CHK-13", who, who.short())
+
+
+@check(
+    "GW-CHK-14",
+    surface="gateway",
+    lane="each",
+    fix="Compare the asset by its id, mint or contract with the network's USDC, never by its name or symbol.",
+)
+async def payment_in_another_asset(case: Case) -> None:
+    """A transaction in another asset does not turn the link Paid.
+
+    Pays links with the memo in native coin and in tokens of the same name and decimals. Then pays one rightly. Expects
+    that only that one is Paid.
+    """
+    who, sample = await payer(case), await opened(case)
+    await not_paid(case, "GW-CHK-14", who, await who.elsewhere(sample.bill))
