@@ -1,0 +1,124 @@
+"""GW-LINK-13, -19, -20: amounts are exact decimals, and what is no amount is refused."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.gateway import (
+    LINKS,
+    envelope_fault,
+    is_created,
+    is_refused,
+    link,
+    link_body,
+    named,
+    short,
+    target_of,
+)
+from conformance.session import Credentials
+from conformance.together import together
+
+# Decimals with at most six digits behind the point whose product with a million a binary float gets wrong, most of them
+# by one, and other spellings of such numbers.
+EXACT = (
+    *("8.41", "1.005", "0.1", "0.2", "0.3", "0.29", "0.57", "1.1", "1.15", "2.675", "4.35", "9.95", "16.1", "19.99"),
+    *("64.1", "1.000001", "8.410001", "33.333333", "1024.000003", "4503.599627"),
+    *("8.410", "8.4100000000", "841e-2", "0.841E1", "84.1e-1", "5", "5.0", "5e0"),
+)
+# What a client gets that adds 0.1 and 0.2 as floats, and other numbers that lie between two micro-units: whichever way
+# they are rounded, the result is a neighbour, and to refuse them is as good.
+BETWEEN = ("0.30000000000000004", "1.0049999999999999", "8.4100000000000001", "0.0000015")
+# The smallest amount, and one that a binary float still holds: a target may have bounds of its own.
+FAR = ("0.000001", "0.000003", "999999.999999", "123456.789012")
+NOT_NUMBERS = ('"8.41"', '"much"', '""', "true", "false", "[]", "[8.41]", "{}", '{"value":8.41}', '"NaN"', '"1e2"')
+NOT_POSITIVE = ("0", "0.0", "0e9", "-1", "-0.01", "-8.41", "-0.000001", "-0", "1e999", "-1e999")
+NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_FIX = "Read the literal text of the JSON number as a decimal and multiply by 1,000,000; never go through a float."
+_MARK = 271828.125
+_MICRO = 1_000_000
+_SHOWN_AT_LEAST = 10
+
+
+async def post_literal(case: Case, tenant: Credentials, literal: str) -> Answer:
+    """Create a link whose amount stands in the body as this very text."""
+    text = json.dumps(link_body(case, tenant, amount=_MARK)).replace(json.dumps(_MARK), literal)
+    headers = {"content-type": "application/json", **tenant.headers}
+    return named(case, await target_of(case)("POST", LINKS, body=text.encode(), headers=headers))
+
+
+@check("GW-LINK-13", surface="gateway", fix=_FIX)
+async def amounts_are_exact(case: Case) -> None:
+    """`amount_microunits` equals amount times 1,000,000 exactly for USDC-priced links.
+
+    Creates links whose amounts are decimals that binary floats get wrong (8.41, 1.005, and others in other spellings),
+    and numbers between two micro-units, such as the sum of 0.1 and 0.2 in floats. Expects the exact product, from the
+    latter one of the two neighbours or a refusal. Amounts that a target refuses by bounds of its own judge nothing.
+    """
+    tenant = case.session.tenant()
+    literals = (*EXACT, *BETWEEN, *FAR)
+    answers = await together(post_literal(case, tenant, literal) for literal in literals)
+    judged = 0
+    for literal, answer in zip(literals, answers, strict=True):
+        if not is_created(case, answer):
+            continue
+        judged += literal in EXACT
+        found = answer.object().get("amount_microunits")
+        where = {"amount": literal}
+        expected = f"{_expected(literal)}"
+        case.expect("GW-LINK-13", is_product(literal, found), expected, found, exchange=answer, where=where)
+    if judged < _SHOWN_AT_LEAST:
+        raise Inconclusive(f"only {judged} of {len(EXACT)} plain amounts made a link; bind [gateway] currency")
+
+
+def _expected(literal: str) -> str:
+    product = Decimal(literal) * _MICRO
+    return f"{int(product)}" if product == int(product) else f"a neighbour of {product}"
+
+
+def is_product(literal: str, found: object) -> bool:
+    """Return whether `found` is the amount in micro-units, or a neighbour where that is no whole number."""
+    if not isinstance(found, int) or isinstance(found, bool):
+        return False
+    return abs(Decimal(literal) * _MICRO - found) < 1
+
+
+@check(
+    "GW-LINK-19",
+    surface="gateway",
+    fix="Take a JSON number for an amount and nothing else: a text, even of digits, is a validation error.",
+)
+async def an_amount_is_a_number(case: Case) -> None:
+    """A non-numeric `amount` is rejected with a client error and the envelope.
+
+    Sends texts, among them texts of digits, booleans, arrays and objects as the amount of an otherwise good creation.
+    Expects a client error in the envelope.
+    """
+    await _refused(case, "GW-LINK-19", NOT_NUMBERS, envelope=True)
+
+
+@check(
+    "GW-LINK-20",
+    surface="gateway",
+    fix="Refuse an amount that is zero, negative or too large for a number before anything is stored.",
+)
+async def an_amount_is_positive(case: Case) -> None:
+    """Zero, negative and non-finite amounts are rejected.
+
+    Sends zero in several spellings, negative amounts, numbers beyond every float, and NaN and Infinity, which no JSON
+    has. Expects a client error.
+    """
+    await _refused(case, "GW-LINK-20", (*NOT_POSITIVE, *NOT_FINITE), envelope=False)
+
+
+async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
+    tenant = case.session.tenant()
+    await link(case, tenant)
+    answers = await together(post_literal(case, tenant, literal) for literal in literals)
+    for literal, answer in zip(literals, answers, strict=True):
+        where, found = {"amount": literal}, f"{answer.status} {short(answer)}"
+        if case.expect(row, is_refused(answer), "a client error", found, exchange=answer, where=where) and envelope:
+            fault = envelope_fault(answer)
+            case.expect(row, fault is None, "the envelope", fault, exchange=answer, where=where)

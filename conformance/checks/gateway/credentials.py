@@ -1,0 +1,255 @@
+"""GW-AUTH: a key and its tenant, both, or nothing.
+
+Every refused creation bears an Idempotency-Key. Afterwards the tenant uses the same key honestly for another amount:
+had the refused call created or stored anything, that would come back, or the key would be in conflict.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.gateway import (
+    LINKS,
+    RESOURCES,
+    Caller,
+    Creation,
+    bodies,
+    created,
+    envelope_fault,
+    fresh,
+    is_created,
+    is_rejected,
+    link_body,
+    named,
+    post,
+    resource_body,
+    short,
+    target_of,
+    token_of,
+)
+from conformance.session import Credentials
+from conformance.together import together
+
+_FIX = (
+    "On POST /v1/payment-links and /v1/resources demand `Authorization: Bearer <key>` and an X-Tenant-Id that is the "
+    "key's own tenant, before anything is read or stored."
+)
+_GRANTED = frozenset({"token", "checkout_url", "cancel_secret"})
+_HONEST, _REFUSED = 2.5, 1.25
+
+
+async def rejected(
+    case: Case, row: str, path: str, headers: Mapping[str, str], owner: Credentials, how: str, *, envelope: str = ""
+) -> None:
+    """Send a good creation with wrong credentials and judge that it is rejected and creates nothing.
+
+    Args:
+        case: The check's case.
+        row: The row to judge.
+        path: Creating endpoint.
+        headers: The credentials to send.
+        owner: Tenant for whom nothing may have been created.
+        how: What is wrong, for the reader.
+        envelope: A row that wants the error envelope, too.
+    """
+    call, where = target_of(case), {"path": path, "credentials": how}
+    body = link_body(case, owner, amount=_REFUSED) if path == LINKS else resource_body(case)
+    key = fresh(case)
+    answer = await call("POST", path, json_body=body, headers={"Idempotency-Key": key, **headers})
+    handed = sorted(_GRANTED.intersection(answer.object()))
+    holds = is_rejected(answer) and not handed
+    case.expect(row, holds, "rejected, nothing handed out", _told(answer, handed), exchange=answer, where=where)
+    if envelope and not is_created(case, answer):
+        fault = envelope_fault(answer)
+        case.expect(envelope, fault is None, "the envelope", fault, exchange=answer, where=where)
+    if holds:
+        await nothing_created(case, row, Creation(path, body, owner, key), where)
+
+
+def _told(answer: Answer, handed: list[str]) -> str:
+    return f"{answer.status}" + (f" with {', '.join(handed)}" if handed else f" {short(answer)}")
+
+
+async def nothing_created(
+    case: Case, row: str, refused: Creation, where: Mapping[str, str], call: Caller | None = None
+) -> None:
+    """Judge that a refused creation left nothing: its key is free, and so is the name of its resource.
+
+    Raises:
+        Inconclusive: The target answered neither way.
+    """
+    send = call or target_of(case)
+    body = {**refused.body, **({"amount": _HONEST} if refused.path == LINKS else {})}
+    if refused.path == RESOURCES:
+        # The same body, without a key: a name that must be new still is.
+        named(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
+        found = f"{free.status} {short(free)}"
+        case.expect(row, is_created(case, free), "the name still free", found, exchange=free, where=where)
+        body = {**body, **resource_body(case)}
+    answer = await post(send, Creation(refused.path, body, refused.tenant, refused.key))
+    named(case, answer)
+    fresh_one = is_created(case, answer) and _is_of(answer, body)
+    found = f"{answer.status} {short(answer)}"
+    expected = "the Idempotency-Key of the refused call still free"
+    case.expect(row, fresh_one, expected, found, exchange=answer, where=where)
+
+
+def _is_of(answer: Answer, body: Mapping[str, Any]) -> bool:
+    """Return whether a creation's answer is of this body: its amount, where the answer tells one."""
+    told = answer.object().get("amount_microunits")
+    if "amount" not in body or not isinstance(told, int):
+        return True
+    return told != int(_REFUSED * 1_000_000) and token_of(answer) is not None
+
+
+def wrong_keys(key: str) -> Iterator[tuple[str, str]]:
+    """Yield (what, value) of Bearer values that are no valid key, most of them near a valid one."""
+    yield "a key that nobody has", "nobody-has-this-key-0123456789abcdef"
+    yield "the key without its last character", key[:-1]
+    yield "the key with one more character", key + "A"
+    yield "the key with another last character", key[:-1] + ("A" if key[-1] != "A" else "B")
+    yield "the key with another first character", ("A" if key[0] != "A" else "B") + key[1:]
+    yield "the key in upper case", key.upper() if key.upper() != key else key.lower()
+    yield "the key twice", key + key
+    yield "the key up to its middle", key[: len(key) // 2]
+    yield "a wildcard", "*"
+    yield "a word of SQL", "' OR '1'='1"
+
+
+def wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
+    """Yield (what, value) of Authorization fields that hold the key under no Bearer scheme."""
+    pair = base64.b64encode(f"{tenant}:{key}".encode()).decode()
+    alone = base64.b64encode(f"{key}:".encode()).decode()
+    yield "Basic with tenant and key", f"Basic {pair}"
+    yield "Basic with the key as user", f"Basic {alone}"
+    yield "Basic with the key as it is", f"Basic {key}"
+    yield "the scheme Token", f"Token {key}"
+    yield "the scheme ApiKey", f"ApiKey {key}"
+    yield "the scheme Digest", f"Digest {key}"
+    yield "a scheme that begins with Bearer", f"Bearers {key}"
+    yield "no scheme at all", key
+
+
+async def _paths(case: Case, tenant: Credentials) -> list[str]:
+    """Return the creating endpoints on which this tenant's honest call succeeds.
+
+    Raises:
+        Inconclusive: A plain creation fails, which other rows judge.
+    """
+    known = bodies(case, tenant)
+    for path, body in known.items():
+        await created(case, Creation(path, body, tenant))
+    return list(known)
+
+
+@check("GW-AUTH-01", "GW-AUTH-08", surface="gateway", fix=_FIX)
+async def a_call_without_authorization_is_rejected(case: Case) -> None:
+    """An authenticated endpoint rejects a call without the Authorization header and creates nothing.
+
+    Sends a good creation with X-Tenant-Id alone, and one without either header. Expects a client error in the envelope,
+    and that the call's Idempotency-Key is still free for the tenant.
+    """
+    if not case.session.tenant_headers():
+        await _without_any(case)
+        return
+    tenant = case.session.tenant()
+    for path in await _paths(case, tenant):
+        for how, headers in (("a tenant id alone", {"X-Tenant-Id": tenant.id}), ("none", dict[str, str]())):
+            await rejected(case, "GW-AUTH-01", path, headers, tenant, how, envelope="GW-AUTH-08")
+
+
+async def _without_any(case: Case) -> None:
+    """What can be seen without a tenant: the rejection and its envelope, not that a good call succeeds."""
+    body = {"amount": 1.25, "currency": case.profile.gateway_bindings.currency, "label": "x"}
+    for path in (LINKS, RESOURCES):
+        answer = await target_of(case)("POST", path, json_body=body)
+        where = {"path": path, "credentials": "none"}
+        case.expect("GW-AUTH-01", is_rejected(answer), "rejected", answer.status, exchange=answer, where=where)
+        fault = envelope_fault(answer)
+        case.expect("GW-AUTH-08", fault is None, "the envelope", fault, exchange=answer, where=where)
+
+
+@check("GW-AUTH-02", surface="gateway", fix=_FIX)
+async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
+    """An authenticated endpoint rejects a call without X-Tenant-Id and creates nothing.
+
+    Sends a good creation with the right key alone. Expects a client error, and that its Idempotency-Key is still free.
+    """
+    tenant = case.session.tenant()
+    headers = {"Authorization": f"Bearer {tenant.key}"}
+    for path in await _paths(case, tenant):
+        await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone")
+
+
+@check("GW-AUTH-03", "GW-AUTH-08", surface="gateway", fix=_FIX)
+async def a_wrong_key_is_rejected(case: Case) -> None:
+    """An authenticated endpoint rejects a Bearer value that is not a valid key.
+
+    Sends a good creation with keys that nobody has, most of them a character away from the tenant's own. Expects a
+    client error in the envelope, and that nothing was created.
+    """
+    tenant = case.session.tenant()
+    for path in await _paths(case, tenant):
+        await together(
+            rejected(case, "GW-AUTH-03", path, _with(tenant, f"Bearer {value}"), tenant, how, envelope="GW-AUTH-08")
+            for how, value in wrong_keys(tenant.key)
+        )
+
+
+@check("GW-AUTH-04", surface="gateway", fix=_FIX)
+async def another_scheme_is_rejected(case: Case) -> None:
+    """An authenticated endpoint rejects an Authorization scheme other than Bearer.
+
+    Sends a good creation with the right key under other schemes and under none. Expects a client error, and that
+    nothing was created.
+    """
+    tenant = case.session.tenant()
+    for path in await _paths(case, tenant):
+        await together(
+            rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how)
+            for how, value in wrong_schemes(tenant.key, tenant.id)
+        )
+
+
+def _with(tenant: Credentials, authorization: str) -> dict[str, str]:
+    return {"Authorization": authorization, "X-Tenant-Id": tenant.id}
+
+
+@check("GW-AUTH-05", "GW-AUTH-08", surface="gateway", fix=_FIX)
+async def a_key_opens_its_own_tenant_only(case: Case) -> None:
+    """A key of tenant A together with the X-Tenant-Id of tenant B is rejected.
+
+    Sends good creations with each tenant's key and the other's id, and with an id that nobody has. Expects a client
+    error, and that nothing was created for either.
+    """
+    first, second = case.session.tenant("first"), case.session.tenant("second")
+    for key_of, id_of in ((first, second), (second, first)):
+        for path in await _paths(case, key_of):
+            headers = {"Authorization": f"Bearer {key_of.key}", "X-Tenant-Id": id_of.id}
+            how = f"key of {key_of.name}, id of {id_of.name}"
+            for owner in (key_of, id_of):
+                await rejected(case, "GW-AUTH-05", path, headers, owner, how, envelope="GW-AUTH-08")
+            headers = {**headers, "X-Tenant-Id": "7f5b2c1e-0000-4000-8000-000000000000"}
+            await rejected(case, "GW-AUTH-05", path, headers, key_of, "an id that nobody has")
+
+
+@check("GW-AUTH-06", "GW-AUTH-07", surface="gateway", fix=_FIX)
+async def a_key_with_its_tenant_is_accepted(case: Case) -> None:
+    """A valid key plus the matching tenant id is accepted on both creating endpoints.
+
+    Creates a link and a resource as each tenant that the profile knows. Expects success each time.
+    """
+    tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+    if case.profile.gateway_bindings.resource_body is None:
+        case.inconclusive("GW-AUTH-07", "unbound: no body creates a resource; give [gateway] resource_body")
+    posts = [(tenant, path, body) for tenant in tenants for path, body in bodies(case, tenant).items()]
+    answers = await together(post(target_of(case), Creation(path, body, tenant)) for tenant, path, body in posts)
+    for (tenant, path, _), answer in zip(posts, answers, strict=True):
+        row = "GW-AUTH-06" if path == LINKS else "GW-AUTH-07"
+        where = {"path": path, "tenant": tenant.name}
+        found = f"{answer.status} {short(answer)}"
+        case.expect(row, is_created(case, named(case, answer)), "accepted", found, exchange=answer, where=where)

@@ -1,0 +1,46 @@
+"""GW-DOC-02: the edge host takes no authenticated calls. The other GW-DOC rows are read, not sent."""
+
+from __future__ import annotations
+
+from conformance.check import Case, check
+from conformance.checks.gateway.credentials import nothing_created
+from conformance.gateway import (
+    LINKS,
+    Creation,
+    bodies,
+    caller_at,
+    created,
+    fresh,
+    is_created,
+    link_body,
+    post,
+    resource_body,
+)
+from conformance.ledger import load
+
+
+@check(
+    "GW-DOC-02",
+    surface="gateway",
+    fix="Let the edge host pass on GET requests of public documents and pages only, and answer everything else itself.",
+)
+async def the_edge_host_creates_nothing(case: Case) -> None:
+    """An authenticated create that is sent to the edge host is not served.
+
+    Sends good creations of a tenant, each with an Idempotency-Key, to the edge host that the profile names. Expects no
+    success there, and the key still free at the gateway itself.
+    """
+    edge = case.profile.gateway_bindings.edge_url
+    if edge is None:
+        case.documented("GW-DOC-02", load()["GW-DOC-02"].documented or "no edge host is named")
+        return
+    tenant, call = case.session.tenant(), caller_at(case, edge.rstrip("/"))
+    for path, good in bodies(case, tenant).items():
+        await created(case, Creation(path, good, tenant))
+        body = link_body(case, tenant) if path == LINKS else resource_body(case)
+        creation, where = Creation(path, body, tenant, fresh(case)), {"path": path}
+        answer = await post(call, creation)
+        served = is_created(case, answer) or answer.status < 300
+        case.expect("GW-DOC-02", not served, "not served", answer.status, exchange=answer, where=where)
+        if not served:
+            await nothing_created(case, "GW-DOC-02", creation, where)

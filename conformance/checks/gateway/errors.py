@@ -1,0 +1,84 @@
+"""GW-ERR: the error envelope."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.gateway.faults import provoked
+from conformance.client import Answer
+from conformance.gateway import envelope_fault
+
+_FIX = "Answer every error, whatever finds it, with {error: code, message: text} and a JSON Content-Type."
+_CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,79}")
+_REPEATS = 3
+
+
+def member(answer: Answer, name: str) -> str | None:
+    """Return a text member of an error body, None when there is no such text."""
+    value = answer.object().get(name)
+    return value if isinstance(value, str) else None
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text can be a code: one short token without spaces."""
+    return _CODE.fullmatch(text) is not None
+
+
+@check("GW-ERR-01", "GW-ERR-02", "GW-ERR-05", surface="gateway", fix=_FIX)
+async def errors_use_the_envelope(case: Case) -> None:
+    """Each error body is a JSON object with a code in `error` and a sentence for people in `message`.
+
+    Provokes 404, 405, 415, 400, 422, 401 and 403 on several endpoints. Expects a text `error` that is one token, and a
+    text `message`, in the body of each.
+    """
+    for what, answer in await provoked(case):
+        where = {"fault": what, "status": str(answer.status)}
+        code, message = member(answer, "error"), member(answer, "message")
+        found = answer.body[:160].decode("utf-8", "replace")
+        case.expect("GW-ERR-01", bool(code), "a text in error", found, exchange=answer, where=where)
+        case.expect(
+            "GW-ERR-02", bool(message and message.strip()), "a text in message", found, exchange=answer, where=where
+        )
+        if code:
+            case.expect("GW-ERR-05", is_code(code), "one token without spaces", code, exchange=answer, where=where)
+
+
+@check("GW-ERR-03", surface="gateway", fix=_FIX)
+async def errors_may_tell_more(case: Case) -> None:
+    """Context members beside `error` and `message` are allowed.
+
+    Takes every error body that the other faults provoke and adds members of every type to it, beside those that the
+    gateway itself adds. Expects that what is an envelope without them is one with them.
+    """
+    further = {"request_id": "x", "detail": [{"loc": ["body"]}], "retry_after": 1, "context": {}, "nothing": None}
+    seen = 0
+    for what, answer in await provoked(case):
+        if envelope_fault(answer) is not None:
+            continue
+        seen += 1
+        fuller = replace(answer, body=json.dumps({**further, **answer.object()}).encode())
+        fault = envelope_fault(fuller)
+        case.expect("GW-ERR-03", fault is None, "still an envelope", fault, exchange=answer, where={"fault": what})
+    if not seen:
+        raise Inconclusive("no error had the envelope, which GW-ERR-01 and -02 judge")
+
+
+@check(
+    "GW-ERR-04",
+    surface="gateway",
+    fix="Give each kind of fault one constant code; what differs from call to call belongs into message or context.",
+)
+async def a_fault_keeps_its_code(case: Case) -> None:
+    """The same fault gives the same `error` code on repeat.
+
+    Provokes every fault three times. Expects one code a fault.
+    """
+    rounds = [dict(await provoked(case)) for _ in range(_REPEATS)]
+    for what in rounds[0]:
+        answers = [one[what] for one in rounds if what in one]
+        codes = {member(answer, "error") for answer in answers}
+        found = sorted(str(code) for code in codes)
+        case.expect("GW-ERR-04", len(codes) == 1, "one code", found, exchange=answers[-1], where={"fault": what})

@@ -1,0 +1,209 @@
+"""GW-HTTP: media types and request ids, on successes and on errors alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.gateway.faults import provoked
+from conformance.client import Answer
+from conformance.gateway import (
+    CHECKOUT,
+    LINKS,
+    RECEIPT_VERIFY,
+    REQUEST_ID,
+    RESOURCES,
+    SCREEN,
+    bodies,
+    envelope_fault,
+    fresh,
+    is_created,
+    link,
+    link_body,
+    receipt_body,
+    resource_body,
+    short,
+    target_of,
+    token_of,
+)
+from conformance.together import together
+
+OTHER_MEDIA_TYPES = (
+    "text/plain",
+    "text/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+    "application/octet-stream",
+    "application/json-patch+json",
+    "application/jsonp",
+    "application/vnd.api+json",
+)
+JSON_WITH_CHARSET = ("application/json; charset=utf-8", "application/json;charset=UTF-8")
+_MANY = 12
+_FIX = "Answer 415 to every request content type but application/json, before the body is looked at."
+_EVERY = "Set X-Request-Id in one place that every answer passes, errors of the framework and the page too."
+
+
+async def _refused_media_types(case: Case, row: str, path: str, body: Mapping[str, Any], headers: Any) -> None:
+    text = json.dumps(body).encode()
+
+    async def sent(media_type: str) -> None:
+        further = {"Idempotency-Key": fresh(case)} if path in {LINKS, RESOURCES} else {}
+        answer = await target_of(case)(
+            "POST", path, body=text, headers={"content-type": media_type, **headers, **further}
+        )
+        where = {"Content-Type": media_type}
+        case.expect(row, answer.status == 415, "415", answer.status, exchange=answer, where=where)
+
+    await together(map(sent, OTHER_MEDIA_TYPES))
+
+
+@check("GW-HTTP-01", surface="gateway", fix=_FIX)
+async def links_want_json(case: Case) -> None:
+    """POST /v1/payment-links with a Content-Type other than application/json answers 415.
+
+    Sends a good body with good credentials under other media types, some of which look like JSON. Expects 415.
+    """
+    tenant = case.session.tenant()
+    await _refused_media_types(case, "GW-HTTP-01", LINKS, link_body(case, tenant), tenant.headers)
+
+
+@check("GW-HTTP-02", surface="gateway", fix=_FIX)
+async def resources_want_json(case: Case) -> None:
+    """POST /v1/resources with a Content-Type other than application/json answers 415.
+
+    Sends a good body with good credentials under other media types, some of which look like JSON. Expects 415.
+    """
+    tenant = case.session.tenant()
+    await _refused_media_types(case, "GW-HTTP-02", RESOURCES, resource_body(case), tenant.headers)
+
+
+@check("GW-HTTP-03", surface="gateway", fix=_FIX)
+async def receipt_verification_wants_json(case: Case) -> None:
+    """POST /v1/receipt/verify with a Content-Type other than application/json answers 415.
+
+    Sends a good body under other media types, some of which look like JSON. Expects 415.
+    """
+    body = await receipt_body(case)
+    await _refused_media_types(case, "GW-HTTP-03", RECEIPT_VERIFY, body, case.session.tenant_headers())
+
+
+@check("GW-HTTP-04", surface="gateway", fix=_FIX)
+async def screening_wants_json(case: Case) -> None:
+    """POST /compliance/screen with a Content-Type other than application/json answers 415.
+
+    Sends a body under other media types, some of which look like JSON. Expects 415.
+    """
+    body = case.profile.gateway_bindings.screen_body or {}
+    await _refused_media_types(case, "GW-HTTP-04", SCREEN, body, case.session.tenant_headers())
+
+
+@check(
+    "GW-HTTP-05",
+    surface="gateway",
+    fix="Compare the media type without its parameters, and without regard to case.",
+)
+async def json_may_name_its_charset(case: Case) -> None:
+    """`application/json` with a charset parameter is still accepted as JSON.
+
+    Creates a link under `application/json` with a charset, in two spellings. Expects it to be created each time.
+    """
+    tenant = case.session.tenant()
+    await link(case, tenant)
+    for media_type in JSON_WITH_CHARSET:
+        text = json.dumps(link_body(case, tenant)).encode()
+        headers = {"content-type": media_type, **tenant.headers}
+        answer = await target_of(case)("POST", LINKS, body=text, headers=headers)
+        where = {"Content-Type": media_type}
+        case.expect("GW-HTTP-05", is_created(case, answer), "a link", told(answer), exchange=answer, where=where)
+
+
+@check("GW-HTTP-06", surface="gateway", fix="Let the answer 415 go through the same place as every other error.")
+async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
+    """A 415 response uses the gateway error envelope.
+
+    Sends text/plain to all four POST endpoints, with credentials where there are any. Expects `error` and `message` in
+    the body of each 415.
+    """
+    seen = 0
+    for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN):
+        headers = {"content-type": "text/plain", **case.session.tenant_headers()}
+        answer = await target_of(case)("POST", path, body=b"{}", headers=headers)
+        if answer.status != 415:
+            continue
+        seen += 1
+        fault = envelope_fault(answer)
+        expected = "the envelope with error and message"
+        case.expect("GW-HTTP-06", fault is None, expected, fault, exchange=answer, where={"path": path})
+    if not seen:
+        raise Inconclusive("no call was answered 415, which GW-HTTP-01 to -04 judge")
+
+
+@check("GW-HTTP-07", "GW-HTTP-09", "GW-HTTP-10", surface="gateway", fix=_EVERY)
+async def successes_have_a_request_id(case: Case) -> None:
+    """Every successful answer, the checkout page too, carries X-Request-Id, another one each time.
+
+    Creates links and a resource, screens, verifies, opens the page and reads the key document, each several times, some
+    at once. Expects a request id on all, and no id twice.
+    """
+    answers = await _successes(case)
+    good = [(name, answer) for name, answer in answers if 200 <= answer.status < 300]
+    if not good:
+        raise Inconclusive("no call succeeded: give [tenants.first], or what the other endpoints need in [gateway]")
+    for name, answer in good:
+        row = "GW-HTTP-09" if name == CHECKOUT else "GW-HTTP-07"
+        has = bool(answer.headers.get(REQUEST_ID, "").strip())
+        case.expect(row, has, "X-Request-Id", "none", exchange=answer, where={"path": name})
+    if not any(name == CHECKOUT for name, _ in good):
+        case.inconclusive("GW-HTTP-09", "no checkout page could be opened: give [tenants.first] with payout")
+    _differ(case, [answer for _, answer in good])
+
+
+async def _successes(case: Case) -> list[tuple[str, Answer]]:
+    call, headers = target_of(case), case.session.tenant_headers()
+    bindings = case.profile.gateway_bindings
+    posts: list[tuple[str, Mapping[str, Any]]] = [(RECEIPT_VERIFY, await receipt_body(case))]
+    if bindings.screen_body is not None:
+        posts.append((SCREEN, bindings.screen_body))
+    if headers:
+        tenant = case.session.tenant()
+        posts += [entry for _ in range(_MANY) for entry in bodies(case, tenant).items()]
+    sent = await together(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
+    answers = [(path, answer) for (path, _), answer in zip(posts, sent, strict=True)]
+    tokens = [token for path, answer in answers if path == LINKS and (token := token_of(answer)) is not None]
+    pages = await together(call("GET", CHECKOUT + token) for token in tokens[:3])
+    documents = [bindings.jwks_path] if bindings.jwks_path else []
+    read = await together(call("GET", path) for path in documents)
+    return [*answers, *((CHECKOUT, page) for page in pages), *zip(documents, read, strict=True)]
+
+
+def _differ(case: Case, answers: list[Answer]) -> None:
+    ids = [value for answer in answers if (value := answer.headers.get(REQUEST_ID, "").strip())]
+    if len(ids) < 2:
+        case.inconclusive("GW-HTTP-10", "fewer than two request ids were seen")
+        return
+    found = f"{len(set(ids))} different ones in {len(ids)} answers"
+    case.expect("GW-HTTP-10", len(set(ids)) == len(ids), "a request id of its own for each answer", found)
+
+
+@check("GW-HTTP-08", "GW-HTTP-10", surface="gateway", fix=_EVERY)
+async def errors_have_a_request_id(case: Case) -> None:
+    """Every error answer carries X-Request-Id, another one each time.
+
+    Provokes 404, 405, 415, 400, 422, 401 and 403, on several endpoints, each twice. Expects a request id on every
+    error, and no id twice. (429 is shown by the limit checks.)
+    """
+    answers = [one for _ in range(2) for one in await provoked(case)]
+    for what, answer in answers:
+        has = bool(answer.headers.get(REQUEST_ID, "").strip())
+        where = {"fault": what, "status": str(answer.status)}
+        case.expect("GW-HTTP-08", has, "X-Request-Id", "none", exchange=answer, where=where)
+    _differ(case, [answer for _, answer in answers])
+
+
+def told(answer: Answer) -> str:
+    """Return what an answer was, in a few words."""
+    return f"{answer.status} {short(answer)}"

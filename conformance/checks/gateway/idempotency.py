@@ -1,0 +1,210 @@
+"""GW-IDEM: one Idempotency-Key, one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.gateway.originals import differences, identity
+from conformance.client import Answer
+from conformance.gateway import (
+    LINKS,
+    REQUEST_ID,
+    RESOURCES,
+    Creation,
+    bodies,
+    created,
+    fresh,
+    has_unique,
+    is_created,
+    is_refused,
+    link_body,
+    named,
+    post,
+    resource_body,
+    short,
+    target_of,
+)
+from conformance.session import Credentials
+from conformance.together import together
+
+_FIX = (
+    "Store the answer of a creating call under (tenant, path, Idempotency-Key) in the statement that creates the thing "
+    "and answer a repeat with it."
+)
+_REPEATS = 3
+_AT_ONCE = 20
+_ROUNDS = 3
+
+
+def _body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> dict[str, Any]:
+    return link_body(case, tenant, amount=amount) if path == LINKS else resource_body(case)
+
+
+@check("GW-IDEM-01", "GW-IDEM-02", surface="gateway", fix="Demand no Idempotency-Key, and take one where it is sent.")
+async def the_key_is_optional(case: Case) -> None:
+    """Idempotency-Key is optional on POST /v1/payment-links and on POST /v1/resources.
+
+    Creates one of each without a key, with a short one and with a long one. Expects success each time.
+    """
+    tenant = case.session.tenant()
+    if case.profile.gateway_bindings.resource_body is None:
+        case.inconclusive("GW-IDEM-02", "unbound: no body creates a resource; give [gateway] resource_body")
+    for path in bodies(case, tenant):
+        row = "GW-IDEM-01" if path == LINKS else "GW-IDEM-02"
+        for key in (None, fresh(case), fresh(case, "key-" + "long-" * 8 + "key")):
+            answer = named(case, await post(target_of(case), Creation(path, _body(case, path, tenant), tenant, key)))
+            where = {"Idempotency-Key": "none" if key is None else f"of {len(key)} characters"}
+            found = f"{answer.status} {short(answer)}"
+            case.expect(row, is_created(case, answer), "created", found, exchange=answer, where=where)
+
+
+@check("GW-IDEM-03", "GW-IDEM-11", surface="gateway", fix=_FIX)
+async def a_repeat_returns_the_original_link(case: Case) -> None:
+    """Repeating POST /v1/payment-links with the same key returns the original link, under a request id of its own.
+
+    Creates a link with a key, another link without one, and repeats the first call three times. Expects token, URL,
+    amount and expiry of the first, and another X-Request-Id.
+    """
+    await _repeated(case, "GW-IDEM-03", LINKS)
+
+
+@check("GW-IDEM-04", "GW-IDEM-11", surface="gateway", fix=_FIX)
+async def a_repeat_returns_the_original_resource(case: Case) -> None:
+    """Repeating POST /v1/resources with the same key returns the originally created resource.
+
+    Creates a resource with a key, another one without, and repeats the first call three times. Expects success with the
+    identifiers of the first, and another X-Request-Id.
+    """
+    await _repeated(case, "GW-IDEM-04", RESOURCES)
+
+
+async def _repeated(case: Case, row: str, path: str) -> None:
+    tenant = case.session.tenant()
+    creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
+    original = await created(case, creation)
+    await created(case, Creation(path, _body(case, path, tenant), tenant))
+    ids = [original.headers.get(REQUEST_ID)]
+    for _ in range(_REPEATS):
+        answer = named(case, await post(target_of(case), creation))
+        judge_original(case, row, creation, original, answer)
+        ids.append(answer.headers.get(REQUEST_ID))
+    own = None not in ids and len(set(ids)) == len(ids)
+    found = f"{len(set(ids))} request ids in {len(ids)} answers"
+    case.expect("GW-IDEM-11", own, "a request id of its own for each answer", found, exchange=original)
+
+
+def judge_original(case: Case, row: str, creation: Creation, original: Answer, answer: Answer) -> None:
+    """Judge that an answer is the original creation."""
+    first, again = (identity(creation.path, one, creation.body) for one in (original, answer))
+    apart = differences(first, again)
+    holds = is_created(case, answer) and not apart
+    found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
+    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer)
+
+
+@check("GW-IDEM-05", surface="gateway", fix=_FIX)
+async def other_keys_are_other_things(case: Case) -> None:
+    """Different keys give different resources.
+
+    Creates with several keys that are nearly alike (other case, one character more, a common beginning) and, for links,
+    the same body. Expects as many things as keys.
+    """
+    tenant = case.session.tenant()
+    for path in bodies(case, tenant):
+        stem = fresh(case)
+        keys = (stem, stem.upper(), stem + "a", stem + "A", stem + ".", stem[:-1] + "x")
+        creations = [Creation(path, _body(case, path, tenant), tenant, key) for key in keys]
+        answers = await together(created(case, one) for one in creations)
+        seen = {repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)}
+        found = f"{len(seen)} different ones for {len(keys)} keys"
+        case.expect("GW-IDEM-05", len(seen) == len(keys), "one for each key", found, where={"path": path})
+
+
+@check("GW-IDEM-06", surface="gateway", fix=_FIX)
+async def a_changed_body_creates_nothing(case: Case) -> None:
+    """The same key with a changed body never creates a second resource.
+
+    Creates with a key and sends other bodies under it (another amount, another label). Expects the original or a
+    refusal, that the first body still gets the original, and that the name of a refused resource is still free.
+    """
+    tenant = case.session.tenant()
+    for path in bodies(case, tenant):
+        creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
+        original = await created(case, creation)
+        for changed in _changed(case, creation):
+            await _second(case, creation, original, changed)
+        answer = named(case, await post(target_of(case), creation))
+        judge_original(case, "GW-IDEM-06", creation, original, answer)
+
+
+def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:
+    body = dict(creation.body)
+    if creation.path == LINKS:
+        changes = ({"amount": 2.5}, {"label": "Weldproof order, changed"}, {"amount": 1.250001})
+        return [{**body, **change} for change in changes]
+    return [{**body, **resource_body(case)}] if has_unique(case.profile.gateway_bindings) else []
+
+
+async def _second(case: Case, creation: Creation, original: Answer, changed: dict[str, Any]) -> None:
+    answer = named(case, await post(target_of(case), Creation(creation.path, changed, creation.tenant, creation.key)))
+    first = identity(creation.path, original, creation.body)
+    again = identity(creation.path, answer, creation.body)
+    bound = case.profile.gateway_bindings.idempotency_conflict
+    refused = is_refused(answer) if bound is None else answer.status in bound
+    same = is_created(case, answer) and not differences(first, again)
+    found, where = f"{answer.status} {short(answer)}", {"path": creation.path}
+    case.expect("GW-IDEM-06", refused or same, "a refusal or the original", found, exchange=answer, where=where)
+    if refused and creation.path == RESOURCES:
+        free = named(case, await post(target_of(case), Creation(RESOURCES, changed, creation.tenant)))
+        found = f"{free.status} {short(free)}"
+        case.expect("GW-IDEM-06", is_created(case, free), "its name still free", found, exchange=free, where=where)
+
+
+@check("GW-IDEM-07", surface="gateway", fix=_FIX)
+async def concurrent_calls_create_one(case: Case) -> None:
+    """Concurrent requests with the same key create at most one resource.
+
+    Sends the same creation 20 times at once on connections of their own, three times on each endpoint, and once more
+    afterwards. Expects one thing in all answers that succeed; the others may be refused or told to wait.
+    """
+    tenant = case.session.tenant()
+    for path in bodies(case, tenant):
+        for _ in range(_ROUNDS):
+            creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
+            answers = await together((post(target_of(case), creation) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
+            answers.append(await post(target_of(case), creation))
+            good = [named(case, answer) for answer in answers if is_created(case, answer)]
+            if not good:
+                raise Inconclusive(f"none of {len(answers)} creations with one key succeeded: {answers[-1].status}")
+            seen = {repr(identity(path, answer, creation.body)) for answer in good}
+            found = f"{len(seen)} different ones in {len(good)} answers"
+            case.expect("GW-IDEM-07", len(seen) == 1, "one", found, exchange=good[-1], where={"path": path})
+
+
+@check("GW-IDEM-08", surface="gateway", fix=_FIX)
+async def a_key_belongs_to_its_tenant(case: Case) -> None:
+    """The same key used by two tenants never returns one tenant's resource to the other.
+
+    Creates as one tenant with a key, and as the other with the same key and the same body: resources, and links whose
+    network alone differs where the tenants' do. Expects a thing of its own for each, whichever comes first.
+    """
+    first, second = case.session.tenant("first"), case.session.tenant("second")
+    for owner, other in ((first, second), (second, first)):
+        for path in bodies(case, owner):
+            key, body = fresh(case), _body(case, path, owner)
+            creation = Creation(path, body, owner, key)
+            original = await created(case, creation)
+            theirs = body if path == RESOURCES else {**body, **_network_of(case, other)}
+            answer = named(case, await post(target_of(case), Creation(path, theirs, other, key)))
+            mine, found = identity(path, original, body), identity(path, answer, body)
+            shared = sorted(name for name in mine if mine[name] is not None and mine[name] == found.get(name))
+            apart = not set(shared) & {"token", "checkout_url"} if path == LINKS else not (mine and mine == found)
+            told = f"{answer.status}, sharing {', '.join(shared) or 'nothing'}"
+            where = {"path": path, "owner": owner.name}
+            case.expect("GW-IDEM-08", apart, "a thing of its own", told, exchange=answer, where=where)
+
+
+def _network_of(case: Case, tenant: Credentials) -> dict[str, str]:
+    network = link_body(case, tenant).get("preferred_network")
+    return {} if network is None else {"preferred_network": network}

@@ -1,0 +1,44 @@
+"""GW-IDEM-09 and -10: a key is bound for 24 hours."""
+
+from __future__ import annotations
+
+from conformance.check import Case, check
+from conformance.checks.gateway.idempotency import judge_original
+from conformance.checks.gateway.originals import differences, identity
+from conformance.gateway import LINKS, RESOURCES, Creation, created, fresh, link_body, named, post, resource_body
+from conformance.limited import limited_gateway
+
+_DAY = 86_400
+_MARGIN = 30
+
+
+@check(
+    "GW-IDEM-09",
+    "GW-IDEM-10",
+    surface="gateway",
+    exclusive="limits",
+    fix="Keep stored answers for 24 hours from the first call, by the service's clock, and forget them then.",
+)
+async def a_key_is_bound_for_a_day(case: Case) -> None:
+    """A replay just inside 24 hours returns the original; a replay after 24 hours is no longer bound to it.
+
+    Creates links and a resource, each with a key, lets 24 hours but half a minute pass and repeats some of them; lets
+    one more minute pass and repeats the links that were not repeated before. Expects the originals first, and then
+    links of their own.
+    """
+    async with limited_gateway(case) as service:
+        tenant = service.lasting_tenant()
+        early, late = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
+        inside = [early]
+        if case.profile.gateway_bindings.resource_body is not None:
+            inside.append(Creation(RESOURCES, resource_body(case), tenant, fresh(case)))
+        originals = [await created(case, one, service.call) for one in inside]
+        unrepeated = await created(case, late, service.call)
+        await service.advance(_DAY - _MARGIN)
+        for one, original in zip(inside, originals, strict=True):
+            judge_original(case, "GW-IDEM-09", one, original, named(case, await post(service.call, one)))
+        await service.advance(2 * _MARGIN)
+        answer = named(case, await post(service.call, late))
+        first, again = (identity(LINKS, found, late.body) for found in (unrepeated, answer))
+        free = "token" in differences(first, again)
+        case.expect("GW-IDEM-10", free, "not the original", f"{answer.status} with its token", exchange=answer)

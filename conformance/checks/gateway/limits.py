@@ -1,0 +1,231 @@
+"""GW-RATE: a tenant's rate, 300 a minute with a burst of 60.
+
+Whether that is a bucket or a window is open (C-09): what both share is that 60 at once pass from rest, and that more
+than 360 in any minute do not.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.gateway.credentials import nothing_created
+from conformance.client import Answer
+from conformance.clock import now
+from conformance.gateway import (
+    LINKS,
+    REQUEST_ID,
+    RESOURCES,
+    Creation,
+    bodies,
+    created,
+    envelope_fault,
+    fresh,
+    link_body,
+    named,
+    post,
+    resource_body,
+    short,
+)
+from conformance.limited import LimitedGateway, limited_gateway
+from conformance.session import Credentials
+from conformance.together import together
+
+BURST, IN_A_MINUTE = 60, 361
+# Seven bursts, nine seconds apart, are 420 calls in 54 seconds, none of which is more than a burst.
+_BURSTS, _APART = 7, 9.0
+_AT_ONCE = 60
+_MINUTE = 60.0
+_A_WHILE = 3600.0
+_FIX = (
+    "Count every authenticated call of a tenant, all its keys and all endpoints together: 60 at once, 300 a minute; "
+    "answer 429 with Retry-After and the envelope beyond."
+)
+
+
+async def burst(case: Case, service: LimitedGateway, tenant: Credentials, count: int) -> list[Answer]:
+    """Send `count` calls of a tenant at once, over the endpoints in turn, and return the answers.
+
+    Most are plain creations; so nothing but the limit may refuse them.
+    """
+    paths = list(bodies(case, tenant))
+    creations = []
+    for number in range(count):
+        path = paths[number % len(paths)]
+        body = link_body(case, tenant) if path == LINKS else resource_body(case)
+        creations.append(Creation(path, body, tenant))
+    answers = await together((post(service.call, one) for one in creations), at_once=_AT_ONCE)
+    return [named(case, answer) for answer in answers]
+
+
+def throttled(answers: Sequence[Answer]) -> list[Answer]:
+    """Return the answers with status 429."""
+    return [answer for answer in answers if answer.status == 429]
+
+
+async def exhausted(case: Case, service: LimitedGateway, tenant: Credentials) -> list[Answer]:
+    """Exhaust a tenant's rate and return the answers 429.
+
+    Raises:
+        Inconclusive: There was none, which GW-RATE-01 judges.
+    """
+    refused = throttled(await burst(case, service, tenant, IN_A_MINUTE))
+    if not refused:
+        raise Inconclusive(f"{IN_A_MINUTE} calls at once met no 429, which GW-RATE-01 judges")
+    return refused
+
+
+@check("GW-RATE-01", surface="gateway", exclusive="limits", fix=_FIX)
+async def a_sustained_rate_is_throttled(case: Case) -> None:
+    """A tenant that sustains more than 300 requests per minute gets 429.
+
+    Sends 361 calls at once; then, after rest, seven bursts of 60 within 54 seconds; then, after rest, 361
+    calls that fail by their body. Expects at least one 429 each time.
+    """
+    async with limited_gateway(case) as service:
+        tenant = service.tenant("first")
+        await created(case, Creation(LINKS, link_body(case, tenant), tenant), service.call)
+        started = time.monotonic()
+        refused = throttled(await burst(case, service, tenant, IN_A_MINUTE))
+        if time.monotonic() - started > _MINUTE and not refused:
+            raise Inconclusive(f"{IN_A_MINUTE} calls took more than a minute: the limit cannot be met from here")
+        _judge_met(case, refused, f"{IN_A_MINUTE} calls at once")
+        await service.advance(_MINUTE + 1)
+        refused = []
+        for number in range(_BURSTS):
+            if number:
+                await service.advance(_APART)
+            refused += throttled(await burst(case, service, tenant, BURST))
+        _judge_met(case, refused, f"{_BURSTS * BURST} calls in {(_BURSTS - 1) * _APART:.0f} seconds")
+        await service.advance(_MINUTE + 1)
+        calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))
+        refused = throttled(await together(calls, at_once=_AT_ONCE))
+        _judge_met(case, refused, f"{IN_A_MINUTE} calls that fail by their body")
+
+
+def _judge_met(case: Case, refused: Sequence[Answer], what: str) -> None:
+    shown = refused[0] if refused else None
+    found = f"{len(refused)} of {what}"
+    case.expect("GW-RATE-01", bool(refused), "429 for some", found, exchange=shown, where={"calls": what})
+
+
+@check("GW-RATE-02", surface="gateway", exclusive="limits", fix=_FIX)
+async def a_burst_passes(case: Case) -> None:
+    """A tenant can send a burst of 60 requests without 429 from a rested state.
+
+    Rests and sends 60 creations at once, and again after a minute. Expects no 429.
+    """
+    async with limited_gateway(case) as service:
+        tenant = service.tenant("first")
+        for _ in range(2):
+            answers = await burst(case, service, tenant, BURST)
+            refused = throttled(answers)
+            shown = refused[0] if refused else answers[-1]
+            found = f"{len(refused)} of {BURST}"
+            case.expect("GW-RATE-02", not refused, "no 429", found, exchange=shown)
+            await service.advance(_MINUTE + 1)
+
+
+@check("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive="limits", fix=_FIX)
+async def a_throttled_call_is_told_when_to_come_back(case: Case) -> None:
+    """Every 429 carries Retry-After with seconds or an HTTP date, the error envelope, and a request id.
+
+    Exhausts a tenant's rate with creations of links and resources. Expects all three of every 429.
+    """
+    async with limited_gateway(case) as service:
+        for answer in await exhausted(case, service, service.tenant("first")):
+            value = answer.headers.get("Retry-After")
+            wait = retry_after(value, now(case))
+            expected = "seconds or an HTTP date"
+            case.expect("GW-RATE-03", wait is not None, expected, value or "none", exchange=answer)
+            fault = envelope_fault(answer)
+            case.expect("GW-RATE-04", fault is None, "the envelope with error and message", fault, exchange=answer)
+            has = bool(answer.headers.get(REQUEST_ID, "").strip())
+            case.expect("GW-HTTP-08", has, "X-Request-Id", "none", exchange=answer, where={"status": "429"})
+
+
+def retry_after(value: str | None, at: float) -> float | None:
+    """Return the seconds to wait by a Retry-After value (RFC 9110, 10.2.3), None when it is none.
+
+    Args:
+        value: The field's value.
+        at: The target's time in unix seconds, for a value that is a date.
+    """
+    if value is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", value.strip()):
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - at)
+    except ValueError:
+        return None
+
+
+@check("GW-RATE-05", surface="gateway", exclusive="limits", fix=_FIX)
+async def a_call_succeeds_after_the_wait(case: Case) -> None:
+    """After the Retry-After time a request succeeds.
+
+    Exhausts a tenant's rate, waits as the last 429 says, and creates a link. Expects no 429, and a wait of no more than
+    an hour.
+    """
+    async with limited_gateway(case) as service:
+        tenant = service.tenant("first")
+        last = (await exhausted(case, service, tenant))[-1]
+        wait = retry_after(last.headers.get("Retry-After"), now(case))
+        if wait is None:
+            raise Inconclusive("the 429 has no Retry-After, which GW-RATE-03 judges")
+        if not case.expect("GW-RATE-05", wait <= _A_WHILE, "a wait within the hour", f"{wait:g} s", exchange=last):
+            return
+        await service.advance(wait)
+        answer = named(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
+        found = f"{answer.status} {short(answer)}"
+        case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", found, exchange=answer)
+
+
+@check("GW-RATE-06", surface="gateway", exclusive="limits", fix=_FIX)
+async def a_tenant_is_throttled_alone(case: Case) -> None:
+    """One tenant's exhaustion does not throttle another tenant.
+
+    Exhausts each tenant's rate in turn and then sends ten creations as the other. Expects no 429.
+    """
+    async with limited_gateway(case) as service:
+        first, second = service.tenant("first"), service.tenant("second")
+        for busy, other in ((first, second), (second, first)):
+            await exhausted(case, service, busy)
+            answers = await burst(case, service, other, 10)
+            refused = throttled(answers)
+            shown, where = (refused or answers)[0], {"exhausted": busy.name}
+            found = f"{len(refused)} of {len(answers)}"
+            case.expect("GW-RATE-06", not refused, "no 429", found, exchange=shown, where=where)
+            await service.advance(_MINUTE + 1)
+
+
+@check("GW-RATE-07", surface="gateway", exclusive="limits", fix=_FIX)
+async def a_throttled_creation_creates_nothing(case: Case) -> None:
+    """A throttled creating call creates nothing.
+
+    Exhausts a tenant's rate and sends creations, each with an Idempotency-Key, that are answered 429. After rest the
+    same keys create with another amount, and the resources' names once more. Expects all of that to be free.
+    """
+    async with limited_gateway(case) as service:
+        tenant = service.tenant("first")
+        await exhausted(case, service, tenant)
+        refused = []
+        for path in bodies(case, tenant):
+            body = link_body(case, tenant) if path == LINKS else resource_body(case)
+            creation = Creation(path, body, tenant, fresh(case))
+            answer = await post(service.call, creation)
+            if answer.status == 429:
+                refused.append(creation)
+                handed = sorted({"token", "checkout_url"} & set(answer.object()))
+                case.expect("GW-RATE-07", not handed, "nothing handed out", handed, exchange=answer)
+        if not refused:
+            raise Inconclusive("no creation was answered 429 once the rate was exhausted")
+        await service.advance(_MINUTE + 1)
+        for creation in refused:
+            await nothing_created(case, "GW-RATE-07", creation, {"path": creation.path}, service.call)
+        if not any(one.path == RESOURCES for one in refused):
+            case.note("no resource was throttled, so that only the key of a link was looked at")

@@ -1,0 +1,62 @@
+"""GW-LINK-21 and -22: members of a wrong type, and networks that nobody knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.gateway import LINKS, Creation, is_refused, link, link_body, named, post, short, target_of
+from conformance.together import together
+
+WRONG_TYPES: tuple[Any, ...] = (5, 1.5, True, False, ["x"], [], {"x": "y"}, {})
+UNKNOWN_NETWORKS = (
+    "atlantis_testnet",
+    "atlantis_mainnet",
+    "algorand_atlantis",
+    "base_atlantis",
+    "solana_atlantis",
+    "algorandtestnet_",
+    "no such network",
+)
+
+
+async def _refused(case: Case, row: str, member: str, values: tuple[Any, ...]) -> None:
+    tenant = case.session.tenant()
+    answers = await together(
+        post(target_of(case), Creation(LINKS, link_body(case, tenant, **{member: value}), tenant)) for value in values
+    )
+    for value, answer in zip(values, answers, strict=True):
+        found = f"{answer.status} {short(named(case, answer))}"
+        where = {member: repr(value)}
+        case.expect(row, is_refused(answer), "a client error", found, exchange=answer, where=where)
+
+
+@check(
+    "GW-LINK-21",
+    surface="gateway",
+    fix="Check the type of every member that the interface names before using it; never turn a number into a text.",
+)
+async def texts_are_texts(case: Case) -> None:
+    """A non-string `currency`, `label` or `preferred_network` is rejected.
+
+    Puts numbers, booleans, arrays and objects in the place of each of the three in an otherwise good creation. Expects
+    a client error.
+    """
+    await link(case)
+    for member in ("currency", "label", "preferred_network"):
+        await _refused(case, "GW-LINK-21", member, WRONG_TYPES)
+
+
+@check(
+    "GW-LINK-22",
+    surface="gateway",
+    fix="Look preferred_network up in the table of offered networks and refuse what is not in it; have no fall-back.",
+)
+async def an_unknown_network_is_refused(case: Case) -> None:
+    """An unknown `preferred_network` value is rejected rather than silently replaced.
+
+    Asks for networks that do not exist: of unknown chains, and unknown networks of known chains. Expects a client
+    error.
+    """
+    await link(case)
+    await _refused(case, "GW-LINK-22", "preferred_network", UNKNOWN_NETWORKS)

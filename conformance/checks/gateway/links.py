@@ -1,0 +1,225 @@
+"""GW-LINK: what creating a payment link gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.clock import now
+from conformance.gateway import (
+    CHECKOUT,
+    LINKS,
+    Creation,
+    is_created,
+    link,
+    link_body,
+    named,
+    post,
+    short,
+    target_of,
+    token_of,
+)
+from conformance.session import Credentials
+from conformance.together import together
+
+_AT_ONCE = 10
+_HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
+
+
+@check(
+    "GW-LINK-01",
+    "GW-LINK-02",
+    "GW-LINK-03",
+    "GW-LINK-04",
+    "GW-LINK-05",
+    "GW-LINK-06",
+    surface="gateway",
+    fix="Answer a creation with a JSON object: checkout_url, token, chain and expires_at as texts, amount_microunits "
+    "as an integer.",
+)
+async def a_link_has_its_members(case: Case) -> None:
+    """POST /v1/payment-links with amount, currency, label and preferred_network succeeds with a JSON object.
+
+    Creates a link on each network that the tenant is paid on. Expects an object with the five members in their types
+    from at least one, and from every one that is created.
+    """
+    made = await _on_each_network(case)
+    found = "; ".join(f"{network}: {answer.status} {short(answer)}" for network, answer in made)[:300]
+    good = [(network, answer) for network, answer in made if is_created(case, answer)]
+    case.expect("GW-LINK-01", bool(good), "a created link", found, exchange=made[0][1])
+    for network, answer in good:
+        body, where = answer.object(), {"network": network}
+        texts = {"GW-LINK-02": "checkout_url", "GW-LINK-03": "token", "GW-LINK-04": "chain", "GW-LINK-06": "expires_at"}
+        for row, member in texts.items():
+            value = body.get(member)
+            holds = isinstance(value, str) and bool(value)
+            case.expect(row, holds, f"{member} as a text", _shown(body, member), exchange=answer, where=where)
+        amount = body.get("amount_microunits")
+        holds = isinstance(amount, int) and not isinstance(amount, bool)
+        told = _shown(body, "amount_microunits")
+        case.expect("GW-LINK-05", holds, "amount_microunits as an integer", told, exchange=answer, where=where)
+
+
+def _shown(body: Mapping[str, Any], member: str) -> str:
+    return f"{type(body[member]).__name__} {body[member]!r}" if member in body else "no such member"
+
+
+async def _on_each_network(case: Case) -> list[tuple[str, Answer]]:
+    """Return (network, answer) of one creation on each network of each tenant; networks out of a key's reach fail."""
+    tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+    wanted = [(tenant, network) for tenant in tenants for network in tenant.payout or (_usual(case, tenant),)]
+    answers = await together(
+        post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network(network)), tenant))
+        for tenant, network in wanted
+    )
+    return [(network, named(case, answer)) for (_, network), answer in zip(wanted, answers, strict=True)]
+
+
+def _usual(case: Case, tenant: Credentials) -> str:
+    return str(link_body(case, tenant).get("preferred_network", ""))
+
+
+def _network(network: str) -> dict[str, str]:
+    return {"preferred_network": network} if network else {}
+
+
+@check(
+    "GW-LINK-07",
+    "GW-LINK-08",
+    "GW-LINK-09",
+    surface="gateway",
+    fix="Make checkout_url of the gateway's public address, /checkout/ and the token; the token is one path segment.",
+)
+async def the_checkout_address_ends_with_the_token(case: Case) -> None:
+    """`checkout_url` lies under the gateway's address, has the path /checkout/<token>, and ends with `token`.
+
+    Creates two links. Expects the address, the path and the token to fit each other in both.
+    """
+    for _ in range(2):
+        answer = await link(case)
+        body = answer.object()
+        url, token = str(body.get("checkout_url", "")), token_of(answer)
+        under, path = address_parts(case.session.gateway, url)
+        case.expect("GW-LINK-07", under, f"under {case.session.gateway}", url, exchange=answer)
+        shaped = path is not None and re.fullmatch(r"/checkout/[^/?#]+", path) is not None
+        case.expect("GW-LINK-08", shaped, f"{CHECKOUT}<token>", url, exchange=answer)
+        same = token is not None and url.rsplit("/", 1)[-1] == token
+        case.expect("GW-LINK-09", same, "the last segment equal to token", url, exchange=answer)
+
+
+def address_parts(base: str, url: str) -> tuple[bool, str | None]:
+    """Return whether `url` lies under `base`, and what follows it there, else its own path."""
+    try:
+        ours, theirs = urlsplit(base), urlsplit(url)
+        same = (ours.scheme, ours.hostname, ours.port or _port(ours.scheme)) == (
+            theirs.scheme,
+            theirs.hostname,
+            theirs.port or _port(theirs.scheme),
+        )
+    except ValueError:
+        return False, None
+    prefix = ours.path.rstrip("/")
+    rest = (
+        theirs.path + (f"?{theirs.query}" if theirs.query else "") + (f"#{theirs.fragment}" if theirs.fragment else "")
+    )
+    under = same and (theirs.path + "/").startswith(prefix + "/") and theirs.username is None
+    return under, rest.removeprefix(prefix) if under else rest
+
+
+def _port(scheme: str) -> int:
+    return {"http": 80, "https": 443}.get(scheme, 0)
+
+
+@check(
+    "GW-LINK-10",
+    "GW-LINK-11",
+    "GW-LINK-12",
+    "GW-LINK-18",
+    surface="gateway",
+    fix="Accept the underscore name of every network that is offered; write the same network with a hyphen in chain.",
+)
+async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
+    """`chain` is the network that `preferred_network` asked for with underscores, written with a hyphen.
+
+    Creates a link on each network that the tenants are paid on, twice. Expects the hyphen form of that network each
+    time, one form for each network, and at least two different chains among them.
+    """
+    made = [*await _on_each_network(case), *await _on_each_network(case)]
+    good = [(network, answer) for network, answer in made if network and is_created(case, answer)]
+    if not good:
+        raise Inconclusive("no link was created on a network that the profile names; give [tenants.first.payout]")
+    forms: dict[str, set[str]] = {}
+    for network, answer in good:
+        chain, where = answer.object().get("chain"), {"network": network}
+        case.expect("GW-LINK-12", "_" in network, "an underscore name accepted", network, exchange=answer, where=where)
+        hyphen = isinstance(chain, str) and _HYPHENATED.fullmatch(chain) is not None
+        case.expect("GW-LINK-10", hyphen, "parts joined by a hyphen", chain, exchange=answer, where=where)
+        label = case.profile.network_label(network)
+        if label is not None:
+            case.expect("GW-LINK-11", chain == label, label, chain, exchange=answer, where=where)
+        forms.setdefault(network, set()).add(str(chain))
+    one_each = all(len(found) == 1 for found in forms.values())
+    apart = len({form for found in forms.values() for form in found}) >= len(forms)
+    case.expect("GW-LINK-11", one_each and apart, "one form for each network, no two alike", forms)
+    chains = {network.partition("_")[0] for network in forms}
+    if len({network.partition("_")[0] for network, _ in made}) < 2:
+        case.inconclusive("GW-LINK-18", "the profile names networks of one chain; give more in [tenants.first.payout]")
+    else:
+        case.expect("GW-LINK-18", len(chains) > 1, "links on two chains at least", sorted(chains))
+
+
+@check(
+    "GW-LINK-14",
+    "GW-LINK-15",
+    surface="gateway",
+    fix="Write expires_at as an ISO 8601 time in UTC with Z, later than the creation.",
+)
+async def a_link_tells_when_it_expires(case: Case) -> None:
+    """`expires_at` is an ISO 8601 time in UTC that lies in the future.
+
+    Creates a link. Expects a date and a time with Z or +00:00, later than now by the target's clock.
+    """
+    answer = await link(case)
+    text = answer.object().get("expires_at")
+    expires = utc_time(text)
+    case.expect("GW-LINK-14", expires is not None, "an ISO 8601 time in UTC", text, exchange=answer)
+    if expires is None:
+        case.inconclusive("GW-LINK-15", "expires_at cannot be read, which GW-LINK-14 judges")
+        return
+    future = expires.timestamp() > now(case)
+    case.expect("GW-LINK-15", future, "in the future", f"{text}, now {now(case)}", exchange=answer)
+
+
+def utc_time(value: object) -> dt.datetime | None:
+    """Return an ISO 8601 date and time in UTC, None when the value is none or names another zone or none."""
+    if not isinstance(value, str) or re.match(r"\d{4}-?\d{2}-?\d{2}[Tt]\d{2}", value) is None:
+        return None
+    if not value.endswith(("Z", "z", "+00:00", "+0000", "+00")):
+        return None
+    try:
+        return dt.datetime.fromisoformat(value.upper())
+    except ValueError:
+        return None
+
+
+@check(
+    "GW-LINK-16",
+    surface="gateway",
+    fix="Draw a new token from a secure random source for every link; without an Idempotency-Key nothing is a repeat.",
+)
+async def two_creations_are_two_links(case: Case) -> None:
+    """Two creations without an Idempotency-Key give two different tokens.
+
+    Creates a link twice with the same body, one after the other, and then ten at once. Expects as many tokens.
+    """
+    tenant = case.session.tenant()
+    answers = [await link(case, tenant), await link(case, tenant)]
+    answers += await together(link(case, tenant) for _ in range(_AT_ONCE))
+    tokens = [token_of(answer) for answer in answers]
+    found = f"{len(set(tokens))} tokens for {len(tokens)} links"
+    case.expect("GW-LINK-16", len(set(tokens)) == len(tokens), "a token for each", found, exchange=answers[-1])

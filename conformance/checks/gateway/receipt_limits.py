@@ -1,0 +1,77 @@
+"""GW-RCPT-31 and -32: 120 receipt verifications a minute."""
+
+from __future__ import annotations
+
+import time
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.gateway.limits import throttled
+from conformance.client import Answer
+from conformance.gateway import RECEIPT_VERIFY
+from conformance.limited import LimitedGateway, limited_gateway
+from conformance.together import together
+
+_RATE = 120
+# A bucket that is 120 deep lets as many again pass within its minute; no reading lets through more than that.
+_BEYOND, _AT_ONCE = 2 * _RATE + 35, 40
+_BATCH, _APART = 25, 5.0
+_SECONDS, _EACH_SECOND = 61, 2
+_MINUTE = 60.0
+_FIX = "Count receipt verifications of a caller apart from all other calls: at most 120 in any minute, 429 beyond."
+
+
+async def _verify(case: Case, service: LimitedGateway, count: int) -> list[Answer]:
+    body = {case.profile.gateway_bindings.receipt_member or "jws": "e30.e30.AA"}
+    try:
+        headers = service.tenant("first").headers
+    except Inconclusive:
+        headers = {}
+    calls = (service.call("POST", RECEIPT_VERIFY, json_body=body, headers=headers) for _ in range(count))
+    return await together(calls, at_once=_AT_ONCE)
+
+
+@check("GW-RCPT-31", surface="gateway", exclusive="limits", fix=_FIX)
+async def verification_is_throttled(case: Case) -> None:
+    """More than 120 receipt verifications per minute are answered 429.
+
+    Sends 275 verifications at once; then, after rest, as many in batches of 25, five seconds apart. Expects at least
+    one 429 each time: no reading of the rate, bucket or window, lets that many through.
+    """
+    async with limited_gateway(case) as service:
+        started = time.monotonic()
+        answers = await _verify(case, service, _BEYOND)
+        if time.monotonic() - started > _MINUTE and not throttled(answers):
+            raise Inconclusive(f"{_BEYOND} calls took more than a minute: the limit cannot be met from here")
+        _judge(case, answers, "at once")
+        await service.advance(_MINUTE + 1)
+        answers = []
+        for number in range(_BEYOND // _BATCH):
+            if number:
+                await service.advance(_APART)
+            answers += await _verify(case, service, _BATCH)
+        _judge(case, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
+
+
+def _judge(case: Case, answers: list[Answer], how: str) -> None:
+    refused = throttled(answers)
+    found = f"{len(refused)} of {len(answers)} {how}"
+    shown = refused[0] if refused else answers[-1]
+    case.expect("GW-RCPT-31", bool(refused), "429 for some", found, exchange=shown, where={"calls": how})
+
+
+@check("GW-RCPT-32", surface="gateway", exclusive="limits", fix=_FIX)
+async def spaced_verifications_pass(case: Case) -> None:
+    """Up to 120 well-spaced receipt verifications per minute are not answered 429.
+
+    After rest sends two verifications a second for a minute. Expects no 429.
+    """
+    async with limited_gateway(case) as service:
+        refused: list[Answer] = []
+        answers: list[Answer] = []
+        for second in range(_SECONDS - 1):
+            if second:
+                await service.advance(1)
+            answers += await _verify(case, service, _EACH_SECOND)
+        refused = throttled(answers)
+        found = f"{len(refused)} of {len(answers)}"
+        case.expect("GW-RCPT-32", not refused, "no 429", found, exchange=(refused or answers)[0])

@@ -1,0 +1,56 @@
+"""GW-RES: creating resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.gateway import (
+    RESOURCES,
+    Creation,
+    is_created,
+    named,
+    post,
+    resource_body,
+    short,
+    target_of,
+)
+
+
+@check(
+    "GW-RES-01",
+    surface="gateway",
+    fix="Serve POST /v1/resources at exactly this path; a body that does not fit is a validation error, not a 404.",
+)
+async def resources_exist(case: Case) -> None:
+    """POST /v1/resources exists: an authenticated JSON call is never answered 404 or 405.
+
+    Posts an empty object, objects of unknown members and, where one is bound, a good body. Expects any answer but 404
+    and 405.
+    """
+    tenant = case.session.tenant()
+    bodies: list[Mapping[str, Any]] = [{}, {"name": "x"}, {"unknown": {"deep": [1]}}]
+    if case.profile.gateway_bindings.resource_body is not None:
+        bodies.append(resource_body(case))
+    for body in bodies:
+        answer = named(case, await post(target_of(case), Creation(RESOURCES, body, tenant)))
+        there = answer.status not in {404, 405}
+        case.expect("GW-RES-01", there, "neither 404 nor 405", answer.status, exchange=answer)
+
+
+@check(
+    "GW-RES-02",
+    surface="gateway",
+    fix="Create the resource that the documented body describes and answer 200, 201 or 202 with a JSON object.",
+)
+async def a_resource_is_created(case: Case) -> None:
+    """POST /v1/resources creates a resource from the body that the profile gives.
+
+    Posts the bound body twice, with its unique texts filled in anew. Expects success with a JSON object each time.
+    """
+    tenant = case.session.tenant()
+    for _ in range(2):
+        answer = named(case, await post(target_of(case), Creation(RESOURCES, resource_body(case), tenant)))
+        found = f"{answer.status} {short(answer)}"
+        case.expect("GW-RES-02", is_created(case, answer), "a created resource", found, exchange=answer)
