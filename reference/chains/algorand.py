@@ -13,6 +13,8 @@ from typing import Any
 
 from algosdk import encoding
 
+from reference.chains.algorand_finder import AlgorandFinder
+from reference.chains.finding import Finder
 from reference.chains.lane import ChainUnavailable, LaneFacts
 from reference.chains.node import Node
 from reference.protocol import weld
@@ -31,6 +33,7 @@ class AlgorandLane:
         self.facts = LaneFacts(network, "note-binding", "avm-note", "USDC")
         self._algod = algod
         self._indexer = indexer
+        self.finder: Finder = AlgorandFinder(network, algod, indexer)
 
     def live_members(self, token: str) -> Mapping[str, str]:
         """Return nothing further: the note carries the token itself."""

@@ -10,6 +10,8 @@ from eth_abi.abi import encode
 from eth_utils.address import is_checksum_formatted_address, to_checksum_address
 from eth_utils.crypto import keccak
 
+from reference.chains.base_finder import BaseFinder
+from reference.chains.finding import Finder
 from reference.chains.json_rpc import JsonRpc, NodeRefused, member
 from reference.chains.lane import ChainUnavailable, Fees, LaneFacts, Use
 from reference.protocol.eip3009 import Authorization, Domain, nonce_of
@@ -30,13 +32,14 @@ _BLOCKS_A_SEARCH = 5_000
 _SEARCHES = 40
 _FEE_FACTOR = 2
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
 
 
 class BaseLane:
     """The lane of one EVM network with an EIP-3009 asset."""
 
-    def __init__(self, network: Network, rpc: JsonRpc, confirmations: int) -> None:
+    def __init__(self, network: Network, rpc: JsonRpc, confirmations: int, *, reads_calldata: bool = False) -> None:
         self.facts = LaneFacts(
             network, "eip3009-authorization", "eip3009-exact", network.eip712_name, {"version": network.eip712_version}
         )
@@ -44,7 +47,9 @@ class BaseLane:
         self.domain = Domain(network.eip712_name, network.eip712_version, chain_id, network.asset_id)
         self._rpc = rpc
         self._confirmations = confirmations
+        self._reads_calldata = reads_calldata
         self._asset = network.asset_id.lower()
+        self.finder: Finder = BaseFinder(network, rpc, confirmations)
 
     def live_members(self, token: str) -> Mapping[str, str]:
         """Return the nonce that an authorization for this token must use."""
@@ -78,6 +83,7 @@ class BaseLane:
             raise ChainUnavailable("the node's blocks and receipts tell of two chains")
         succeeded = _quantity(receipt.get("status")) == 1
         transfers, uses = _events(member(receipt, "logs", list))
+        called, calldata = await self._call_of(tx_id) if self._reads_calldata else ("", b"")
         return ObservedTransaction(
             status=TxStatus.CONFIRMED if succeeded else TxStatus.FAILED,
             final=head - number + 1 >= self._confirmations,
@@ -85,7 +91,19 @@ class BaseLane:
             sender=member(receipt, "from", str).lower(),
             transfers=transfers,
             authorizations_used=uses,
+            called=called,
+            calldata=calldata,
         )
+
+    async def _call_of(self, tx_id: str) -> tuple[str, bytes]:
+        """Return the contract that a mined transaction calls, and with what; a creation calls none."""
+        sent = await self._rpc.ask("eth_getTransactionByHash", tx_id)
+        if member(sent, "hash", str).lower() != tx_id.lower():
+            raise ChainUnavailable("the node answered about another transaction")
+        data = member(sent, "input", str)
+        if _BYTES.fullmatch(data) is None:
+            raise ChainUnavailable("the transaction's input is no data")
+        return str(sent.get("to") or "").lower(), bytes.fromhex(data[2:])
 
     async def use_of(self, authorization: Authorization, since: int) -> Use:
         """Ask the asset whether the authorization was used, and the logs where."""

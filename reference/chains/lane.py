@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from reference.chains.finding import Finder
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization, Domain
 from reference.protocol.networks import Network
@@ -38,6 +39,7 @@ class LaneFacts:
 
 class _AnyLane(Protocol):
     facts: LaneFacts
+    finder: Finder
 
     def live_members(self, token: str) -> Mapping[str, str]:
         """Return the lane's own members of `extra` for a token."""

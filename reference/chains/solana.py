@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from reference.chains.finding import Finder
 from reference.chains.json_rpc import JsonRpc, NodeRefused, member
 from reference.chains.lane import ChainUnavailable, LaneFacts
+from reference.chains.solana_finder import SolanaFinder
 from reference.protocol import solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.networks import Network
@@ -29,6 +32,7 @@ class SolanaLane:
         self._rpc = rpc
         self._word = word
         self._commitment = commitment
+        self.finder: Finder = SolanaFinder(network, rpc, commitment)
 
     def live_members(self, token: str) -> Mapping[str, str]:
         """Return the reference account that the transfer must name."""
@@ -77,12 +81,17 @@ class SolanaLane:
         try:
             if solana_transfers.signature_of(raw) != tx_id:
                 raise ChainUnavailable("the node answered about another transaction")
-            transfers = solana_transfers.transfers(raw, _loaded(meta))
+            loaded = _loaded(meta)
+            transfers = solana_transfers.transfers(raw, loaded)
+            owners = _owners(meta, solana_transfers.accounts(raw, loaded))
+            memos = solana_transfers.memos(raw, loaded)
             sender = solana_transfers.fee_payer(raw)
         except solana_transfers.NotATransaction as fault:
             raise ChainUnavailable("the node's answer holds no transaction") from fault
         time = await self._block_time(member(found, "slot", int))
-        return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=transfers)
+        # A delegate may have signed for the owner of what is debited.
+        owned = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
+        return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned, memos=memos)
 
     async def _status(self, tx_id: str) -> Mapping[str, Any] | None:
         told = await self._rpc.ask("getSignatureStatuses", [tx_id], {"searchTransactionHistory": True})
@@ -125,3 +134,16 @@ def _loaded(meta: Mapping[str, Any]) -> list[str]:
     if not all(isinstance(part, list) and all(isinstance(one, str) for one in part) for part in named):
         raise ChainUnavailable("the node's loaded addresses are no addresses")
     return [one for part in named if part is not None for one in part]
+
+
+def _owners(meta: Mapping[str, Any], accounts: Sequence[str]) -> dict[str, str]:
+    """Return who owned each token account before the transaction, as far as the node tells."""
+    told = meta.get("preTokenBalances")
+    found = {}
+    for balance in told if isinstance(told, list) else []:
+        if not isinstance(balance, dict):
+            continue
+        place, owner = balance.get("accountIndex"), balance.get("owner")
+        if isinstance(place, int) and 0 <= place < len(accounts) and isinstance(owner, str):
+            found[accounts[place]] = owner
+    return found

@@ -40,11 +40,13 @@ class LaneRules:
         word: The service word, which Solana's reference accounts are derived from.
         confirmations: Blocks that make an EVM transaction final, its own counted (1.2).
         commitment: Commitment that makes a Solana transaction final.
+        reads_calldata: Whether EVM lanes tell what a transaction calls (WP_EVM_SUFFIX_BIND).
     """
 
     word: ServiceWord
     confirmations: int = 3
     commitment: str = "finalized"
+    reads_calldata: bool = False
 
 
 Opener = Callable[[aiohttp.ClientSession, Network, NodeSettings, LaneRules], Lane]
@@ -61,7 +63,7 @@ def _rpc(session: aiohttp.ClientSession, nodes: NodeSettings) -> JsonRpc:
 
 
 def _evm(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:
-    return BaseLane(network, _rpc(session, nodes), rules.confirmations)
+    return BaseLane(network, _rpc(session, nodes), rules.confirmations, reads_calldata=rules.reads_calldata)
 
 
 def _solana(session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:

@@ -22,11 +22,12 @@ class Transfer:
     Attributes:
         ordinal: Its place in the transaction, from 0: log index (Base), index of the instruction (Solana).
         asset: Asset id as text; empty where the instruction does not name it (Solana's unchecked transfer).
-        sender: Address that is debited.
+        sender: Address that is debited; on Solana the owner of the debited token account.
         receiver: Address that is credited.
         value: Atomic units, without what a close-out adds.
         clawback: Whether somebody other than the holder moved it.
         accounts: Accounts that were named beside source, asset, destination and owner (Solana).
+        source: The debited token account (Solana), else empty.
     """
 
     ordinal: int
@@ -36,6 +37,7 @@ class Transfer:
     value: int
     clawback: bool = False
     accounts: tuple[str, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ class ObservedTransaction:
         note: Its note bytes (Algorand), else empty.
         transfers: Top-level asset transfers; on Base every Transfer log.
         authorizations_used: Uses of EIP-3009 authorizations (Base).
+        memos: Data of the top-level memo instructions (Solana).
+        called: The contract that it calls (Base), where the lane was told to look.
+        calldata: What it calls that with.
     """
 
     status: TxStatus
@@ -76,6 +81,9 @@ class ObservedTransaction:
     note: bytes = b""
     transfers: tuple[Transfer, ...] = ()
     authorizations_used: tuple[AuthorizationUsed, ...] = ()
+    memos: tuple[bytes, ...] = ()
+    called: str = ""
+    calldata: bytes = b""
 
 
 ABSENT = ObservedTransaction(TxStatus.ABSENT)

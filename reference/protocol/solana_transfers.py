@@ -1,4 +1,4 @@
-"""Token transfers of a Solana transaction, read from its raw bytes (profile 5.5, P-LN-06).
+"""Token transfers and memos of a Solana transaction, read from its raw bytes (profile 5.5, P-LN-06).
 
 A node's parsed view is not asked: with a reference account it calls the owner a multisig, and it shows what a program
 did inside beside what the payer signed for. Only top-level instructions of the SPL Token program count.
@@ -16,6 +16,9 @@ from reference.protocol.observed import Transfer
 
 TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"  # noqa: S105 - a public program id
 ASSOCIATED_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
+MEMO_PROGRAMS = frozenset(
+    {"MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr", "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"}
+)
 _TRANSFER, _TRANSFER_CHECKED = 3, 12
 _SIGNATURE_BYTES = 64
 _KEY_BYTES = 32
@@ -69,10 +72,9 @@ def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
     Raises:
         NotATransaction: The bytes are none.
     """
-    message = _decoded(raw).message
-    keys = [*map(str, message.account_keys), *loaded]
+    keys = accounts(raw, loaded)
     found = []
-    for place, instruction in enumerate(message.instructions):
+    for place, instruction in enumerate(_decoded(raw).message.instructions):
         named = _named(keys, instruction.accounts)
         if named is not None and _at(keys, instruction.program_id_index) == TOKEN_PROGRAM:
             transfer = _transfer(place, bytes(instruction.data), named)
@@ -80,12 +82,39 @@ def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
     return tuple(found)
 
 
-def _transfer(place: int, data: bytes, accounts: Sequence[str]) -> Transfer | None:
+def memos(raw: bytes, loaded: Sequence[str]) -> tuple[bytes, ...]:
+    """Return the data of the top-level memo instructions of a transaction.
+
+    Args:
+        raw: The transaction as it was sent.
+        loaded: What address tables added to its static keys.
+
+    Raises:
+        NotATransaction: The bytes are none.
+    """
+    keys = accounts(raw, loaded)
+    return tuple(
+        bytes(instruction.data)
+        for instruction in _decoded(raw).message.instructions
+        if _at(keys, instruction.program_id_index) in MEMO_PROGRAMS
+    )
+
+
+def accounts(raw: bytes, loaded: Sequence[str]) -> list[str]:
+    """Return the accounts of a transaction in the order in which its instructions number them.
+
+    Raises:
+        NotATransaction: The bytes are none.
+    """
+    return [*map(str, _decoded(raw).message.account_keys), *loaded]
+
+
+def _transfer(place: int, data: bytes, named: Sequence[str]) -> Transfer | None:
     """Return the transfer that one instruction of the token program is: Transfer or TransferChecked."""
-    if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(accounts) >= 3:
-        (_, destination, owner), mint, further = accounts[:3], "", accounts[3:]
-    elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(accounts) >= 4:
-        (_, mint, destination, owner), further = accounts[:4], accounts[4:]
+    if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(named) >= 3:
+        (source, destination, owner), mint, further = named[:3], "", named[3:]
+    elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(named) >= 4:
+        (source, mint, destination, owner), further = named[:4], named[4:]
     else:
         return None
     return Transfer(
@@ -95,6 +124,7 @@ def _transfer(place: int, data: bytes, accounts: Sequence[str]) -> Transfer | No
         receiver=destination,
         value=int.from_bytes(data[1:9], "little"),
         accounts=tuple(further),
+        source=source,
     )
 
 

@@ -36,7 +36,14 @@ Index(
     sqlite_where=_active,
     postgresql_where=_active,
 )
-Index("gateway_links_due", links.c.expires_at, sqlite_where=_active, postgresql_where=_active)
+Index(
+    "gateway_links_due",
+    links.c.network,
+    links.c.pay_to,
+    links.c.expires_at,
+    sqlite_where=_active,
+    postgresql_where=_active,
+)
 Index("gateway_links_ended", links.c.watched_until, links.c.network, links.c.pay_to, links.c.created_at)
 
 # How a link ended: whoever inserts its row has decided it, on any worker.

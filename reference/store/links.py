@@ -78,7 +78,12 @@ _OF_TENANT = (
     .limit(bindparam("most"))
 )
 _DUE = (
-    _SELECT.where(_ROW.watched_until.is_(None), _ROW.expires_at < bindparam("now"))
+    _SELECT.where(
+        _ROW.watched_until.is_(None),
+        _ROW.network == bindparam("network"),
+        _ROW.pay_to == bindparam("pay_to"),
+        _ROW.expires_at < bindparam("now"),
+    )
     .order_by(_ROW.expires_at)
     .limit(bindparam("most"))
 )
@@ -157,9 +162,10 @@ class Links:
         rows = await self._database.rows(_OF_TENANT, tenant_id=tenant_id, most=most)
         return [(Link(*row[:-1]), str(row[-1])) for row in rows]
 
-    async def due(self, *, now: int, most: int = 500) -> Sequence[Link]:
-        """Return active links whose time is over, the oldest first."""
-        return [Link(*row) for row in await self._database.rows(_DUE, now=now, most=most)]
+    async def due(self, network: str, pay_to: str, *, now: int, most: int = 500) -> Sequence[Link]:
+        """Return the active links of a payout address whose time is over, the oldest first."""
+        rows = await self._database.rows(_DUE, network=network, pay_to=pay_to, now=now, most=most)
+        return [Link(*row) for row in rows]
 
     async def watches(self, *, now: int) -> Sequence[Watch]:
         """Return the payout addresses that have links which are active, or which ended a short while ago."""

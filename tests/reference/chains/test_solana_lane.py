@@ -38,6 +38,7 @@ assert TOKEN is not None
 REFERENCE = "FsFR6sRtNSjtXvNCBdTRaDaoWd4jVBysLeRHVHi57ZBs"
 PAYER = Keypair.from_seed(bytes(32))
 OWNER = str(PAYER.pubkey())
+SOURCE = str(Pubkey(bytes([1]) * 32))
 PAYEE = "4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi"
 DESTINATION = solana_transfers.associated_account(PAYEE, NETWORK.asset_id)
 TERMS = Terms(NETWORK.key, NETWORK.caip2, NETWORK.asset_id, "50000", PAYEE)
@@ -67,7 +68,7 @@ SEEN = ObservedTransaction(
     final=True,
     block_time=TOKEN.unix,
     sender=OWNER,
-    transfers=(Transfer(0, NETWORK.asset_id, OWNER, DESTINATION, 50_000, accounts=(REFERENCE,)),),
+    transfers=(Transfer(0, NETWORK.asset_id, OWNER, DESTINATION, 50_000, accounts=(REFERENCE,), source=SOURCE),),
 )
 SOUND: dict[str, Any] = {
     "getGenesisHash": "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",

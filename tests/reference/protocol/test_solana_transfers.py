@@ -72,7 +72,8 @@ def versioned(*orders: Order, table: tuple[Pubkey, ...] = ()) -> tuple[bytes, li
 
 
 def paid(ordinal: int, value: int, *further: Pubkey, asset: str = str(USDC)) -> Transfer:
-    return Transfer(ordinal, asset, str(OWNER), str(DESTINATION), value, accounts=tuple(map(str, further)))
+    named = tuple(map(str, further))
+    return Transfer(ordinal, asset, str(OWNER), str(DESTINATION), value, accounts=named, source=str(SOURCE))
 
 
 def test_a_checked_transfer_in_a_legacy_transaction() -> None:

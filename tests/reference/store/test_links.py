@@ -63,10 +63,11 @@ async def test_a_link_ends_once(links: Links, database: Database) -> None:
 async def test_only_links_without_an_end_become_due(links: Links, database: Database) -> None:
     """A link is due after its expiry, in which it may still be paid, until it has an end."""
     await database.change_all(links.insertion(LINK))
-    assert await links.due(now=2_000) == []
-    assert await links.due(now=2_001) == [LINK]
+    assert await links.due(LINK.network, LINK.pay_to, now=2_000) == []
+    assert await links.due(LINK.network, LINK.pay_to, now=2_001) == [LINK]
+    assert await links.due(OTHER.network, LINK.pay_to, now=2_001) == []
     await links.end(LINK.id, "expired", now=2_001, watched_until=3_000)
-    assert await links.due(now=2_001) == []
+    assert await links.due(LINK.network, LINK.pay_to, now=2_001) == []
 
 
 async def test_addresses_are_watched_while_a_link_is_active_and_a_while_longer(

@@ -1,0 +1,263 @@
+"""Checkout: what a link asks of its chain, and whether a transaction pays it (profile 3.5, P-CK-06, P-CK-08).
+
+Each rule is one function and one line of a table; the first that does not hold names the reason. A transaction may hold
+several transfers: those that a rule rules out are not looked at again, so that the reason tells what is wrong with the
+one that came closest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reference.protocol.eip3009 import follows, nonce_of
+from reference.protocol.money import atomic_units
+from reference.protocol.networks import Network, same_address
+from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
+from reference.protocol.solana_transfers import associated_account
+
+_PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
+
+
+class LinkState(StrEnum):
+    """Where a link stands."""
+
+    ACTIVE = "active"
+    PAID = "paid"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+# A link begins active and ends once: with a payment that is final, with its time, or by a word of tenant or payer.
+NEXT: Mapping[LinkState, frozenset[LinkState]] = {
+    LinkState.ACTIVE: frozenset({LinkState.PAID, LinkState.EXPIRED, LinkState.CANCELLED}),
+    LinkState.PAID: frozenset(),
+    LinkState.EXPIRED: frozenset(),
+    LinkState.CANCELLED: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a link asks of its chain.
+
+    Attributes:
+        network: Its network.
+        pay_to: The tenant's payout address.
+        amount_microunits: What is asked, in millionths of the asset.
+        memo: The memo text.
+        expires_at: Unix seconds; a block of this time still pays.
+        suffix_binds: Whether the memo may also follow the call data of a plain transfer (Base, WP_EVM_SUFFIX_BIND).
+    """
+
+    network: Network
+    pay_to: str
+    amount_microunits: int
+    memo: str
+    expires_at: int
+    suffix_binds: bool = False
+
+    @property
+    def atomic(self) -> int:
+        """The amount in atomic units of the asset (P-MN-01)."""
+        return atomic_units(self.amount_microunits, self.network.decimals)
+
+    @property
+    def credited(self) -> str:
+        """What a transfer must credit: the payout address, or its associated token account, derived (Solana)."""
+        if self.network.family == "solana":
+            return associated_account(self.pay_to, self.network.asset_id)
+        return self.pay_to
+
+
+class NotPaid(Exception):
+    """A transaction does not pay a link.
+
+    Attributes:
+        reason: One of P-CK-06, or `self_payment`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+# Of the transaction.
+
+
+def is_known(seen: ObservedTransaction, asked: Asked) -> bool:
+    """The node knows it."""
+    del asked
+    return seen.status is not TxStatus.ABSENT
+
+
+def has_not_failed(seen: ObservedTransaction, asked: Asked) -> bool:
+    """The chain did not reject it."""
+    del asked
+    return seen.status is not TxStatus.FAILED
+
+
+def is_final(seen: ObservedTransaction, asked: Asked) -> bool:
+    """It is in a block that the network's own rule no longer undoes (1.2)."""
+    del asked
+    return seen.status is TxStatus.CONFIRMED and seen.final
+
+
+def is_in_time(seen: ObservedTransaction, asked: Asked) -> bool:
+    """Its block is no later than the link's expiry."""
+    return seen.block_time <= asked.expires_at
+
+
+# Of one transfer in it.
+
+
+def is_right_asset(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """The holder moved the network's USDC himself; an instruction that names no asset is told by where it goes."""
+    del seen
+    named = transfer.asset == "" or same_address(asked.network, transfer.asset, asked.network.asset_id)
+    return named and not transfer.clawback
+
+
+def is_to_payout_address(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """It credits the tenant's payout address."""
+    del seen
+    return same_address(asked.network, transfer.receiver, asked.credited)
+
+
+def is_enough(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """It moves the amount or more; parts are not added up."""
+    del seen
+    return transfer.value >= asked.atomic
+
+
+def is_bound(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """It carries the link's memo where its chain keeps one."""
+    rule: TransferRule = globals()[BINDINGS[asked.network.family]]
+    return rule(transfer, seen, asked)
+
+
+def is_from_another(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """The payout address does not pay itself."""
+    del seen
+    return not same_address(asked.network, transfer.sender, asked.pay_to)
+
+
+def note_is_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """Algorand: the note is the memo's bytes, exactly."""
+    del transfer
+    return seen.note == asked.memo.encode()
+
+
+def has_memo_instruction(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """Solana: a top-level memo instruction of the transaction holds the memo's bytes, exactly."""
+    del transfer
+    return asked.memo.encode() in seen.memos
+
+
+def authorized_or_followed_by_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """Base: either of its two ways."""
+    return uses_bound_nonce(transfer, seen, asked) or (
+        asked.suffix_binds and calldata_ends_in_memo(transfer, seen, asked)
+    )
+
+
+def uses_bound_nonce(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """Base: it is the log directly after the asset's own use of the authorization whose nonce is the memo's hash."""
+    return any(
+        same_address(asked.network, used.asset, asked.network.asset_id)
+        and used.nonce == nonce_of(asked.memo)
+        and follows(transfer.ordinal, used.ordinal)
+        and same_address(asked.network, used.authorizer, transfer.sender)
+        for used in seen.authorizations_used
+    )
+
+
+def calldata_ends_in_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """Base: a plain transfer sent straight to the asset, its call data followed by the memo and nothing else."""
+    words = bytes.fromhex(transfer.receiver[2:]).rjust(32, b"\0") + transfer.value.to_bytes(32, "big")
+    sent_straight = same_address(asked.network, seen.called, asked.network.asset_id)
+    by_sender = same_address(asked.network, seen.sender, transfer.sender)
+    return sent_straight and by_sender and seen.calldata == _PLAIN_TRANSFER + words + asked.memo.encode()
+
+
+def never_bound(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """A chain that no lane serves."""
+    del transfer, seen, asked
+    return False
+
+
+TransferRule = Callable[[Transfer, ObservedTransaction, Asked], bool]
+
+# Rules are looked up by name when a transaction is judged, so that each can be replaced from outside, alone.
+BINDINGS: Mapping[str, str] = {
+    "algorand": "note_is_memo",
+    "solana": "has_memo_instruction",
+    "evm": "authorized_or_followed_by_memo",
+    "other": "never_bound",
+}
+STANDING: tuple[tuple[str, str], ...] = (
+    ("is_known", "tx_not_found"),
+    ("has_not_failed", "tx_failed"),
+    ("is_final", "tx_not_confirmed"),
+)
+TRANSFERS: tuple[tuple[str, str], ...] = (
+    ("is_right_asset", "wrong_asset"),
+    ("is_to_payout_address", "wrong_recipient"),
+    ("is_enough", "wrong_amount"),
+    ("is_bound", "memo_mismatch"),
+    ("is_from_another", "self_payment"),
+)
+
+
+def matching(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+    """Return the transfers that fit a link and carry its memo, whether or not they are final or in time.
+
+    Raises:
+        NotPaid: None does; by the first rule that left none over.
+    """
+    left = seen.transfers
+    for name, reason in TRANSFERS:
+        holds: TransferRule = globals()[name]
+        left = tuple(one for one in left if holds(one, seen, asked))
+        if not left:
+            raise NotPaid(reason)
+    return left
+
+
+def fitting(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+    """Return the transfers of a transaction that pay a link, as far as they have not paid another one.
+
+    Raises:
+        NotPaid: None does; by the first rule that does not hold.
+    """
+    for name, reason in STANDING:
+        holds: Callable[[ObservedTransaction, Asked], bool] = globals()[name]
+        if not holds(seen, asked):
+            raise NotPaid(reason)
+    found = matching(seen, asked)
+    if not is_in_time(seen, asked):
+        raise NotPaid("late_payment")
+    return found
+
+
+def is_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
+    """Whether a transaction that is not final yet will pay a link in time if nothing undoes it."""
+    if seen.status not in {TxStatus.PENDING, TxStatus.CONFIRMED} or not is_in_time(seen, asked):
+        return False
+    try:
+        return bool(matching(seen, asked))
+    except NotPaid:
+        return False
+
+
+def chosen(found: tuple[Transfer, ...], used: Collection[int], asked: Asked) -> Transfer | None:
+    """Return the transfer that pays the link: of the unused ones that of exactly its amount, else the lowest (P-CK-08).
+
+    Args:
+        found: What `fitting` found.
+        used: Ordinals of this transaction that have paid a link.
+        asked: What the link asks.
+    """
+    free = [one for one in found if one.ordinal not in used]
+    return min(free, key=lambda one: (one.value != asked.atomic, one.ordinal), default=None)

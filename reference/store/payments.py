@@ -1,0 +1,188 @@
+"""What paid payment links: each transfer once, late payments, what a reorganisation undid (P-CK-08, P-CK-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy import bindparam, delete, exists, insert, select, update
+
+from reference.protocol.observed import Transfer
+from reference.store.checkout_tables import cursors, payments
+from reference.store.database import Change, Database, Row, Taken
+from reference.store.links import Link
+
+
+class PaymentState(StrEnum):
+    """What a payment did: it paid its link, or it came when the link was no longer active."""
+
+    PAID = "paid"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """One transfer bound to one link.
+
+    Attributes:
+        id: UUID, the ledger id.
+        link_id: The link.
+        tenant_id: Its tenant.
+        network: Network key.
+        tx_id: Transaction, canonical.
+        ordinal: Place of the transfer in it.
+        state: What it did.
+        value: Atomic units that moved.
+        payer: Who paid.
+        block_time: Unix seconds of its block.
+        seen_at: Unix seconds of when we took note of it.
+        reversed_at: Unix seconds of when the chain was seen to have undone it, or None.
+    """
+
+    id: str
+    link_id: str
+    tenant_id: str
+    network: str
+    tx_id: str
+    ordinal: int
+    state: PaymentState
+    value: int
+    payer: str
+    block_time: int
+    seen_at: int
+    reversed_at: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        payment_id: str,
+        link: Link,
+        tx_id: str,
+        transfer: Transfer,
+        state: PaymentState,
+        *,
+        block_time: int,
+        now: int,
+    ) -> Payment:
+        """Return the payment of a link by a transfer."""
+        return cls(
+            id=payment_id,
+            link_id=link.id,
+            tenant_id=link.tenant_id,
+            network=link.network,
+            tx_id=tx_id,
+            ordinal=transfer.ordinal,
+            state=state,
+            value=transfer.value,
+            payer=transfer.sender,
+            block_time=block_time,
+            seen_at=now,
+        )
+
+
+_ROW = payments.c
+_NAMES = tuple(Payment.__slots__)
+_SELECT = select(*(_ROW[name] for name in _NAMES))
+_IS_PAID = _ROW.state == PaymentState.PAID.value
+_INSERT = insert(payments).values({name: bindparam(name) for name in (*_NAMES, "recheck_at")})
+_OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _IS_PAID)
+_OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
+_other = payments.alias()
+# A late transfer that has paid another link meanwhile is nobody's to give back.
+_PAID_ANOTHER = exists().where(
+    _other.c.network == _ROW.network,
+    _other.c.tx_id == _ROW.tx_id,
+    _other.c.ordinal == _ROW.ordinal,
+    _other.c.state == PaymentState.PAID.value,
+    _other.c.id != _ROW.id,
+)
+_OF_TENANT = (
+    _SELECT.where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == bindparam("state"), ~_PAID_ANOTHER)
+    .order_by(_ROW.seen_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+)
+_DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(bindparam("most"))
+_RECHECKED = (
+    update(payments)
+    .where(_ROW.id == bindparam("payment_id"))
+    .values(reversed_at=bindparam("undone_at"), recheck_at=bindparam("next_look"))
+)
+_CURSORS = select(cursors.c.network, cursors.c.address, cursors.c.position)
+_IS_CURSOR = (cursors.c.network == bindparam("on_network"), cursors.c.address == bindparam("of_address"))
+_FORGET = delete(cursors).where(*_IS_CURSOR)
+_KEEP = insert(cursors).values(
+    network=bindparam("network"), address=bindparam("address"), position=bindparam("position")
+)
+
+
+class Payments:
+    """Statements over payments, and over how far the chains were searched for them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def insertion(self, payment: Payment, *, recheck_at: int | None) -> Change:
+        """Return the change that notes a payment; a transfer that has paid already is refused as `Taken`.
+
+        Args:
+            payment: The payment.
+            recheck_at: When to look whether the chain has undone it, in unix seconds; None for never.
+        """
+        members: Mapping[str, object] = {name: getattr(payment, name) for name in _NAMES}
+        told = {"state": payment.state.value, "value": str(payment.value), "recheck_at": recheck_at}
+        return Change(_INSERT, {**members, **told})
+
+    async def note_late(self, payment: Payment) -> bool:
+        """Note a late payment; False when it was noted already."""
+        try:
+            await self._database.change_all(self.insertion(payment, recheck_at=None))
+        except Taken:
+            return False
+        return True
+
+    async def of_transaction(self, network: str, tx_id: str) -> Sequence[Payment]:
+        """Return which transfers of a transaction have paid links."""
+        return _all(await self._database.rows(_OF_TRANSACTION, network=network, tx_id=tx_id))
+
+    async def of_link(self, link_id: str) -> Payment | None:
+        """Return the payment that paid a link."""
+        return next(iter(_all(await self._database.rows(_OF_LINK, link_id=link_id))), None)
+
+    async def of_tenant(self, tenant_id: str, state: str, *, most: int = 500) -> Sequence[Payment]:
+        """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
+        return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
+
+    async def due(self, *, now: int, most: int = 100) -> Sequence[Payment]:
+        """Return the payments whose chain is to be asked again."""
+        return _all(await self._database.rows(_DUE, now=now, most=most))
+
+    async def rechecked(self, payment: Payment, *, reversed_at: int | None, recheck_at: int | None) -> None:
+        """Note what the chain said when it was asked again, and when to ask next."""
+        await self._database.change(_RECHECKED, payment_id=payment.id, undone_at=reversed_at, next_look=recheck_at)
+
+    async def positions(self) -> Mapping[tuple[str, str], int]:
+        """Return how far each (network, address) was searched."""
+        return {(row[0], row[1]): int(row[2]) for row in await self._database.rows(_CURSORS)}
+
+    async def keep_positions(
+        self, known: Mapping[tuple[str, str], int], *, forgotten: Iterable[tuple[str, str]]
+    ) -> None:
+        """Keep how far addresses were searched; when two workers do so at once, one of them is enough."""
+        changes = [
+            Change(_FORGET, {"on_network": network, "of_address": address}) for network, address in {*known, *forgotten}
+        ]
+        changes += [
+            Change(_KEEP, {"network": network, "address": address, "position": position})
+            for (network, address), position in known.items()
+        ]
+        try:
+            if changes:
+                await self._database.change_all(*changes)
+        except Taken:
+            return
+
+
+def _all(rows: Sequence[Row]) -> Sequence[Payment]:
+    found = [dict(zip(_NAMES, row, strict=True)) for row in rows]
+    return [Payment(**{**one, "state": PaymentState(one["state"]), "value": int(one["value"])}) for one in found]
