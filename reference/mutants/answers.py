@@ -15,6 +15,7 @@ from reference.rail.challenges import Challenges
 from reference.rail.door import Door
 from reference.rail.signing import Signer
 from reference.store.redemptions import Answer
+from reference.web import exchange
 from reference.web.errors import Refused
 
 _ZEROS = "sha256:" + "0" * 64
@@ -61,7 +62,7 @@ def _shared_caches() -> None:
     def public(paid: Callable[..., Any]) -> Callable[..., Any]:
         def answered(served: Any) -> Any:
             reply = paid(served)
-            return door.Reply(reply.status, reply.body, {**reply.headers, "Cache-Control": "public, max-age=300"})
+            return exchange.Reply(reply.status, reply.body, {**reply.headers, "Cache-Control": "public, max-age=300"})
 
         return answered
 
@@ -73,7 +74,7 @@ def _challenge_cached() -> None:
         async def answered(*args: Any) -> Any:
             reply = await call(*args)
             cached = {**reply.headers, "Cache-Control": "public, max-age=60"} if reply.status == 402 else reply.headers
-            return door.Reply(reply.status, reply.body, cached)
+            return exchange.Reply(reply.status, reply.body, cached)
 
         return answered
 
@@ -95,7 +96,7 @@ def _malformed_is_400() -> None:
 
 def _accounts_wanted() -> None:
     def gated(call: Callable[..., Any]) -> Callable[..., Any]:
-        async def answered(self: Door, request: door.Request) -> Any:
+        async def answered(self: Door, request: exchange.Request) -> Any:
             if request.one("authorization"):
                 raise Refused(401, "invalid_api_key", "this key is not known")
             return await call(self, request)
