@@ -90,12 +90,13 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
     "--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Keys, logs."
 )
 @click.option("--mutant", help="Run its surface as this deliberately broken variant.")
+@click.option("--chameleon", type=click.IntRange(0), help="Run the surfaces in the look of this seed.")
 @click.option("--fault", "faults", type=FaultType(), multiple=True, help="Chain fault NAME@SEED, switched on at start.")
 @click.option(
     "--lane", "lanes", type=click.Choice(LANES), multiple=True, default=LANES, help="Only these chains and lanes."
 )
 @click.option(
-    "--surface", "surfaces", type=click.Choice(SURFACES), multiple=True, default=("rail",), help="Only these surfaces."
+    "--surface", "surfaces", type=click.Choice(SURFACES), multiple=True, default=SURFACES, help="Only these surfaces."
 )
 @click.option("--companions", is_flag=True, help="Also a gateway with usual limits on its own clock, and an edge host.")
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
@@ -107,6 +108,7 @@ def up(
     port_base: int | None,
     data_dir: Path,
     mutant: str | None,
+    chameleon: int | None,
     faults: tuple[tuple[str, int], ...],
     lanes: tuple[str, ...],
     surfaces: tuple[str, ...],
@@ -118,8 +120,12 @@ def up(
 ) -> None:
     """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C."""
     plan = Plan(
-        data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds, surfaces, companions
+        *(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds, surfaces),
+        companions=companions,
+        chameleon=chameleon,
     )
+    if mutant is not None and chameleon is not None:
+        raise click.UsageError("a mutant and a chameleon do not go together")
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
     except (ChildFault, Missing, NodeFault) as fault:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ class StackFacts:
     sells: GatewayFacts | None = None
     limited: LimitedFacts | None = None
     edge: str | None = None
+    bindings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ class StackFacts:
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
         hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control", "surfaces", "payees", "sells"}
-        shown = [one.name for one in fields(self) if one.name not in hidden | {"limited", "edge"}]
+        shown = [one.name for one in fields(self) if one.name not in hidden | {"limited", "edge", "bindings"}]
         absent = set(SURFACES) - set(self.surfaces)
         members = {name: str(getattr(self, name)) for name in shown if name not in absent} | self._selling()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
@@ -133,7 +134,18 @@ def profile_text(facts: StackFacts) -> str:
         document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
     document["clock"] = {"offset_file": str(facts.clock_file)}
     document["pace"] = {"requests_per_second": 0.0, "workers": 8}
+    for key, value in facts.bindings.items():
+        _bind(document, key.split("."), value)
     return MARK + tomlkit.dumps(document)
+
+
+def _bind(table: MutableMapping[str, Any], names: Sequence[str], value: Any) -> None:
+    """Set the value at a dotted key, making the tables on the way."""
+    for name in names[:-1]:
+        if name not in table:
+            table[name] = {}
+        table = table[name]
+    table[names[-1]] = value
 
 
 def _tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Plan:
         kinds: What each lane's chain is, `sim` or `localnet`.
         surfaces: Surfaces to start.
         companions: Whether further gateways come along: one with the limits that users meet, and an edge host.
+        chameleon: Seed of the look that the surfaces take, or None.
     """
 
     data_dir: Path
@@ -67,6 +68,7 @@ class Plan:
     kinds: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANES, "sim"))
     surfaces: tuple[str, ...] = SURFACES
     companions: bool = False
+    chameleon: int | None = None
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the lanes of this stack whose chain is of a kind."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 from collections.abc import Mapping
@@ -118,6 +119,7 @@ class Surfaces:
 
     async def _started(self, name: str, surface: str, environment: Mapping[str, str], url: str) -> None:
         bound = self.sockets[name]
+        look = self.plan.data_dir / f"chameleon_{name}.json"
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
         child = await Child.start(
             _TITLES[name],
@@ -128,6 +130,7 @@ class Surfaces:
                 **_nodes(self.facts),
                 "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
                 f"WP_{surface.upper()}_FD": str(bound.fileno()),
+                **({} if self.plan.chameleon is None else {"WP_CHAMELEON_FILE": str(look)}),
                 **environment,
                 **self.plan.settings,
             },
@@ -135,8 +138,12 @@ class Surfaces:
         )
         self.children.append(child)
         await self._healthy(f"{url}/health", child)
+        if self.plan.chameleon is not None:
+            self.facts.bindings |= json.loads(look.read_bytes())["bindings"]
 
     def _words(self, module: str) -> list[str]:
+        if self.plan.chameleon is not None:
+            return ["reference.chameleon", str(self.plan.chameleon), module]
         return [module] if self.plan.mutant is None else ["reference.mutants", self.plan.mutant, module]
 
     async def _healthy(self, url: str, child: Child) -> None:
