@@ -1,0 +1,50 @@
+"""How a whole look is put into one service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
+
+from reference.chameleon import http_look, keys_look
+from reference.chameleon.seams import replace
+from reference.chameleon.shape import Shape
+from reference.chameleon.wire import AsgiApp, Edit, Wire, encoder
+from reference.web import serving
+
+
+def install(shape: Shape, surface: str) -> None:
+    """Put a look into the service `reference.SURFACE` that this process is about to run."""
+    keys_look.install(shape, surface)
+    before, after = _edits(shape, surface)
+
+    def wrapped(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:
+        @asynccontextmanager
+        async def dressed() -> AsyncIterator[AsgiApp]:
+            async with build() as app:
+                own = partial(http_look.own_answer, shape=shape)
+                yield Wire(app, before, encoder(shape.json_style), (*after, *http_look.head_edits(shape)), own=own)
+
+        return dressed
+
+    replace(serving, "run", lambda run: lambda build, **how: run(wrapped(build), **how))
+
+
+def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
+    """Install the seams of a surface and return its edits: before and after the body is written."""
+    if surface == "rail":
+        from reference.chameleon import rail_challenge, rail_documents, rail_paid  # noqa: PLC0415 - one surface a process
+
+        for part in (rail_documents, rail_challenge, rail_paid):
+            part.install(shape)
+        edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal)
+        return [_of(one, shape) for one in edits], [
+            _of(rail_challenge.repeat_in_header, shape),
+            _of(keys_look.documents_edit, shape),
+        ]
+    return [], [_of(keys_look.documents_edit, shape)]
+
+
+def _of(edit: Callable[[Any, Shape], None], shape: Shape) -> Edit:
+    return lambda answer: edit(answer, shape)

@@ -1,0 +1,89 @@
+"""What a chameleon looks like: one member for each thing that a point may change; the defaults are the reference's own.
+
+A shape is plain data. Points fill it in (`drawing`), and the modules that know the seams put it into the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+REFERENCE_PATHS: Mapping[str, str] = {
+    "receipt-verify": "/pay/v1/verify/receipt",
+    "rfc9421-verify": "/pay/v1/verify/rfc9421",
+    "compliance-receipt": "/pay/v1/compliance/receipt",
+}
+
+
+@dataclass(slots=True)
+class Shape:
+    """One look. Each member's name says what it changes; its values are the choices of the point that sets it.
+
+    Attributes:
+        seed: Where it came from; makes what a look needs at random, such as a second key.
+        settings: Settings of the service, by environment name.
+    """
+
+    seed: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
+
+    # HTTP and JSON, on every surface.
+    json_style: str = "compact"
+    header_case: str = "lower"
+    media_type: str = "application/json"
+    further_headers: Mapping[str, str] = field(default_factory=dict)
+    cors: str = "any"
+    options: str = "204"
+    head: str = "as GET"
+    retry_after: str = "seconds"
+    rate_headers: str = "x-ratelimit"
+    request_id: str = "prefixed"
+    cache_control: str = "no-store"
+
+    # Keys and signatures, on every surface that signs.
+    kid: str = "digest"
+    jwks: str = "alone"
+    jwk_members: str = "use"
+    did_document: str = "jwk"
+    key_media_type: str = "registered"
+    jws_header: Mapping[str, str | None] = field(default_factory=dict)
+
+    # The rail's challenge.
+    paths: Mapping[str, str] = field(default_factory=lambda: REFERENCE_PATHS)
+    max_timeout: int | None = None
+    amount_member: bool = True
+    accepts_order: str = "as set"
+    further_lanes: tuple[str, ...] = ()
+    entry_members: str = "v2"
+    extra_members: str = "all"
+    solana_reference: str = "svm_reference_pubkey"
+    evm_case: str = "as set"
+    challenge_header: bool = True
+    challenge_error: str = "code"
+    challenge_members: str = "all"
+    token_form: str = "colons"  # noqa: S105 - a form, not a password
+    wrong_method: str = "402"
+
+    # The rail's answers to a proof.
+    spent_status: int = 409
+    chain_down_status: int = 503
+    replay: str = "stored"
+    overpayment: str = "accepted"
+    rail_errors: str = "flat"
+    receipt_at: str = "body:payable_receipt"
+    result_at: str = "body:result"
+    request_hash: str = "jcs-envelope"
+    response_hash: str = "jcs-result"
+    settled_ref: str = "payable-core"
+    hash_form: str = "sha256:hex"
+    claims: str = "all"
+    answer_members: str = "all"
+    payment_response: str | None = "PAYMENT-RESPONSE"
+    verdict_claim: str = "screen_result"
+
+    # The rail's documents.
+    catalog: str = "addresses"
+    listing: str = "items"
+    index: str = "list"
+    openapi: str = "as written"
+    price_info: str = "offers"

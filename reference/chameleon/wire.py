@@ -1,0 +1,209 @@
+"""The layer around a whole service: what it sends is taken apart, edited, and sent in another spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The request that is being served, as it came.
+
+    Attributes:
+        method: Its method.
+        path: Its path.
+        query: Raw query without `?`.
+        parts: What was read of its body so far.
+    """
+
+    method: str
+    path: str
+    query: str
+    parts: list[bytes] = field(default_factory=list)
+
+    @property
+    def body(self) -> bytes:
+        """The body as far as it was read."""
+        return b"".join(self.parts)
+
+
+ASKED: ContextVar[Asked] = ContextVar("asked")
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer on its way out.
+
+    Attributes:
+        asked: What it answers.
+        status: HTTP status.
+        headers: Fields as (name, value).
+        body: Its bytes; None when it is a stream, of which only the head can be edited.
+        document: The body as JSON, `ABSENT` when it is none.
+    """
+
+    asked: Asked
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes | None
+    document: Any = ABSENT
+
+    def header(self, name: str) -> str | None:
+        """Return the first value of a header."""
+        return next((value for one, value in self.headers if one.lower() == name.lower()), None)
+
+    def put(self, name: str, value: str | None) -> None:
+        """Set a header, or take it away with None."""
+        self.headers = [(one, told) for one, told in self.headers if one.lower() != name.lower()]
+        if value is not None:
+            self.headers.append((name, value))
+
+    @property
+    def media_type(self) -> str:
+        """The media type without parameters, in lower case."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+Edit = Callable[[Answer], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The layer.
+
+    Attributes:
+        app: The service.
+        before: Edits of the answer's JSON and head, in order.
+        encode: How JSON is written; None leaves bytes as they are where nothing was edited.
+        after: Edits of the head once the body is written.
+        elsewhere: Paths that the service knows by another name: from the one that is asked to its own.
+        own: Answers that the layer gives itself.
+    """
+
+    app: AsgiApp
+    before: Sequence[Edit]
+    encode: Callable[[Any], bytes]
+    after: Sequence[Edit]
+    elsewhere: Callable[[str], str] = str
+    own: Callable[[Asked], Answer | None] = lambda _: None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI event."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Asked(scope["method"], scope["path"], scope.get("query_string", b"").decode("latin-1"))
+        given = self.own(asked)
+        if given is not None:
+            await _send_whole(send, self._edited(given))
+            return
+        ASKED.set(asked)
+        path = self.elsewhere(asked.path)
+        if path != asked.path:
+            scope = {**scope, "path": path, "raw_path": path.encode()}
+
+        async def heard() -> Message:
+            message = await receive()
+            asked.parts.append(message.get("body", b""))
+            return message
+
+        await self.app(scope, heard, _Held(self, asked, send))
+
+    def _edited(self, answer: Answer) -> Answer:
+        for edit in self.before:
+            edit(answer)
+        if answer.document is not ABSENT:
+            answer.body = self.encode(answer.document)
+        for edit in self.after:
+            edit(answer)
+        return answer
+
+
+class _Held:
+    """Holds an answer back until it is whole; a stream only until its head is known."""
+
+    def __init__(self, wire: Wire, asked: Asked, send: Send) -> None:
+        self._wire = wire
+        self._asked = asked
+        self._send = send
+        self._start: Message = {}
+        self._parts: list[bytes] = []
+        self._streams = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await self._begin(message)
+        elif message["type"] != "http.response.body" or self._streams:
+            await self._send(message)
+        else:
+            self._parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                await _send_whole(self._send, self._wire._edited(self._answer(b"".join(self._parts))))  # noqa: SLF001 - one pair
+
+    async def _begin(self, message: Message) -> None:
+        self._start = message
+        answer = self._answer(None)
+        if answer.media_type == "text/event-stream":
+            self._streams = True
+            edited = self._wire._edited(answer)  # noqa: SLF001 - one pair
+            await self._send({**message, "headers": _raw(edited.headers)})
+
+    def _answer(self, body: bytes | None) -> Answer:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._start["headers"]]
+        answer = Answer(self._asked, self._start["status"], headers, body)
+        if body and (answer.media_type == "application/json" or answer.media_type.endswith("+json")):
+            answer.document = orjson.loads(body)
+        return answer
+
+
+def _raw(headers: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+async def _send_whole(send: Send, answer: Answer) -> None:
+    body = answer.body or b""
+    bodiless = answer.asked.method == "HEAD" or answer.status in {204, 304}
+    answer.put("content-length", None if bodiless else str(len(body)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": _raw(answer.headers)})
+    await send({"type": "http.response.body", "body": b"" if bodiless else body})
+
+
+def walked(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with every text in it changed; member names stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: walked(member, change) for name, member in value.items()}
+    return [walked(member, change) for member in value] if isinstance(value, list) else value
+
+
+def encoder(style: str) -> Callable[[Any], bytes]:
+    """Return how JSON is written: `compact`, `indented`, `reversed` or `escaped`."""
+    import json  # noqa: PLC0415 - its writer escapes and indents as orjson does not
+
+    if style == "indented":
+        return lambda value: json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
+    if style == "reversed":
+        return lambda value: json.dumps(_reversed(value), separators=(", ", ": "), ensure_ascii=False).encode()
+    if style == "escaped":
+        return lambda value: json.dumps(value, sort_keys=True).replace("/", "\\/").encode()
+    return lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _reversed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _reversed(member) for name, member in reversed(list(value.items()))}
+    return [_reversed(member) for member in value] if isinstance(value, list) else value
