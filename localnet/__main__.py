@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -211,10 +211,31 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         click.echo(f"The stack is up{f' with mutant {stack.plan.mutant}' if stack.plan.mutant else ''}.")
         for name, value in {**facts, "profile": profile}.items():
             click.echo(f"  {name:18} {value}")
-        click.echo(
-            f"\nTry:  weldproof pay {facts['rail']}/pay/v1/compliance/receipt\n      weldproof run\nCtrl-C ends it."
-        )
+        for hint in _keys_and_hints(stack, facts):
+            click.echo(hint)
     sys.stdout.flush()
+
+
+def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
+    """Yield what people try first; keys go to a terminal only, never into a log."""
+    selling = stack.facts.sells
+    if selling is not None and sys.stdout.isatty():
+        for name, tenant in selling.tenants.items():
+            yield f"  {f'tenant_{name}_key':18} {tenant.key_file.read_text('ascii').strip()}"
+    yield "\nTry:  weldproof run"
+    if "rail" in facts:
+        yield f"      weldproof pay {facts['rail']}/pay/v1/compliance/receipt"
+    if selling is not None:
+        first = selling.tenants["first"]
+        network = next(iter(first.payout))
+        body = f'{{"amount": 8.41, "currency": "USD", "label": "Order 7", "preferred_network": "{network}"}}'
+        yield (
+            f"      curl {facts['gateway']}/v1/payment-links -H 'Content-Type: application/json' "
+            f"-H 'X-Tenant-Id: {first.id}' \\\n"
+            f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
+        )
+        yield "      weldproof pay CHECKOUT_URL"
+    yield "Ctrl-C ends it."
 
 
 for _command in (background.start, background.hold, background.stop, background.status, background.fund, doctor):
