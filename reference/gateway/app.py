@@ -13,6 +13,11 @@ from reference.gateway.documents import Documents
 from reference.gateway.faults import fault_reply
 from reference.gateway.internal import Decision, Internal, NewKey, NewTenant, Payouts
 from reference.gateway.links import PaymentLinks
+from reference.gateway.receipts import ReceiptVerification
+from reference.gateway.resources import ResourceRecords, ResourceRequest
+from reference.gateway.screening import Screening
+from reference.protocol.receipt_verification import ReceiptVerifyRequest
+from reference.protocol.screening import ScreeningRequest
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, asked
@@ -21,12 +26,24 @@ _TENANT = "/internal/tenants/<tenant_id>"
 _KEY = f"{_TENANT}/api-keys/<key_id>"
 
 
-def operations(links: PaymentLinks, documents: Documents, internal: Internal) -> Sequence[Operation]:
+def operations(
+    links: PaymentLinks,
+    resources: ResourceRecords,
+    receipts: ReceiptVerification,
+    screening: Screening,
+    documents: Documents,
+    internal: Internal,
+) -> Sequence[Operation]:
     """Return every operation but those of the checkout."""
     tenant, admin = Access.TENANT, Access.ADMIN
     return (
         Operation("POST", "/v1/payment-links", links.create, tenant, links.read),
+        Operation("POST", "/v1/resources", resources.create, tenant, reader(ResourceRequest)),
+        Operation("GET", "/v1/resources/<resource_id>", resources.show, tenant),
+        Operation("POST", "/v1/receipt/verify", receipts.verify, Access.RECEIPTS, reader(ReceiptVerifyRequest)),
+        Operation("POST", "/compliance/screen", screening.screen, reads=reader(ScreeningRequest)),
         Operation("GET", "/health", documents.health),
+        Operation("GET", "/openapi.json", documents.openapi),
         Operation("GET", "/.well-known/jwks.json", documents.jwks),
         Operation("GET", "/.well-known/did.json", documents.did),
         Operation("POST", "/internal/tenants", internal.create, admin, reader(NewTenant), "tenants:admin"),

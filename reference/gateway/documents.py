@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from importlib.resources import files
 
 import orjson
 
 from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.protocol import keys
-from reference.web.exchange import Reply
+from reference.web.exchange import JSON, Reply
 from reference.web.keyring import Keyring
 
 _CACHE = "public, max-age=300"
@@ -22,11 +23,16 @@ class Documents:
         self._did = did
         self._keyring = keyring
         self._alive = alive
+        self._openapi = files("openapi").joinpath("gateway.json").read_bytes()
 
     async def health(self, _: Call) -> Reply:
         """Answer GET /health; a database that is away is no health (503)."""
         await self._alive()
         return json_reply(200, {"status": "ok"})
+
+    async def openapi(self, _: Call) -> Reply:
+        """Answer GET /openapi.json: the contract as it was written by hand."""
+        return Reply(200, self._openapi, {"Content-Type": JSON, "Cache-Control": _CACHE})
 
     async def jwks(self, _: Call) -> Reply:
         """Answer GET /.well-known/jwks.json."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import cast
+from typing import Any, cast
 
 import aiohttp
+import orjson
 import structlog
 
 from reference.chains.lane import ChainUnavailable, Lane
@@ -22,6 +23,9 @@ from reference.gateway.idempotency import Idempotency
 from reference.gateway.internal import Internal
 from reference.gateway.limits import Limits
 from reference.gateway.links import PaymentLinks
+from reference.gateway.receipts import ReceiptVerification
+from reference.gateway.resources import ResourceRecords
+from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import Tenancy
 from reference.protocol.keys import did_web
@@ -29,6 +33,7 @@ from reference.protocol.networks import NETWORKS
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Links
 from reference.store.opening import open_database, sqlite_dsn
+from reference.store.resources import Resources
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
@@ -73,9 +78,14 @@ async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncI
         idempotency = Idempotency(
             database, seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
         )
+        did = did_web(settings.public_url)
+        trusted = _trusted(settings)
         offered = operations(
             PaymentLinks(settings, clock, tenants, links, idempotency, frozenset(lanes)),
-            Documents(did_web(settings.public_url), keyring, tenants.alive),
+            ResourceRecords(clock, Resources(database), idempotency),
+            ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
+            Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
+            Documents(did, keyring, tenants.alive),
             Internal(Tenancy(settings, clock, tenants, links, lanes)),
         )
         routed = {one.endpoint: one for one in offered}
@@ -94,6 +104,18 @@ async def _admit_first(settings: GatewaySettings, tenants: Tenants, clock: WpClo
         make_secret(settings.admin_key_file, fresh_secret(f"{settings.prefix}c_").encode())
     key = settings.admin_key_file.read_text("ascii").strip()
     await tenants.admit(digest_of(key), SCOPES, now=clock.now())
+
+
+def _trusted(settings: GatewaySettings) -> Sequence[Mapping[str, Any]]:
+    """Return further keys whose receipts the platform accepts (P-RV-01)."""
+    path = settings.gateway_trusted_jwks
+    if path is None:
+        return ()
+    with naming("WP_GATEWAY_TRUSTED_JWKS"):
+        document = orjson.loads(path.read_bytes())
+        if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
+            raise ValueError("the file holds no JWKS")  # noqa: TRY004 - a fault of the content
+    return tuple(key for key in document["keys"] if isinstance(key, dict))
 
 
 def _dsn(settings: GatewaySettings) -> str:
