@@ -35,6 +35,7 @@ STYLES: Final = {
 }
 SHOWN_FINDINGS: Final = 2
 SHOWN_IDS: Final = 12
+SHOWN_VALUES: Final = 20
 SECONDS_A_LINE: Final = 10.0
 
 
@@ -195,8 +196,11 @@ def _conclusion(console: Console, summary: Summary) -> None:
     _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
     for line in rests_on(summary):
         _line(console, Text(f"  {line}"))
-    for key, value in summary.non_defaults:
+    for key, value in summary.non_defaults[:SHOWN_VALUES]:
         _line(console, Text(f"    {one_line(key, 200)} = {one_line(value, 200)}", style="dim"))
+    if len(summary.non_defaults) > SHOWN_VALUES:
+        more = f"    and {len(summary.non_defaults) - SHOWN_VALUES} more values, in the HTML and JSON reports"
+        _line(console, Text(more, style="dim"))
     code = "none" if summary.exit_code is None else str(summary.exit_code)
     about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {started(summary)}, {duration(summary)}"
     _line(console, Text(f"{about}, exit code {code}", style="dim"))

@@ -45,6 +45,16 @@ def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
     assert "on the expected-failure list, and yet it passes: take the entry out" in out.getvalue()
 
 
+def test_a_long_profile_leaves_the_conclusion_on_the_screen() -> None:
+    """Of many values that are not defaults the first are shown and the rest counted; the reports have them all."""
+    out = io.StringIO()
+    events = RunBuilder(["RAIL-402-01"], non_defaults=[(f"key.{n}", n) for n in range(25)]).finish({})
+    show(summarise(events), console=Console(file=out, width=200))
+    assert "key.19 = 19" in out.getvalue()
+    assert "key.20" not in out.getvalue()
+    assert "and 5 more values" in out.getvalue()
+
+
 def test_off_a_terminal_progress_prints_each_breach_once() -> None:
     """A build log gets one line a breach, and no colour or cursor movement."""
     out = io.StringIO()
