@@ -16,6 +16,7 @@ _COMMANDS = {
     "report": "Show one run, or compare two.",
     "localnet": "Start, stop and fund real nodes: Anvil, surfpool, algod.",
     "pay": "Pay for one call and keep the receipt.",
+    "tenant": "Create and change tenants of a gateway.",
     "init": "Write a target profile by probing a server.",
     "doctor": "Say what is missing here and what that disables.",
     "bench": "Measure the reference beside floors and peers.",

@@ -1,0 +1,207 @@
+"""`weldproof tenant`: make tenants of a gateway and change them, without a dashboard."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+from conformance import target
+from conformance.cli.targets import WORKING_PROFILE, UsageFault
+from conformance.tenants import Administrator, GatewayRefused, GatewayUnreachable
+from conformance.verdict import Exit
+
+KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
+_USUAL_URL = "http://localhost:8090"
+_SHOWN_ONCE = "The key is shown once; keep it now."
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group("tenant")
+def command() -> None:
+    """Create tenants of a gateway and change them.
+
+    The admin key comes from --admin-key-file or the environment variable WELDPROOF_ADMIN_KEY. The gateway writes its
+    first one into the file admin_key of its data directory. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
+    """
+
+
+@command.group("keys")
+def keys() -> None:
+    """Create, rotate and delete API keys."""
+
+
+def _asks(function: Command) -> Command:
+    """Give a command the options that all share, and its outcome an exit code."""
+
+    @click.option(
+        "--url", envvar="WELDPROOF_GATEWAY", help="The gateway (default: the profile's, then localhost:8090)."
+    )
+    @click.option(
+        "--admin-key-file",
+        envvar="WELDPROOF_ADMIN_KEY_FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="File of an admin key.",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print the gateway's answer as JSON.")
+    @functools.wraps(function)
+    def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
+        administrator = Administrator(_address(url), _key(admin_key_file))
+        try:
+            answer = asyncio.run(function(administrator, **arguments))
+        except (GatewayRefused, GatewayUnreachable) as reason:
+            click.echo(f"{click.style('weldproof tenant:', fg='red', bold=True)} {reason}", err=True)
+            click.get_current_context().exit(Exit.FAILED if isinstance(reason, GatewayRefused) else Exit.NO_VERDICT)
+        _show(answer, as_json=as_json)
+
+    return run  # type: ignore[return-value]
+
+
+@command.command("create")
+@click.argument("name")
+@_asks
+async def create(administrator: Administrator, name: str) -> Any:
+    """Create the tenant NAME on trial, with a test key that is shown once."""
+    return await administrator.ask("POST", body={"name": name})
+
+
+@command.command("show")
+@click.argument("tenant_id")
+@_asks
+async def show(administrator: Administrator, tenant_id: str) -> Any:
+    """Show a tenant: its standing, networks, keys without their texts, allowance."""
+    return await administrator.ask("GET", tenant_id)
+
+
+@command.command("networks")
+@click.argument("tenant_id")
+@click.argument("payouts", nargs=-1, required=True, metavar="NETWORK=ADDRESS...")
+@_asks
+async def networks(administrator: Administrator, tenant_id: str, payouts: Sequence[str]) -> Any:
+    """Replace the payout addresses of a tenant, in this order; the first network is the default of its links."""
+    return await administrator.ask("PUT", tenant_id, "networks", body=_payouts(payouts))
+
+
+@command.command("kyc")
+@click.argument("tenant_id")
+@click.argument("status", type=click.Choice(["approved", "rejected", "trial"]))
+@click.option("--plan", type=click.Choice(["trial", "paid"]), help="Plan from now on; default: as it is.")
+@_asks
+async def kyc(administrator: Administrator, tenant_id: str, status: str, plan: str | None) -> Any:
+    """Record what was decided about a tenant."""
+    body = {"status": status} if plan is None else {"status": status, "plan": plan}
+    return await administrator.ask("POST", tenant_id, "kyc", body=body)
+
+
+@command.command("payments")
+@click.argument("tenant_id")
+@click.option("--state", type=click.Choice(["paid", "late"]), default="paid", show_default=True, help="Which ones.")
+@_asks
+async def payments(administrator: Administrator, tenant_id: str, state: str) -> Any:
+    """List payments of a tenant, newest first; a late one came for a link that was no longer active."""
+    return await administrator.ask("GET", tenant_id, "payments", query={"state": state})
+
+
+@keys.command("create")
+@click.argument("tenant_id")
+@click.argument("mode", type=click.Choice(["test", "live"]))
+@_asks
+async def create_key(administrator: Administrator, tenant_id: str, mode: str) -> Any:
+    """Create an API key, which is shown once; a live one only for an approved tenant."""
+    return await administrator.ask("POST", tenant_id, "api-keys", body={"mode": mode})
+
+
+@keys.command("rotate")
+@click.argument("tenant_id")
+@click.argument("key_id")
+@_asks
+async def rotate_key(administrator: Administrator, tenant_id: str, key_id: str) -> Any:
+    """Replace an API key; the old one stays valid for the overlap, 30 days unless the gateway is set otherwise."""
+    return await administrator.ask("POST", tenant_id, "api-keys", key_id, "rotate")
+
+
+@keys.command("delete")
+@click.argument("tenant_id")
+@click.argument("key_id")
+@_asks
+async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) -> Any:
+    """Delete an API key at once."""
+    return await administrator.ask("DELETE", tenant_id, "api-keys", key_id)
+
+
+def _address(url: str | None) -> str:
+    if url is None and WORKING_PROFILE.exists():
+        try:
+            surface = target.load(WORKING_PROFILE).surfaces.get("gateway")
+        except target.ProfileError as fault:
+            raise UsageFault(str(fault)) from fault
+        url = None if surface is None else surface.url
+    url = url or _USUAL_URL
+    if not url.startswith(("http://", "https://")):
+        raise UsageFault(f"--url {url}: give an http:// or https:// address")
+    return url.rstrip("/")
+
+
+def _key(file: Path | None) -> str:
+    try:
+        text = os.environ.get(KEY_VARIABLE, "") if file is None else file.read_text("ascii")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageFault(f"--admin-key-file: {file} cannot be read") from fault
+    key = text.strip()
+    if not key:
+        raise UsageFault(
+            f"no admin key: give --admin-key-file, or set {KEY_VARIABLE}; the gateway's first one is in the file "
+            "admin_key of its data directory"
+        )
+    if not key.isascii() or not key.isprintable():
+        raise UsageFault("the admin key is no key: it holds characters that a header cannot")
+    return key
+
+
+def _payouts(texts: Sequence[str]) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    for text in texts:
+        network, equals, address = text.partition("=")
+        if not network or not equals or not address or network in body:
+            raise UsageFault(f"{text}: give NETWORK=ADDRESS, each network once, like base_sepolia=0x…")
+        body[network] = {"payout_address": address}
+    return body
+
+
+def _show(answer: Any, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2))
+        return
+    if answer is None:
+        click.echo("done")
+        return
+    for name, value in answer.items():
+        _show_member(name, value)
+    if "api_key" in answer:
+        click.echo(_SHOWN_ONCE, err=True)
+
+
+def _show_member(name: str, value: Any) -> None:
+    label = click.style(f"{name}:", bold=True)
+    if isinstance(value, Mapping):
+        rows = [f"{key} {_one_line(member)}" for key, member in value.items()]
+    elif isinstance(value, list):
+        rows = [_one_line(member) for member in value]
+    else:
+        click.echo(f"{label} {'-' if value is None else value}")
+        return
+    click.echo(f"{label} {'-' if not rows else ''}".rstrip())
+    for row in rows:
+        click.echo(f"  {row}")
+
+
+def _one_line(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{name} {member}" for name, member in value.items() if member is not None)
