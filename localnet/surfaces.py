@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from localnet import accounts
-from localnet.processes import READY_SECONDS, Child, ChildFault
+from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
 
@@ -53,9 +53,7 @@ class Surfaces:
             starts.append(self._gateway())
             if self.plan.companions:
                 starts.append(self._limited())
-        await asyncio.gather(*starts)
-        if "gateway" in self.plan.surfaces and self.plan.companions:
-            await self._edge()
+        await all_of(starts)
 
     async def _rail(self) -> None:
         facts, plan = self.facts, self.plan
@@ -76,9 +74,12 @@ class Surfaces:
         facts = self.facts
         environment = {**self._place("gateway", facts.gateway), **dict.fromkeys(_GATEWAY_RATES, _RAISED)}
         await self._started("gateway", "gateway", environment, facts.gateway)
+        await all_of([self._sold(), *([self._edge()] if self.plan.companions else [])])
+
+    async def _sold(self) -> None:
         folder = self.plan.data_dir / "gateway"
-        tenants = await Seeding(self.session, facts.gateway, folder).tenants(self._payout())
-        facts.sells = GatewayFacts(folder / "admin_key", tenants)
+        tenants = await Seeding(self.session, self.facts.gateway, folder).tenants(self._payout())
+        self.facts.sells = GatewayFacts(folder / "admin_key", tenants)
 
     async def _limited(self) -> None:
         """A second gateway with the limits that users meet, a database and a clock of its own."""
