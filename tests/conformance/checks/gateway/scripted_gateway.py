@@ -1,0 +1,329 @@
+"""A gateway in memory behind the recording client, honest but for its flaws, and what a check makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import itertools
+import json
+import random
+import secrets
+import time
+import uuid
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance import target
+from conformance.check import Case, Inconclusive
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.runner import registered
+from conformance.session import Session
+from conformance.verdict import Verdict, worst
+
+BASE, LIMITED, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"
+KEYS = {
+    "weld_first-key-0123456789": "11111111-1111-4111-8111-111111111111",
+    "weld_second-key-987654321": "22222222-2222-4222-8222-222222222222",
+}
+NETWORKS = ("algorand_testnet", "base_sepolia", "solana_devnet")
+_DAY = 86_400
+
+
+class Refusal(Exception):
+    """An error answer."""
+
+    def __init__(self, status: int, code: str, **headers: str) -> None:
+        super().__init__(code)
+        self.status, self.code, self.headers = status, code, {k.replace("_", "-"): v for k, v in headers.items()}
+
+
+class Gateway:
+    """Answers as a transport. `flaws` names the rules that it drops."""
+
+    def __init__(self, *flaws: str, offset_file: Path | None = None) -> None:
+        self.flaws = frozenset(flaws)
+        self.offset_file = offset_file
+        self.stored: dict[tuple[str, ...], tuple[float, str, dict[str, Any]]] = {}
+        self.names: set[tuple[str, str]] = set()
+        self.calls: dict[str, deque[float]] = defaultdict(deque)
+        self._started = time.time()
+        self._numbers = itertools.count(1)
+        self._running: dict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def now(self) -> float:
+        """The service's time, which only its clock file moves."""
+        return self._started + (float(self.offset_file.read_text() or "0") if self.offset_file else 0.0)
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one request."""
+        parts, fields = urlsplit(url), CIMultiDict(headers)
+        host = f"{parts.scheme}://{parts.netloc}"
+        own = {"X-Request-Id": "req_same" if "one request id" in self.flaws else f"req_{next(self._numbers)}"}
+        try:
+            status, document = await self._answer(method, parts.path, fields, body or b"", host)
+        except Refusal as refusal:
+            status, document = refusal.status, self._envelope(refusal)
+            own |= refusal.headers
+            if f"no request id on {status}" in self.flaws:
+                del own["X-Request-Id"]
+        content = document if isinstance(document, bytes) else json.dumps(document).encode()
+        return status, CIMultiDictProxy(CIMultiDict(own)), content
+
+    def _envelope(self, refusal: Refusal) -> Any:
+        if f"no envelope on {refusal.status}" in self.flaws:
+            return b"<h1>Not so</h1>"
+        document = {"error": refusal.code, "message": "Not so.", "retry_after": 3}
+        if f"no message on {refusal.status}" in self.flaws:
+            del document["message"]
+        if "codes are sentences" in self.flaws:
+            document["error"] = "That was not found here."
+        if "codes are numbered" in self.flaws:
+            document["error"] = f"{refusal.code}_{next(self._numbers)}"
+        return document
+
+    async def _answer(
+        self, method: str, path: str, headers: CIMultiDict[str], body: bytes, host: str
+    ) -> tuple[int, Any]:
+        posts = {"/v1/payment-links", "/v1/resources", "/v1/receipt/verify", "/compliance/screen"}
+        if host == EDGE and "the edge creates" not in self.flaws:
+            raise Refusal(404, "not_found")
+        if method == "GET" and path.startswith("/checkout/"):
+            return 200, b"<p>Pay</p>"
+        if method == "GET" and path == "/.well-known/jwks.json":
+            return 200, {"keys": []}
+        if path not in posts or (path == "/v1/resources" and "no resources" in self.flaws):
+            raise Refusal(404, "not_found")
+        if method != "POST":
+            raise Refusal(405, "method_not_allowed")
+        if path in {"/v1/receipt/verify", "/compliance/screen"}:
+            return self._open(path, headers, body)
+        tenant = self._tenant(headers, path, body)
+        self._limit(f"{tenant}{path}" if "a rate per endpoint" in self.flaws else tenant, path, headers)
+        return await self._create(path, tenant, headers, self._json(path, headers, body))
+
+    def _open(self, path: str, headers: CIMultiDict[str], body: bytes) -> tuple[int, Any]:
+        rate = {"no receipt rate": 10**9, "a receipt rate of 90": 90}
+        allowed = next((rate[flaw] for flaw in rate if flaw in self.flaws), 120)
+        if path == "/v1/receipt/verify":
+            self._window("receipts", allowed)
+        document = self._json(path, headers, body)
+        if path == "/compliance/screen":
+            return 200, {"compliance_receipt_jws": "e30.e30.AA"}
+        passed = document.get("jws") == "e30.e30.AA"
+        return (200, {"verified": True}) if passed else (422, {"verified": False, "error_code": "MISSING_ENVELOPE"})
+
+    def _json(self, path: str, headers: CIMultiDict[str], body: bytes) -> dict[str, Any]:
+        media = headers.get("content-type", "").partition(";")[0]
+        strict = "charsets are refused" in self.flaws
+        wanted = headers.get("content-type") == "application/json" if strict else media == "application/json"
+        lenient = f"any media type at {path}" in self.flaws and media.endswith("json")
+        if not wanted and not lenient:
+            raise Refusal(415, "unsupported_media_type")
+        number = float if "floats" in self.flaws else Decimal
+        try:
+            value = json.loads(body, parse_float=number, parse_constant=lambda _: 1 / 0)
+        except (ValueError, ZeroDivisionError) as fault:
+            raise Refusal(400, "invalid_request") from fault
+        if not isinstance(value, dict):
+            raise Refusal(422, "validation_error")
+        return value
+
+    def _tenant(self, headers: CIMultiDict[str], path: str, body: bytes) -> str:
+        try:
+            return self._judged(headers)
+        except Refusal:
+            if "a rejected call is kept" in self.flaws and path == "/v1/payment-links" and headers.get("X-Tenant-Id"):
+                self._keep(headers["X-Tenant-Id"], path, headers, body)
+            if "a rejected name is kept" in self.flaws and path == "/v1/resources":
+                self.names.add(
+                    (KEYS.get(headers.get("Authorization", "")[7:], ""), json.loads(body).get("resource_id"))
+                )
+                self.names.add((headers.get("X-Tenant-Id", ""), json.loads(body).get("resource_id")))
+            raise
+
+    def _keep(self, tenant: str, path: str, headers: CIMultiDict[str], body: bytes) -> None:
+        document = {"token": secrets.token_hex(16), "amount_microunits": 1_250_000}
+        self.stored[tenant, path, headers.get("Idempotency-Key", "")] = (self.now, body.decode(), document)
+
+    def _judged(self, headers: CIMultiDict[str]) -> str:
+        scheme, _, key = headers.get("Authorization", "").partition(" ")
+        named = headers.get("X-Tenant-Id")
+        if "no credential" in self.flaws and not scheme and named:
+            return named
+        if "any scheme" in self.flaws and key in KEYS:
+            scheme = "Bearer"
+        if "keys by their beginning" in self.flaws:
+            key = next((known for known in KEYS if key and known.startswith(key)), key)
+        if scheme != "Bearer" or key not in KEYS:
+            raise Refusal(401, "invalid_api_key")
+        if "no tenant id" in self.flaws and named is None:
+            return KEYS[key]
+        if "any tenant id" in self.flaws and named in KEYS.values():
+            return str(named)
+        if named != KEYS[key]:
+            raise Refusal(403, "tenant_id_mismatch")
+        return KEYS[key]
+
+    def _limit(self, tenant: str, path: str, headers: CIMultiDict[str]) -> None:
+        if "no rate" in self.flaws or not self.offset_file:
+            return
+        allowed = {"a burst of 30": 30, "a rate of 600": 600}
+        most = next((allowed[flaw] for flaw in allowed if flaw in self.flaws), 360)
+        try:
+            self._window("all" if "one rate for all" in self.flaws else tenant, most)
+        except Refusal:
+            if "a throttled call is kept" in self.flaws and path == "/v1/payment-links":
+                self._keep(tenant, path, headers, b"{}")
+            raise
+
+    def _window(self, name: str, most: int) -> None:
+        times = self.calls[name]
+        while times and times[0] <= self.now - 60:
+            times.popleft()
+        if len(times) >= most:
+            wait = "soon" if "Retry-After is a word" in self.flaws else str(int(times[0] + 60 - self.now) + 1)
+            wait = "1" if "Retry-After is too short" in self.flaws else wait
+            raise Refusal(429, "rate_limited", **({} if "no Retry-After" in self.flaws else {"Retry_After": wait}))
+        times.append(self.now)
+
+    async def _create(
+        self, path: str, tenant: str, headers: CIMultiDict[str], body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        key = headers.get("Idempotency-Key")
+        if key is None:
+            if "a key is demanded" in self.flaws:
+                raise Refusal(400, "invalid_request")
+            return 201, self._made(path, tenant, body)
+        place = (path, key) if "keys of all tenants" in self.flaws else (tenant, path, key)
+        if "keys in any case" in self.flaws:
+            place = tuple(part.lower() for part in place)
+        if "keys race" in self.flaws:
+            return await self._once(place, path, tenant, body)
+        async with self._running[place]:
+            return await self._once(place, path, tenant, body)
+
+    async def _once(
+        self, place: tuple[str, ...], path: str, tenant: str, body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        window = {"a window of 23 hours": _DAY - 3600, "no window": 10**9}
+        most = next((window[flaw] for flaw in window if flaw in self.flaws), _DAY)
+        text = json.dumps(body, default=str)
+        found = self.stored.get(place)
+        await asyncio.sleep(0)
+        if found is not None and self.now < found[0] + most and "keys do nothing" not in self.flaws:
+            if found[1] == text:
+                return 201, found[2]
+            if "a changed body creates" not in self.flaws:
+                raise Refusal(409, "idempotency_conflict")
+        made = self._made(path, tenant, body)
+        self.stored[place] = (self.now, text, made)
+        return 201, made
+
+    def _made(self, path: str, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._resource(tenant, body) if path == "/v1/resources" else self._link(body)
+
+    def _resource(self, tenant: str, body: dict[str, Any]) -> dict[str, Any]:
+        name = body.get("resource_id")
+        if not isinstance(name, str):
+            raise Refusal(422, "validation_error")
+        if (tenant, name) in self.names and "keys do nothing" not in self.flaws:
+            raise Refusal(409, "resource_exists")
+        self.names.add((tenant, name))
+        return {"id": str(uuid.uuid4()), "resource_id": name, "is_active": True, "created_at": "2026-11-21T00:00:00Z"}
+
+    def _link(self, body: dict[str, Any]) -> dict[str, Any]:
+        amount, network = body.get("amount"), body.get("preferred_network")
+        for member in ("currency", "label", "preferred_network"):
+            if not isinstance(body.get(member), str) and f"any {member}" not in self.flaws:
+                raise Refusal(422, "validation_error")
+        if "texts of digits" in self.flaws and isinstance(amount, str) and amount == "8.41":
+            amount = Decimal(amount)
+        if isinstance(amount, bool) or not isinstance(amount, int | float | Decimal):
+            raise Refusal(422, "validation_error")
+        micro = int(Decimal(amount * 1_000_000).to_integral_value("ROUND_FLOOR" if "floats" in self.flaws else None))
+        if not (0 < micro < 10**15) and "any amount" not in self.flaws:
+            raise Refusal(422, "validation_error")
+        if network not in NETWORKS:
+            if "networks are replaced" not in self.flaws:
+                raise Refusal(400, "unsupported_network")
+            network = NETWORKS[0]
+        if "one network" in self.flaws:
+            network = NETWORKS[0]
+        token = f"{next(self._numbers):022d}" if "tokens are counted" in self.flaws else secrets.token_urlsafe(16)
+        if "tokens are short" in self.flaws:
+            token = secrets.token_hex(5)
+        host = "http://elsewhere.test" if "the address is another's" in self.flaws else BASE
+        expires = dt.datetime.fromtimestamp(self.now + _DAY, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "token": token,
+            "checkout_url": f"{host}/checkout/{token}" + ("?x=1" if "the address has a query" in self.flaws else ""),
+            "chain": str(network).replace("_", "_" if "underscores stay" in self.flaws else "-"),
+            "amount_microunits": str(micro) if "amounts are texts" in self.flaws else micro,
+            "expires_at": expires.rstrip("Z") if "no zone" in self.flaws else expires,
+            "cancel_secret": secrets.token_urlsafe(32),
+        }
+
+
+def profile_text(folder: Path) -> str:
+    """Return a profile of the gateway, with the limited service's clock in `folder`."""
+    tenants = ""
+    for table, prefix in (("tenants", ""), ("limited.gateway.tenants", "")):
+        for name, (key, tenant_id) in zip(("first", "second"), KEYS.items(), strict=True):
+            file = folder / f"{name}.key"
+            file.write_text(key)
+            payout = "\n".join(f'{network} = "address"' for network in NETWORKS)
+            tenants += f'[{table}.{name}{prefix}]\nid = "{tenant_id}"\nkey = {{ file = "{file}" }}\n'
+            tenants += f"[{table}.{name}.payout]\n{payout}\n"
+    return f"""
+[target]
+defaults = "reference"
+[surfaces.gateway]
+url = "{BASE}"
+[claims]
+surfaces = ["gateway"]
+lanes = ["algorand"]
+[gateway]
+edge_url = "{EDGE}"
+[pace]
+requests_per_second = 0
+[limited.gateway]
+url = "{LIMITED}"
+offset_file = "{folder / "clock"}"
+{tenants}"""
+
+
+async def judged(name: str, folder: Path, *flaws: str, profile: str | None = None) -> dict[str, Verdict]:
+    """Run one check against a gateway with flaws and return the verdict of each row it judged."""
+    clock_file = folder / "clock"
+    clock_file.write_text("0")
+    found = next(one for one in registered() if one.id == name)
+    gateway = Gateway(*flaws, offset_file=clock_file if found.exclusive == "limits" else None)
+    names, log = Names(), EventLog()
+    client = Client(gateway, log, name, names, Counter())
+    read = target.parse(profile or profile_text(folder))
+    session = Session(read, client, names, 1)
+    await session.open()
+    case = Case(found, read, client, log, random.Random(1), session)
+    verdicts = defaultdict(list)
+    try:
+        await found.run(case)
+    except Inconclusive:
+        verdicts = defaultdict(list, {row: [Verdict.INCONCLUSIVE] for row in found.rows})
+    for event in log.of("judgement"):
+        verdicts[event["row"]].append(Verdict(event["verdict"]))
+    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
+
+
+def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
+    """Return the rows that are broken."""
+    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
