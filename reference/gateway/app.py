@@ -50,6 +50,7 @@ def operations(
         Operation("GET", _TENANT, internal.show, admin, None, "tenants:admin"),
         Operation("PUT", f"{_TENANT}/networks", internal.set_networks, admin, reader(Payouts), "tenants:admin"),
         Operation("POST", f"{_TENANT}/kyc", internal.judge, admin, reader(Decision), "kyb:write"),
+        Operation("GET", f"{_TENANT}/payments", internal.payments, admin, None, "payments:read"),
         Operation("POST", f"{_TENANT}/api-keys", internal.add_key, admin, reader(NewKey), "apikeys:admin"),
         Operation("POST", f"{_KEY}/rotate", internal.rotate_key, admin, None, "apikeys:admin"),
         Operation("DELETE", _KEY, internal.delete_key, admin, None, "apikeys:admin"),

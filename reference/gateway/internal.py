@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictStr
 
@@ -10,6 +11,8 @@ from reference.gateway import refusals
 from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.gateway.tenancy import Tenancy
+from reference.store.payments import PaymentState
+from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
 
 
@@ -82,6 +85,15 @@ class Internal:
         addresses = {key: payout.payout_address for key, payout in call.content.root.items()}
         await self._tenancy.set_payouts(call.arguments["tenant_id"], addresses)
         return await self.show(call)
+
+    async def payments(self, call: Call) -> Reply:
+        """Answer GET …/payments?state=paid|late."""
+        asked = parse_qs(call.request.query).get("state", [])
+        if len(asked) != 1 or asked[0] not in set(PaymentState):
+            where = {"loc": ["query", "state"], "msg": "give paid or late", "type": "enum"}
+            raise Unprocessable([where])
+        listed = await self._tenancy.payments(call.arguments["tenant_id"], PaymentState(asked[0]))
+        return json_reply(200, {"payments": listed})
 
     async def judge(self, call: Call) -> Reply:
         """Answer POST …/kyc."""

@@ -33,6 +33,7 @@ from reference.protocol.networks import NETWORKS
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Links
 from reference.store.opening import open_database, sqlite_dsn
+from reference.store.payments import Payments
 from reference.store.resources import Resources
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
@@ -86,12 +87,12 @@ async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncI
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
             Documents(did, keyring, tenants.alive),
-            Internal(Tenancy(settings, clock, tenants, links, lanes)),
+            Internal(Tenancy(settings, clock, tenants, links, Payments(database), lanes)),
         )
         routed = {one.endpoint: one for one in offered}
         app = build_app(Calls(Credentials(tenants, clock), limits), routed)
-        tending = asyncio.create_task(_tend(idempotency))
-        exits.push_async_callback(_end, tending)
+        if settings.gateway_role == "api":
+            exits.push_async_callback(_end, asyncio.create_task(_tend(idempotency)))
         gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
         yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True)
 

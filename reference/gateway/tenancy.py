@@ -15,6 +15,7 @@ from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode
 from reference.store.database import Taken
 from reference.store.links import Links
+from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
@@ -26,12 +27,19 @@ class Tenancy:
     """Makes tenants and changes them. Every method that names a tenant raises `Refused` 404 when there is none."""
 
     def __init__(
-        self, settings: GatewaySettings, clock: WpClock, tenants: Tenants, links: Links, lanes: Mapping[str, Lane]
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        tenants: Tenants,
+        links: Links,
+        payments: Payments,
+        lanes: Mapping[str, Lane],
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._tenants = tenants
         self._links = links
+        self._payments = payments
         self._lanes = lanes
 
     async def create(self, name: str) -> dict[str, Any]:
@@ -55,6 +63,11 @@ class Tenancy:
             "allowance_microunits": self._settings.mainnet_allowance_microunits,
             "used_microunits": await self._links.paid_on_mainnet(tenant_id),
         }
+
+    async def payments(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
+        """Return a tenant's payments, newest first; `amount` is atomic units as text (P-CK-10)."""
+        await self.find(tenant_id)
+        return [_listed(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
 
     async def find(self, tenant_id: str) -> Tenant:
         """Return a tenant."""
@@ -138,4 +151,19 @@ def _shown(key: ApiKey) -> dict[str, Any]:
         "created_at": utc_text(key.created_at),
         "valid_until": None if key.valid_until is None else utc_text(key.valid_until),
         "revoked_at": None if key.revoked_at is None else utc_text(key.revoked_at),
+    }
+
+
+def _listed(payment: Payment) -> dict[str, Any]:
+    return {
+        "payment_id": payment.id,
+        "state": payment.state,
+        "link_id": payment.link_id,
+        "network": payment.network,
+        "tx_id": payment.tx_id,
+        "amount": str(payment.value),
+        "payer": payment.payer,
+        "block_time": utc_text(payment.block_time),
+        "seen_at": utc_text(payment.seen_at),
+        "reversed_at": None if payment.reversed_at is None else utc_text(payment.reversed_at),
     }
