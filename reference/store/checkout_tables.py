@@ -88,7 +88,7 @@ Index(
     postgresql_where=_paid,
 )
 _due = payments.c.recheck_at.isnot(None)
-Index("gateway_payment_recheck", payments.c.recheck_at, sqlite_where=_due, postgresql_where=_due)
+Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_due, postgresql_where=_due)
 
 # How far each payout address was searched, in the chain's own count (round, block, slot).
 cursors = Table(

@@ -102,7 +102,11 @@ _OF_TENANT = (
     .order_by(_ROW.seen_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(bindparam("most"))
+_DUE = (
+    _SELECT.where(_ROW.network == bindparam("network"), _ROW.recheck_at <= bindparam("now"))
+    .order_by(_ROW.recheck_at)
+    .limit(bindparam("most"))
+)
 _RECHECKED = (
     update(payments)
     .where(_ROW.id == bindparam("payment_id"))
@@ -153,9 +157,9 @@ class Payments:
         """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
         return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
 
-    async def due(self, *, now: int, most: int = 100) -> Sequence[Payment]:
+    async def due(self, network: str, *, now: int, most: int = 100) -> Sequence[Payment]:
         """Return the payments whose chain is to be asked again."""
-        return _all(await self._database.rows(_DUE, now=now, most=most))
+        return _all(await self._database.rows(_DUE, network=network, now=now, most=most))
 
     async def rechecked(self, payment: Payment, *, reversed_at: int | None, recheck_at: int | None) -> None:
         """Note what the chain said when it was asked again, and when to ask next."""

@@ -1,0 +1,5 @@
+"""The hosted checkout: its page, its actions, and the watcher that sees payments (profile 3.5)."""
+
+from reference.gateway.checkout.service import Checkout
+
+__all__ = ["Checkout"]

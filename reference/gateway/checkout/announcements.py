@@ -1,0 +1,32 @@
+"""Telling those who follow a link that it has ended, at once where it ended in this very process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Announcements:
+    """Wakes whoever follows a link; other workers are noticed by reading the link again."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, set[asyncio.Event]] = {}
+
+    @contextmanager
+    def following(self, link_id: str) -> Iterator[asyncio.Event]:
+        """Give an event that is set whenever the link is announced."""
+        event = asyncio.Event()
+        self._followers.setdefault(link_id, set()).add(event)
+        try:
+            yield event
+        finally:
+            left = self._followers[link_id]
+            left.discard(event)
+            if not left:
+                del self._followers[link_id]
+
+    def announce(self, link_id: str) -> None:
+        """Wake the followers of a link."""
+        for event in self._followers.get(link_id, ()):
+            event.set()

@@ -1,0 +1,42 @@
+"""Server-sent events: a link's status at once, and again whenever it changes (P-CK-02)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import orjson
+
+from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.settling import Settling, Status
+from reference.protocol.checkout import LinkState
+from reference.store.links import Link
+
+# A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
+_COMMENT_SECONDS = 15.0
+# A browser opens a stream that ended again; so none lives for ever.
+_LONGEST_SECONDS = 600.0
+
+
+async def statuses(
+    settling: Settling, announcements: Announcements, link: Link, *, every: float
+) -> AsyncIterator[bytes]:
+    """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced."""
+    last: Status | None = None
+    opened = told_at = time.monotonic()
+    with announcements.following(link.id) as event:
+        while time.monotonic() - opened < _LONGEST_SECONDS:
+            event.clear()
+            status = await settling.status(link)
+            if status != last:
+                yield b"event: status\ndata: " + orjson.dumps(status.members()) + b"\n\n"
+                last, told_at = status, time.monotonic()
+            elif time.monotonic() - told_at > _COMMENT_SECONDS:
+                yield b": still here\n\n"
+                told_at = time.monotonic()
+            if status.state is not LinkState.ACTIVE:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(event.wait(), every)

@@ -1,0 +1,153 @@
+"""The page of a link, made whole on the server (P-CK-01 to P-CK-04)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from eth_utils.crypto import keccak
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reference.gateway.checkout.settling import Settling, Status
+from reference.gateway.settings import GatewaySettings
+from reference.protocol.checkout import Asked, LinkState
+from reference.protocol.eip3009 import nonce_of
+from reference.protocol.money import amount_pretty
+from reference.protocol.networks import Network
+from reference.protocol.qr_payload import Shown, qr_payload
+from reference.protocol.times import utc_text
+from reference.store.links import Link
+from reference.web.clock import WpClock
+
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+MEDIA = {
+    "checkout.css": "text/css; charset=utf-8",
+    "checkout.js": "text/javascript; charset=utf-8",
+    "wallet.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+_WORDS = {
+    LinkState.ACTIVE: "Waiting for payment",
+    LinkState.PAID: "Paid",
+    LinkState.EXPIRED: "Expired",
+    LinkState.CANCELLED: "Cancelled",
+}
+_TIME_IS_OVER = "Looking for a last payment"
+_SETTLE = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
+_MAINNET = "Mainnet"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file that the page loads."""
+
+    data: bytes
+    media: str
+    version: str
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """Return the page's files by name."""
+    folder = files(__package__).joinpath("static")
+    found = {}
+    for name, media in MEDIA.items():
+        data = folder.joinpath(name).read_bytes()
+        found[name] = Asset(data, media, hashlib.sha256(data).hexdigest()[:12])
+    return found
+
+
+class Page:
+    """Makes pages."""
+
+    def __init__(self, settings: GatewaySettings, clock: WpClock, settling: Settling) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._settling = settling
+        loader = PackageLoader(__package__, "templates")
+        environment = Environment(
+            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        self._template = environment.get_template("checkout.html")
+
+    def payload(self, link: Link) -> str:
+        """Return the text of a link's QR code."""
+        return qr_payload(self._shown(link))
+
+    def is_open(self, link: Link, status: Status) -> bool:
+        """Whether the page still asks for money: the link is active and its time is not over."""
+        return status.state is LinkState.ACTIVE and self._clock.now() <= link.expires_at
+
+    def html(self, link: Link, status: Status) -> str:
+        """Return the page."""
+        asked = self._settling.asked(link)
+        is_open = self.is_open(link, status)
+        waits = status.state is LinkState.ACTIVE and not is_open
+        return self._template.render(
+            service=self._settings.word.word,
+            link=link,
+            state=status.state.value,
+            state_word=_TIME_IS_OVER if waits else _WORDS[status.state],
+            is_open=is_open,
+            waits=waits,
+            tx_id=status.tx_id,
+            amount=amount_pretty(link.amount_microunits, asked.network.asset_label),
+            network=network_name(asked.network),
+            is_test=asked.network.is_test,
+            family=asked.network.family,
+            expires_at=utc_text(link.expires_at),
+            expires_text=_readable(link.expires_at),
+            seconds_left=max(0, link.expires_at - self._clock.now()),
+            assets=assets(),
+            **(self._payable(link, asked) if is_open else {}),
+        )
+
+    def _payable(self, link: Link, asked: Asked) -> dict[str, Any]:
+        """Return what only a page that asks for money shows."""
+        wallet = _wallet(link, asked) if asked.network.family == "evm" else None
+        return {"address": link.pay_to, "memo": asked.memo, "payload": self.payload(link), "wallet": wallet}
+
+    def _shown(self, link: Link) -> Shown:
+        address = f"{self._settings.public_url}/checkout/{link.token}"
+        return Shown(self._settling.asked(link), link.token, link.label, address, self._settings.word)
+
+
+def network_name(network: Network) -> str:
+    """Return a network's name for people."""
+    name = " ".join(part.capitalize() for part in network.key.split("_"))
+    return name.removesuffix(f" {_MAINNET}")
+
+
+def _readable(unix: int) -> str:
+    """Return a time for people, in UTC."""
+    day, _, time = utc_text(unix).rstrip("Z").partition("T")
+    return f"{day} {time} UTC"
+
+
+def _wallet(link: Link, asked: Asked) -> dict[str, str]:
+    """Return what an EIP-1193 wallet is asked to sign and to send (P-CK-09)."""
+    network = asked.network
+    return {
+        "chain_id": network.event.partition(":")[2],
+        "asset": network.asset_id,
+        "name": network.eip712_name,
+        "version": network.eip712_version,
+        "to": link.pay_to,
+        "value": str(asked.atomic),
+        "nonce": nonce_of(asked.memo),
+        # The contract compares strictly, and a block of the expiry's own second still pays.
+        "valid_before": str(link.expires_at + 1),
+        "selector": "0x" + keccak(_SETTLE.encode())[:4].hex(),
+    }

@@ -1,0 +1,159 @@
+"""The checkout's routes (profile 3.1, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
+
+import orjson
+from quart import Quart, Response, request
+
+from reference.gateway import refusals
+from reference.gateway.calls import Body, body_of, fitted
+from reference.gateway.checkout import qr
+from reference.gateway.checkout.actions import AbandonRequest, Actions, CancelRequest, VerifyRequest
+from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.events import statuses
+from reference.gateway.checkout.page import SECURITY, Page, assets
+from reference.gateway.checkout.settling import Settling
+from reference.gateway.limits import Limits
+from reference.gateway.settings import GatewaySettings
+from reference.store.links import Link
+from reference.web.envelope import Scope
+from reference.web.errors import Unprocessable
+from reference.web.exchange import JSON, asked
+
+_PATH = "/checkout/<token>"
+_NO_STORE = {"Cache-Control": "no-store"}
+_CACHED = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+
+Handler = Callable[[Link, Body], Awaitable[Response]]
+
+
+class Routes:
+    """Answers calls below /checkout/."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        settling: Settling,
+        announcements: Announcements,
+        page: Page,
+        actions: Actions,
+        limits: Limits,
+    ) -> None:
+        self._settings = settings
+        self._settling = settling
+        self._announcements = announcements
+        self._page = page
+        self._actions = actions
+        self._limits = limits
+
+    def add_to(self, app: Quart) -> None:
+        """Add the routes to an app."""
+        self._add(app, "GET", "", self._show)
+        self._add(app, "GET", "/status", self._status)
+        self._add(app, "GET", "/events", self._events)
+        self._add(app, "GET", "/qr", self._qr)
+        self._add(app, "POST", "/verify", self._verify, required=True)
+        self._add(app, "POST", "/cancel", self._cancel, required=True)
+        self._add(app, "POST", "/abandon", self._abandon)
+        app.add_url_rule(
+            "/checkout/assets/<name>", "checkout-assets", self._asset, methods=["GET"], provide_automatic_options=False
+        )
+
+    def _add(self, app: Quart, method: str, below: str, handler: Handler, *, required: bool = False) -> None:
+        async def view(token: str) -> Response:
+            link = await self._link(token)
+            data = await request.get_data(as_text=False)
+            body = data if isinstance(data, bytes) else data.encode()
+            call = asked(cast("Scope", request.scope), request.path, body)
+            return await handler(link, body_of(call, required=required))
+
+        app.add_url_rule(
+            _PATH + below, f"{method} {_PATH}{below}", view, methods=[method], provide_automatic_options=False
+        )
+
+    async def _link(self, token: str) -> Link:
+        """Return the link of a token, and charge the call (P-RL-03, P-RL-04).
+
+        Raises:
+            Refused: There is no such link, or there were too many calls.
+        """
+        scope = cast("Scope", request.scope)
+        link = await self._settling.links.by_token(token)
+        if link is None:
+            self._limits.address(scope)
+            raise refusals.not_found()
+        self._limits.token(scope, token)
+        return link
+
+    # Reading.
+
+    async def _show(self, link: Link, body: Body) -> Response:
+        del body
+        html = self._page.html(link, await self._settling.status(link))
+        return Response(html, 200, {"Content-Type": "text/html; charset=utf-8", **SECURITY})
+
+    async def _status(self, link: Link, body: Body) -> Response:
+        del body
+        return _json((await self._settling.status(link)).members())
+
+    async def _events(self, link: Link, body: Body) -> Response:
+        del body
+        headers = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no", **_NO_STORE}
+        if request.method == "HEAD":
+            return Response(b"", 200, headers)
+        stream: AsyncIterator[bytes] = statuses(
+            self._settling, self._announcements, link, every=self._settings.chain_poll_seconds
+        )
+        response = Response(stream, 200, headers)
+        response.timeout = None
+        return response
+
+    async def _qr(self, link: Link, body: Body) -> Response:
+        del body
+        data = self._wanted_data()
+        if data is None:
+            if not self._page.is_open(link, await self._settling.status(link)):
+                raise refusals.not_found()
+            data = self._page.payload(link)
+        return Response(qr.png(data), 200, {"Content-Type": "image/png", **_NO_STORE})
+
+    def _wanted_data(self) -> str | None:
+        """Return the text that a caller wants coded instead of the payload; None where that is off (P-CK-05).
+
+        Raises:
+            Unprocessable: It is empty, or too long.
+        """
+        wanted = request.args.get("data")
+        if wanted is None or not self._settings.qr_data:
+            return None
+        if not 1 <= len(wanted.encode(errors="replace")) <= qr.MAX_DATA_BYTES:
+            message = f"give 1 to {qr.MAX_DATA_BYTES} bytes"
+            raise Unprocessable([{"loc": ["query", "data"], "msg": message, "type": "data_length"}])
+        return str(wanted)
+
+    async def _asset(self, name: str) -> Response:
+        self._limits.address(cast("Scope", request.scope))
+        found = assets().get(name)
+        if found is None:
+            raise refusals.not_found()
+        return Response(found.data, 200, {"Content-Type": found.media, **_CACHED})
+
+    # Acting.
+
+    async def _verify(self, link: Link, body: Body) -> Response:
+        return _json(await self._actions.verify(link, fitted(VerifyRequest, body.value)))
+
+    async def _cancel(self, link: Link, body: Body) -> Response:
+        return _json(await self._actions.cancel(link, fitted(CancelRequest, body.value)))
+
+    async def _abandon(self, link: Link, body: Body) -> Response:
+        if body.data:
+            fitted(AbandonRequest, body.value)
+        return _json(await self._actions.abandon(link))
+
+
+def _json(value: Any) -> Response:
+    return Response(orjson.dumps(value), 200, {"Content-Type": JSON, **_NO_STORE})

@@ -1,0 +1,86 @@
+"""The checkout of one gateway: what it is made of, its routes, and its watchers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from quart import Quart
+
+from reference.chains.lane import ChainUnavailable, Lane
+from reference.gateway.checkout.actions import Actions
+from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.page import Page
+from reference.gateway.checkout.routes import Routes
+from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.watcher import Watcher
+from reference.gateway.limits import Limits
+from reference.gateway.settings import GatewaySettings
+from reference.store.database import Database, DatabaseUnavailable
+from reference.web.clock import WpClock
+
+_log = structlog.get_logger()
+
+
+class Checkout:
+    """Serves the pages of links and watches the chains for their payments."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        database: Database,
+        lanes: Mapping[str, Lane],
+        limits: Limits,
+        *,
+        sign: Callable[[Mapping[str, Any]], str],
+        did: str,
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            settings: What the process was told.
+            clock: The service's clock.
+            database: Where links and payments are.
+            lanes: Networks that have a node, by key.
+            limits: Charges calls.
+            sign: Returns claims as a compact JWS of the active key.
+            did: The signer's DID.
+        """
+        announcements = Announcements()
+        settling = Settling(settings, clock, database, announcements)
+        self._every = settings.chain_poll_seconds
+        self._watchers = {key: Watcher(settings, clock, settling, lane) for key, lane in lanes.items()}
+        actions = Actions(settings, clock, settling, lanes, self._watchers, sign=sign, did=did)
+        page = Page(settings, clock, settling)
+        self._routes = Routes(settings, settling, announcements, page, actions, limits)
+
+    def add_routes(self, app: Quart) -> None:
+        """Add the routes below /checkout/ to an app."""
+        self._routes.add_to(app)
+
+    async def watch(self) -> None:
+        """Watch every network, each at its own pace, until cancelled."""
+        await asyncio.gather(*(self._watch(watcher) for watcher in self._watchers.values()))
+
+    async def _watch(self, watcher: Watcher) -> None:
+        """Watch one network for ever: what goes wrong is logged once, and tried again."""
+        fault = ""
+        while True:
+            try:
+                await watcher.round()
+            except (ChainUnavailable, DatabaseUnavailable) as away:
+                fault = _told("watching_waits", watcher.network, fault, f"{type(away).__name__}: {away}")
+            except Exception as unplanned:  # noqa: BLE001 - no fault may end the watching
+                fault = _told("watching_failed", watcher.network, fault, repr(unplanned))
+            else:
+                fault = ""
+            await asyncio.sleep(self._every)
+
+
+def _told(event: str, network: str, last: str, fault: str) -> str:
+    if fault != last:
+        _log.error(event, network=network, fault=fault)
+    return fault

@@ -1,0 +1,171 @@
+"""How a link ends: by a payment, with its time, or by a word; each end is one transaction (P-CK-07, P-CK-08)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.settings import GatewaySettings
+from reference.protocol import checkout
+from reference.protocol.checkout import Asked, LinkState, NotPaid
+from reference.protocol.networks import NETWORKS
+from reference.protocol.observed import ObservedTransaction, Transfer
+from reference.store.database import Change, Database, Taken
+from reference.store.links import Link, Links
+from reference.store.payments import Payment, Payments, PaymentState
+from reference.web.clock import WpClock
+
+_FIRST_RECHECK_SECONDS = 2
+# Selector, receiver and amount of a plain transfer; what follows may be a memo.
+_PLAIN_CALL_BYTES = 68
+
+
+@dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
+class TransferUsed(Exception):
+    """Every transfer that fits has paid another link.
+
+    Attributes:
+        cross_tenant: Whether all of those links are other tenants'.
+    """
+
+    cross_tenant: bool
+
+
+class LinkEnded(Exception):
+    """The link has an end already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a link stands, as its followers are told.
+
+    Attributes:
+        state: Its state.
+        redirect_url: Where its page goes once it is paid.
+        tx_id: The transaction that paid it.
+    """
+
+    state: LinkState
+    redirect_url: str | None
+    tx_id: str | None
+
+    def members(self) -> dict[str, str | None]:
+        """Return the object of P-CK-05."""
+        return {"status": self.state.value, "redirect_url": self.redirect_url, "tx_id": self.tx_id}
+
+
+class Settling:
+    """Ends links."""
+
+    def __init__(
+        self, settings: GatewaySettings, clock: WpClock, database: Database, announcements: Announcements
+    ) -> None:
+        self.links = Links(database, settings.word)
+        self.payments = Payments(database)
+        self._settings = settings
+        self._clock = clock
+        self._database = database
+        self._announcements = announcements
+
+    def asked(self, link: Link) -> Asked:
+        """Return what a link asks of its chain."""
+        return Asked(
+            network=NETWORKS[link.network],
+            pay_to=link.pay_to,
+            amount_microunits=link.amount_microunits,
+            memo=self._settings.word.memo(link.token),
+            expires_at=link.expires_at,
+            suffix_binds=self._settings.evm_suffix_bind,
+        )
+
+    async def status(self, link: Link) -> Status:
+        """Return where a link stands now."""
+        state = LinkState(await self.links.state(link.id))
+        paid = await self.payments.of_link(link.id) if state is LinkState.PAID else None
+        return Status(state, link.redirect_url, None if paid is None else paid.tx_id)
+
+    async def bound(self, network: str, seen: ObservedTransaction) -> Sequence[Link]:
+        """Return the links of a network whose memos a transaction carries, wherever it carries them."""
+        prefix = self._settings.word.memo("").encode()
+        texts = (seen.note, *seen.memos, seen.calldata[_PLAIN_CALL_BYTES:])
+        tokens = {text[len(prefix) :] for text in texts if text.startswith(prefix)}
+        found = [await self.links.by_token(token.decode()) for token in sorted(tokens) if token.isascii()]
+        found += [await self.links.by_nonce(used.nonce) for used in seen.authorizations_used]
+        return list({link.id: link for link in found if link is not None and link.network == network}.values())
+
+    async def pay(self, link: Link, tx_id: str, seen: ObservedTransaction) -> Payment:
+        """Let a transaction pay an active link.
+
+        Raises:
+            NotPaid: It does not, for one reason.
+            TransferUsed: What it moved has paid other links.
+            LinkEnded: The link has an end already.
+        """
+        asked = self.asked(link)
+        found = checkout.fitting(seen, asked)
+        while True:
+            transfer = await self._free(link, tx_id, found)
+            payment = self._payment(link, tx_id, transfer, PaymentState.PAID, seen)
+            if await self._paid_by(link, payment):
+                self._announcements.announce(link.id)
+                return payment
+            if await self.links.state(link.id) != LinkState.ACTIVE:
+                raise LinkEnded
+
+    async def _paid_by(self, link: Link, payment: Payment) -> bool:
+        """Note the payment and the link's end in one transaction; False when either was taken already."""
+        recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
+        noted = self.payments.insertion(payment, recheck_at=recheck_at)
+        try:
+            await self._database.change_all(noted, *self._ending(link, LinkState.PAID))
+        except Taken:
+            return False
+        return True
+
+    async def _free(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
+        used = await self.payments.of_transaction(link.network, tx_id)
+        transfer = checkout.chosen(found, {one.ordinal for one in used}, self.asked(link))
+        if transfer is None:
+            fitting = {one.ordinal for one in found}
+            raise TransferUsed(all(one.tenant_id != link.tenant_id for one in used if one.ordinal in fitting))
+        return transfer
+
+    async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
+        """List a payment that came for a link when it was no longer active, unless it pays something else."""
+        try:
+            found = checkout.matching(seen, self.asked(link))
+            used = await self.payments.of_transaction(link.network, tx_id)
+            if any(one.link_id == link.id for one in used):
+                return
+            transfer = await self._free(link, tx_id, found)
+        except (NotPaid, TransferUsed):
+            return
+        await self.payments.note_late(self._payment(link, tx_id, transfer, PaymentState.LATE, seen))
+
+    async def end(self, link: Link, state: LinkState) -> bool:
+        """End a link without a payment; False when it had an end already."""
+        try:
+            await self._database.change_all(*self._ending(link, state))
+        except Taken:
+            return False
+        self._announcements.announce(link.id)
+        return True
+
+    def _ending(self, link: Link, state: LinkState) -> tuple[Change, Change]:
+        now = self._clock.now()
+        watched_until = now + self._settings.late_watch_seconds
+        return self.links.ending(link.id, state.value, now=now, watched_until=watched_until)
+
+    def _payment(
+        self, link: Link, tx_id: str, transfer: Transfer, state: PaymentState, seen: ObservedTransaction
+    ) -> Payment:
+        return Payment.of(
+            str(uuid.uuid4()), link, tx_id, transfer, state, block_time=seen.block_time, now=self._clock.now()
+        )
+
+
+def may_be_undone(payment: Payment) -> bool:
+    """Whether the chain of a payment can undo what was final by its rule: a round of Algorand never."""
+    return NETWORKS[payment.network].family != "algorand"

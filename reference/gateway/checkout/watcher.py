@@ -1,0 +1,215 @@
+"""The watcher: sees payments of one network, lets links expire, and looks again at what was paid (profile 3.5).
+
+Every worker may run one. What it does is decided by unique keys in the database, so several are harmless; where it was
+is kept there too, so that a restart loses nothing. One search a payout address serves all its links.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import structlog
+
+from reference.chains.finding import Candidate, Head
+from reference.chains.lane import ChainUnavailable, Lane
+from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
+from reference.gateway.settings import GatewaySettings
+from reference.protocol import checkout
+from reference.protocol.checkout import LinkState, NotPaid
+from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.store.links import Link, Watch
+from reference.store.payments import Payment
+from reference.web.clock import WpClock
+
+_log = structlog.get_logger()
+_KEEP_EVERY_SECONDS = 10.0
+_REMEMBERED = 100_000
+# A block of the link's last second may come to light a little later than that; a chain that stands still is not
+# waited for longer than this.
+GRACE_SECONDS = 10
+
+
+@dataclass(slots=True)
+class Look:
+    """What one search of a payout address showed.
+
+    Attributes:
+        complete: Whether it reached the head, and every transaction told what it is.
+        held: Ids of links whose payment is on its way, with its transaction.
+        unfinished: The oldest block with a transaction that is to be looked at again.
+    """
+
+    complete: bool
+    held: dict[str, str] = field(default_factory=dict)
+    unfinished: int | None = None
+
+    def look_again(self, candidate: Candidate) -> None:
+        """Note that a transaction is not done with."""
+        if self.unfinished is None or candidate.position < self.unfinished:
+            self.unfinished = candidate.position
+
+
+class Watcher:
+    """Watches one network."""
+
+    def __init__(self, settings: GatewaySettings, clock: WpClock, settling: Settling, lane: Lane) -> None:
+        self.network = lane.facts.network.key
+        self._settings = settings
+        self._clock = clock
+        self._settling = settling
+        self._lane = lane
+        self._positions: dict[str, int] = {}
+        self._read = False
+        self._kept_at = -_KEEP_EVERY_SECONDS
+        # Transactions that will never tell anything new.
+        self._done: OrderedDict[str, None] = OrderedDict()
+
+    async def round(self) -> None:
+        """Look once at everything that is due. An address whose search fails holds nobody else up.
+
+        Raises:
+            ChainUnavailable: The node could not be asked at all.
+            DatabaseUnavailable: Nothing can be noted.
+        """
+        now = self._clock.now()
+        watches = [one for one in await self._settling.links.watches(now=now) if one.network == self.network]
+        if watches:
+            await self._load()
+            head = await self._lane.finder.head()
+            for watch in watches:
+                try:
+                    await self._expire(watch, await self._search(watch, head), head, now)
+                except ChainUnavailable as fault:
+                    _log.warning("search_failed", network=self.network, reason=str(fault))
+        await self._recheck(now)
+        await self._keep({watch.address for watch in watches})
+
+    async def look(self, link: Link) -> Look:
+        """Search a link's payout address now, and let it expire if its time is over.
+
+        Raises:
+            ChainUnavailable: The chain cannot be asked.
+        """
+        now = self._clock.now()
+        # Where the search begins is decided by the oldest link that waits there.
+        waits = Watch(link.network, link.pay_to, link.created_at)
+        watched = await self._settling.links.watches(now=now)
+        watch = next((one for one in watched if (one.network, one.address) == (waits.network, waits.address)), waits)
+        await self._load()
+        head = await self._lane.finder.head()
+        look = await self._search(watch, head)
+        await self._expire(watch, look, head, now)
+        for tx_id in await self._lane.finder.waiting(link.pay_to):
+            seen = await self._lane.observe(tx_id)
+            if not seen.final and checkout.is_on_its_way(seen, self._settling.asked(link)):
+                look.held.setdefault(link.id, tx_id)
+        return look
+
+    # Searching.
+
+    async def _search(self, watch: Watch, head: Head) -> Look:
+        position = self._positions.get(watch.address)
+        if position is not None and position > head.position:
+            self._done.clear()  # the chain went back: it is another one, or an older state of it
+            position = None
+        if position is None:
+            position = await self._lane.finder.start(watch.since, head)
+        found = await self._lane.finder.find(watch.address, position, head)
+        look = Look(found.complete)
+        for candidate in found.candidates:
+            if candidate.tx_id not in self._done:
+                await self._consider(candidate, look)
+        reached = found.searched if look.unfinished is None else min(found.searched, look.unfinished - 1)
+        self._positions[watch.address] = max(position, reached)
+        return look
+
+    async def _consider(self, candidate: Candidate, look: Look) -> None:
+        seen = await self._lane.observe(candidate.tx_id)
+        if seen.status is TxStatus.ABSENT:
+            look.complete = False  # one part of the node knows it, another does not yet
+            look.look_again(candidate)
+            return
+        done = seen.final or seen.status is TxStatus.FAILED
+        for link in await self._settling.bound(self.network, seen):
+            if done:
+                await self._settle(link, candidate.tx_id, seen)
+            elif checkout.is_on_its_way(seen, self._settling.asked(link)):
+                look.held[link.id] = candidate.tx_id
+        if done:
+            self._remember(candidate.tx_id)
+        else:
+            look.look_again(candidate)
+
+    async def _settle(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
+        """Let a final transaction do to a link what it does: pay it, come late, or nothing."""
+        try:
+            if await self._settling.links.state(link.id) == LinkState.ACTIVE:
+                await self._settling.pay(link, tx_id, seen)
+                _log.info("link_paid", network=self.network, link=link.id)
+                return
+        except NotPaid as fault:
+            if fault.reason != "late_payment":
+                return
+        except TransferUsed:
+            return
+        except LinkEnded:
+            pass
+        await self._settling.note_late(link, tx_id, seen)
+
+    def _remember(self, tx_id: str) -> None:
+        self._done[tx_id] = None
+        if len(self._done) > _REMEMBERED:
+            self._done.popitem(last=False)
+
+    # Expiring.
+
+    async def _expire(self, watch: Watch, look: Look, head: Head, now: int) -> None:
+        """End the links whose time was over before the look, and that nothing on its way may still pay."""
+        if not look.complete:
+            return
+        for link in await self._settling.links.due(watch.network, watch.address, now=now):
+            passed = head.time is not None and head.time > link.expires_at
+            if link.id not in look.held and (passed or now >= link.expires_at + GRACE_SECONDS):
+                await self._settling.end(link, LinkState.EXPIRED)
+
+    # Looking again.
+
+    async def _recheck(self, now: int) -> None:
+        """See whether the chain still has what paid (reorganisation after paid)."""
+        for payment in await self._settling.payments.due(self.network, now=now):
+            try:
+                await self._recheck_one(payment, now)
+            except ChainUnavailable as fault:
+                _log.warning("recheck_failed", network=self.network, reason=str(fault))
+
+    async def _recheck_one(self, payment: Payment, now: int) -> None:
+        seen = await self._lane.observe(payment.tx_id)
+        stands = seen.status is TxStatus.CONFIRMED
+        reversed_at = None if stands else payment.reversed_at or now
+        if reversed_at != payment.reversed_at:
+            _log.warning("payment_reversed", network=self.network, payment=payment.id, undone=not stands)
+        age = now - payment.seen_at
+        following = now + max(2, age) if age < self._settings.late_watch_seconds else None
+        await self._settling.payments.rechecked(payment, reversed_at=reversed_at, recheck_at=following)
+
+    # Where it was.
+
+    async def _load(self) -> None:
+        if not self._read:
+            kept = await self._settling.payments.positions()
+            self._positions |= {address: at for (network, address), at in kept.items() if network == self.network}
+            self._read = True
+
+    async def _keep(self, watched: set[str]) -> None:
+        """Keep the positions of watched addresses now and then; forget those that nobody waits at any more."""
+        forgotten = [address for address in self._positions if address not in watched]
+        for address in forgotten:
+            del self._positions[address]
+        if not forgotten and time.monotonic() - self._kept_at < _KEEP_EVERY_SECONDS:
+            return
+        known = {(self.network, address): position for address, position in self._positions.items()}
+        gone = [(self.network, address) for address in forgotten]
+        await self._settling.payments.keep_positions(known, forgotten=gone)
+        self._kept_at = time.monotonic()
