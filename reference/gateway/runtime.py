@@ -16,6 +16,7 @@ from reference.chains.nodes import node_settings
 from reference.chains.table import LaneRules, open_lane
 from reference.gateway.app import build_app, operations
 from reference.gateway.calls import Calls
+from reference.gateway.checkout import Checkout
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
 from reference.gateway.documents import Documents
 from reference.gateway.gate import Gate
@@ -28,6 +29,7 @@ from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import Tenancy
+from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.store.database import DatabaseUnavailable
@@ -91,8 +93,15 @@ async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncI
         )
         routed = {one.endpoint: one for one in offered}
         app = build_app(Calls(Credentials(tenants, clock), limits), routed)
+
+        def sign(claims: Mapping[str, Any]) -> str:
+            return sign_compact(claims, keyring().active)
+
+        checkout = Checkout(settings, clock, database, lanes, limits, sign=sign, did=did)
+        checkout.add_routes(app)
         if settings.gateway_role == "api":
-            exits.push_async_callback(_end, asyncio.create_task(_tend(idempotency)))
+            for work in (_tend(idempotency), checkout.watch()):
+                exits.push_async_callback(_end, asyncio.create_task(work))
         gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
         yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True)
 
@@ -128,7 +137,12 @@ def _dsn(settings: GatewaySettings) -> str:
 
 async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> dict[str, Lane]:
     """Return the lanes that have a node, in the order of the network table."""
-    rules = LaneRules(settings.word, settings.evm_confirmations, settings.solana_commitment)
+    rules = LaneRules(
+        settings.word,
+        settings.evm_confirmations,
+        settings.solana_commitment,
+        reads_calldata=settings.evm_suffix_bind,
+    )
     lanes: dict[str, Lane] = {}
     for key, network in NETWORKS.items():
         nodes = node_settings(network)
