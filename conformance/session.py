@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from conformance.check import Inconclusive
 from conformance.checkout.reader import PageReader
@@ -14,6 +15,8 @@ from conformance.client import Client, JsonFault, Names, Unreachable
 from conformance.discovery import Operation, discover
 from conformance.payers import Payer, payer_for
 from conformance.target import Profile, Tenant
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Session:
         self._payers: dict[str, Payer] = {}
         self._credentials: dict[str, Credentials] = {}
         self._limited_credentials: dict[str, Credentials] = {}
+        self._found: dict[str, asyncio.Future[Any]] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
         self.nonce = secrets.token_hex(6)
@@ -187,6 +191,17 @@ class Session:
             if network in known.payout:
                 return known
         raise Inconclusive(f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}")
+
+    async def once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:
+        """Return what `find` finds, asked once a run and shared by all checks under its name.
+
+        Raises:
+            Exception: What `find` raised, for everybody who asks.
+        """
+        if name not in self._found:
+            self._found[name] = asyncio.ensure_future(find())
+        found: T = await asyncio.shield(self._found[name])
+        return found
 
     @property
     def payers(self) -> Mapping[str, Payer]:

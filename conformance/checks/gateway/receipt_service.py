@@ -1,0 +1,151 @@
+"""GW-RCPT: the platform's own receipts and keys, statelessness, and bodies that carry no receipt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.gateway import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
+from conformance.oracles.keys import keys_of_jwks, private_members
+from conformance.receipts.reports import code_member, leaves
+from conformance.receipts.vectors import Vector, vectors
+from conformance.receipts.verifier import needs_platform, told, verifier
+from conformance.together import together
+
+_TIMES = 3
+_STATELESS = (
+    "a third party's, its key set supplied",
+    "a third party's, no key set",
+    "the platform's",
+    "the platform's, another key set supplied",
+    "alg 'none', no signature",
+    "two segments",
+    "truly signed: an empty object",
+)
+
+
+@check(
+    "GW-RCPT-01",
+    "GW-RCPT-30",
+    surface="gateway",
+    fix="Verify without `jwks` under the platform's own key, and answer 200 with a pass report.",
+)
+async def platform_receipt(case: Case) -> None:
+    """A receipt of the platform passes without a key set.
+
+    Presents a receipt that the platform signed, with nothing beside it. Expects 200 with a report.
+    """
+    hosted = await verifier(case)
+    token = needs_platform(hosted)
+    answer = await hosted.present(case, Vector("the platform's", "GW-RCPT-01", token, valid=True))
+    for row in case.check.rows:
+        held = answer.status == 200 and bool(answer.object())
+        case.expect(row, held, "200 with a report", told(answer), exchange=answer)
+
+
+@check(
+    "GW-RCPT-14",
+    "GW-RCPT-15",
+    surface="gateway",
+    fix="Publish a JWKS document with the public signing keys, and take it back unchanged as `jwks`.",
+)
+async def published_keys(case: Case) -> None:
+    """The gateway publishes a JWKS document that verifies its receipts, with public material only.
+
+    Gets the key document (the bound path, else the usual ones). Expects at least one Ed25519 key and no private member,
+    and that a platform receipt passes with the whole document as `jwks`.
+    """
+    hosted = await verifier(case)
+    document = hosted.material.jwks
+    if document is None:
+        raise Inconclusive("unbound: no key document is found at the usual paths; bind [gateway] jwks_path")
+    hidden = private_members(document)
+    held = bool(keys_of_jwks(document)) and not hidden
+    case.expect("GW-RCPT-15", held, "an Ed25519 key and public members only", hidden or "no Ed25519 key")
+    token = needs_platform(hosted)
+    answer = await hosted.present(case, Vector("its own key set", "GW-RCPT-14", token, document, valid=True))
+    expected = "200 with the published document as jwks"
+    case.expect("GW-RCPT-14", answer.status == 200, expected, told(answer), exchange=answer)
+
+
+@check(
+    "GW-RCPT-27",
+    surface="gateway",
+    fix="Keep nothing from one verification to the next: no key, no verdict, no cache that a caller can fill.",
+)
+async def verification_is_stateless(case: Case) -> None:
+    """The same request gets the same verdict and code, in any order and from any client.
+
+    Presents a few true and forged receipts three times: in a shuffled order one after the other, all at once, and
+    without tenant headers on a connection of its own. Expects the same status and code each time.
+    """
+    hosted = await verifier(case)
+    chosen = [one for one in vectors(hosted.material) if one.name in _STATELESS]
+    answers: dict[str, list[Answer]] = {one.name: [] for one in chosen}
+    for one in case.rng.sample(chosen, len(chosen)):
+        answers[one.name].append(await hosted.present(case, one))
+    for one, answer in zip(chosen, await together(hosted.present(case, one) for one in chosen), strict=True):
+        answers[one.name].append(answer)
+    for one in reversed(chosen):
+        answers[one.name].append(await hosted.present(case, one, headers={"connection": "close"}))
+    member = _code_member([many[0] for many in answers.values()], case)
+    for name, many in answers.items():
+        seen = [_verdict(answer, member) for answer in many]
+        found = "; ".join(map(str, seen))
+        same = len(set(seen)) == 1
+        case.expect("GW-RCPT-27", same, "one verdict", found, exchange=many[-1], where={"receipt": name})
+
+
+def _code_member(answers: Sequence[Answer], case: Case) -> str | None:
+    fails = [answer.object() for answer in answers if answer.status == 422 and answer.object()]
+    return code_member(fails, case.profile.gateway_bindings.receipt_codes)
+
+
+def _verdict(answer: Answer, member: str | None) -> tuple[int, Any]:
+    members: Mapping[str, Any] = dict(leaves(answer.object()))
+    return answer.status, None if member is None else members.get(member)
+
+
+@check(
+    "GW-RCPT-28",
+    surface="gateway",
+    fix="Answer a body without a receipt with a client error, its envelope or a report.",
+)
+async def body_without_a_receipt(case: Case) -> None:
+    """A body without a receipt is a client error with the envelope or a structured report, never 5xx.
+
+    Sends an empty object, null and values of other types in the receipt's place, a body that is no object, and one that
+    is no JSON. Expects a client error with a JSON object that is the envelope or a report.
+    """
+    hosted = await verifier(case)
+    member = hosted.member
+    bodies: dict[str, Any] = {
+        "an empty object": {},
+        "null": {member: None},
+        "an empty text": {member: ""},
+        "a number": {member: 7},
+        "an array": {member: ["a.b.c"]},
+        "an object": {member: {}},
+        "another member": {f"x_{member}": "a.b.c"},
+        "an array instead of an object": [],
+        "a text instead of an object": "a.b.c",
+        "a key set alone": {"jwks": {"keys": []}},
+    }
+    call, headers = target_of(case), case.session.tenant_headers()
+    for what, body in bodies.items():
+        await asyncio.sleep(0.5 if hosted.spaced else 0)
+        answer = await call("POST", RECEIPT_VERIFY, json_body=body, headers=headers)
+        _refused(case, answer, what)
+    answer = await call("POST", RECEIPT_VERIFY, body=b"{", headers={**headers, "content-type": "application/json"})
+    _refused(case, answer, "no JSON")
+
+
+def _refused(case: Case, answer: Answer, what: str) -> None:
+    report = answer.object()
+    structured = envelope_fault(answer) is None or (answer.status == 422 and bool(report))
+    held = is_refused(answer) and structured
+    expected = "a client error with the envelope or a report"
+    case.expect("GW-RCPT-28", held, expected, told(answer), exchange=answer, where={"body": what})

@@ -1,0 +1,213 @@
+"""GW-RCPT and X-DIFF-02: receipts at the hosted verifier, over the suite's whole vector set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.receipts.reports import code, code_member, telling
+from conformance.receipts.vectors import Vector, cross_validation, vectors
+from conformance.receipts.verifier import Verifier, told, verifier
+from conformance.together import together
+
+Outcome = tuple[Vector, Answer]
+_PASSED, _FAILED = 200, 422
+_NINE, _EIGHT = 9, 8
+# Rows whose sentence names 422; the others say that a receipt fails or is rejected.
+_STRICTLY_422 = frozenset({"GW-RCPT-02", "GW-RCPT-03", "GW-RCPT-04", "GW-RCPT-19"})
+# Wrong ways to send a receipt, for which an error of the request itself is as good as a report.
+_NO_REPORT_DUE = frozenset({"GW-RCPT-29"})
+_HINTS: Mapping[str, str] = {
+    "GW-RCPT-06": "Verify under the supplied key set when there is one.",
+    "GW-RCPT-07": "Without a supplied key set only the platform's keys count.",
+    "GW-RCPT-08": "The supplied key set replaces the platform's keys; do not try those as well.",
+    "GW-RCPT-09": "Select the key by the header's kid, wherever it stands in the set.",
+    "GW-RCPT-10": "Without a match of kid, use the first key of the set.",
+    "GW-RCPT-11": "Without a match of kid, use the first key only.",
+    "GW-RCPT-12": "Without a kid, use the first key of the set.",
+    "GW-RCPT-13": "A kid that matches selects its key for good: do not try another when it fails.",
+    "GW-RCPT-16": "Take EdDSA and nothing else; never read from the token that it needs no signature.",
+    "GW-RCPT-17": "Take the algorithm from the key, which is Ed25519, never from the token.",
+    "GW-RCPT-18": "Refuse keys that are not kty OKP, crv Ed25519, and headers without alg.",
+    "GW-RCPT-19": "After the signature, look whether the payload is a JSON object with the members of a receipt.",
+    "GW-RCPT-23": "A receipt is three non-empty segments with dots between, and its header is a JSON object.",
+    "GW-RCPT-24": "Decode base64url strictly: its own alphabet, no white space, no spare bits.",
+    "GW-RCPT-25": "Refuse S not below the group order, and keys of small order or in a non-canonical encoding.",
+    "GW-RCPT-26": "Refuse a header whose crit names what you do not understand.",
+    "GW-RCPT-29": "A supplied key set without a usable key is a failure; never fall back to the platform's keys.",
+}
+
+
+@check(
+    "GW-RCPT-02",
+    "GW-RCPT-03",
+    "GW-RCPT-04",
+    "GW-RCPT-05",
+    "GW-RCPT-06",
+    "GW-RCPT-07",
+    "GW-RCPT-08",
+    "GW-RCPT-09",
+    "GW-RCPT-10",
+    "GW-RCPT-11",
+    "GW-RCPT-12",
+    "GW-RCPT-13",
+    "GW-RCPT-16",
+    "GW-RCPT-17",
+    "GW-RCPT-18",
+    "GW-RCPT-19",
+    "GW-RCPT-20",
+    "GW-RCPT-21",
+    "GW-RCPT-23",
+    "GW-RCPT-24",
+    "GW-RCPT-25",
+    "GW-RCPT-26",
+    "GW-RCPT-29",
+    "X-DIFF-02",
+    surface="gateway",
+    fix="Answer 200 with a pass report for what verifies, else 422 with a fail report that carries one typed code.",
+)
+async def receipt_vectors(case: Case) -> None:
+    """True receipts pass, forged ones fail, each with one typed code, and as a standalone verifier says.
+
+    Presents the platform's own receipt and third parties' with their key sets, and some 140 receipts that are wrong in
+    one thing: signature, payload, header, key, algorithm, structure, form, encoding, critical parameters, key set. The
+    third parties' bear the very payload of the platform's. Expects 200 with a report for the true ones, 422 with a
+    report for the others; a member that tells the two apart; one typed code in each fail report and nine at most in
+    all; and the verdict of the suite's own verifier for every one. Where no true receipt passes, nothing is decided.
+    """
+    hosted = await verifier(case)
+    chosen = hosted.wanted(vectors(hosted.material))
+    answers = await together((hosted.present(case, one) for one in chosen), at_once=8)
+    outcomes = list(zip(chosen, answers, strict=True))
+    _needs_a_pass(hosted, outcomes)
+    for vector, answer in outcomes:
+        if vector.row in case.check.rows:
+            _judge(case, vector, answer)
+        _standalone(case, hosted, vector, answer)
+    _without_platform(case, hosted)
+    _reports(case, outcomes)
+
+
+def _needs_a_pass(hosted: Verifier, outcomes: Sequence[Outcome]) -> None:
+    """Go on only where a true receipt passes: a verifier that refuses everything has shown nothing.
+
+    Raises:
+        Inconclusive: None does, and none is known to be right in structure.
+    """
+    if hosted.material.platform is None and not any(one.valid and answer.status == _PASSED for one, answer in outcomes):
+        raise Inconclusive(
+            "unbound: no receipt of the suite's own passes and no platform receipt is at hand to take its structure "
+            "from; bind [gateway] screen_body, or give [gateway] receipt_file"
+        )
+
+
+def _judge(case: Case, vector: Vector, answer: Answer) -> None:
+    where = {"receipt": vector.name}
+    hint = _HINTS.get(vector.row)
+    if vector.valid:
+        held = answer.status == _PASSED and bool(answer.object())
+        case.expect(vector.row, held, "200 with a report", told(answer), exchange=answer, where=where, hint=hint)
+        return
+    refused = {_FAILED} if vector.row in _STRICTLY_422 else {400, _FAILED}
+    report = bool(answer.object()) or vector.row in _NO_REPORT_DUE
+    held = answer.status in refused and report
+    case.expect(vector.row, held, "422 with a fail report", told(answer), exchange=answer, where=where, hint=hint)
+
+
+def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) -> None:
+    """Judge that the suite's own verifier, given the same key set, says the same; a fault of the service says nothing.
+
+    Without the nine codes the structure of a receipt is the target's, so that only what its signature says is compared.
+    """
+    keys = hosted.material.jwks if vector.jwks is None else vector.jwks
+    if keys is None or answer.status >= 500:
+        return
+    verified = _verdict(vector, keys) if hosted.judges_structure else vector.valid
+    case.expect(
+        "X-DIFF-02",
+        verified == (answer.status == _PASSED),
+        f"the standalone verifier's verdict: {'pass' if verified else 'fail'}",
+        told(answer),
+        exchange=answer,
+        where={"receipt": vector.name},
+    )
+
+
+def _verdict(vector: Vector, keys: Any) -> bool:
+    try:
+        verify_receipt(vector.jws, keys, expected_payment_hash=vector.expected_payment_hash)
+    except ReceiptFault:
+        return False
+    return True
+
+
+def _without_platform(case: Case, hosted: Verifier) -> None:
+    if hosted.material.platform is None:
+        for row in ("GW-RCPT-08", "GW-RCPT-29"):
+            case.inconclusive(row, "needs a receipt signed by the platform's key: bind [gateway] screen_body")
+
+
+def _reports(case: Case, outcomes: Sequence[Outcome]) -> None:
+    passes = [answer for one, answer in outcomes if one.valid and answer.status == _PASSED]
+    fails = [(one, answer) for one, answer in outcomes if _is_report(one, answer)]
+    reports = [answer.object() for _, answer in fails]
+    member = telling([answer.object() for answer in passes], reports)
+    expected = "a member that differs between pass and fail reports"
+    case.expect("GW-RCPT-05", member is not None, expected, "none", exchange=passes[0] if passes else None)
+    _codes(case, fails)
+
+
+def _is_report(vector: Vector, answer: Answer) -> bool:
+    """Return whether an answer is a fail report: one about a receipt, not about a member of another type."""
+    return not vector.valid and answer.status == _FAILED and isinstance(vector.jws, str) and bool(answer.object())
+
+
+def _codes(case: Case, fails: Sequence[Outcome]) -> None:
+    known = case.profile.gateway_bindings.receipt_codes
+    member = code_member([answer.object() for _, answer in fails], known)
+    if member is None:
+        for row in ("GW-RCPT-20", "GW-RCPT-21"):
+            case.inconclusive(row, "unbound: no member of the fail reports looks like a typed code")
+        return
+    found: dict[str, Answer] = {}
+    for vector, answer in fails:
+        value = code(answer.object(), member)
+        found.setdefault(value or "", answer)
+        allowed = value is not None and (known is None or value in known)
+        where = {"receipt": vector.name}
+        expected = f"one typed code in {member}"
+        case.expect("GW-RCPT-20", allowed, expected, value or told(answer), exchange=answer, where=where)
+    distinct = sorted(filter(None, found))
+    few = len(distinct) <= _NINE
+    case.expect("GW-RCPT-21", few, "nine codes at most", distinct, exchange=next(iter(found.values()), None))
+
+
+@check(
+    "GW-RCPT-22",
+    surface="gateway",
+    fix="Give each of the eight faults a code of its own: no receipt, form, algorithm, signature, canonical form's "
+    "name, canonical form, member missing, other payment.",
+)
+async def eight_codes(case: Case) -> None:
+    """The eight invalid cross-validation vectors give eight distinct codes.
+
+    Presents eight receipts, each wrong by another step of verification. Expects eight different codes. The vectors
+    themselves are not in the interface: a target that does not bind the nine codes is not failed by ours.
+    """
+    hosted = await verifier(case)
+    chosen = cross_validation(hosted.material)
+    answers = await together(hosted.present(case, one) for one in chosen)
+    reports = [answer.object() for answer in answers]
+    known = case.profile.gateway_bindings.receipt_codes
+    member = code_member(reports, known)
+    told_ = [None if member is None else code(one, member) for one in reports]
+    distinct = len(set(filter(None, told_)))
+    if distinct < _EIGHT and known is None:
+        reason = f"unbound: our eight vectors gave {distinct} codes; the interface does not show its own"
+        case.inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
+        return
+    found = ", ".join(f"{one.name}: {value}" for one, value in zip(chosen, told_, strict=True))
+    case.expect("GW-RCPT-22", distinct == _EIGHT, "eight distinct codes", found, exchange=answers[-1])

@@ -1,0 +1,90 @@
+"""GW-SCR: compliance screening, as far as the interface shows it: a signed receipt comes out."""
+
+from __future__ import annotations
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.gateway import SCREEN, short
+from conformance.oracles import jose
+from conformance.oracles.keys import Ed25519Key, KeyFault, keys_of_jwks
+from conformance.receipts.vectors import Vector
+from conformance.receipts.verifier import name_texts, published, receipt_in, screened, verifier
+
+_SEGMENTS = 3
+_NOT_THERE = frozenset({404, 405, 501})
+
+
+@check(
+    "GW-SCR-01",
+    "GW-SCR-02",
+    "GW-SCR-03",
+    "GW-SCR-04",
+    "GW-SCR-05",
+    surface="gateway",
+    fix="Answer POST /compliance/screen with a compact JWS signed with the published Ed25519 key, for every verdict.",
+)
+async def screening_emits_a_receipt(case: Case) -> None:
+    """POST /compliance/screen emits a compact JWS, signed with Ed25519, that verifies hosted and offline.
+
+    Screens by the bound body, and by each bound fixture. Expects at that very path an answer with three base64url
+    segments whose header says EdDSA, 200 from the hosted verifier, and a signature that holds under the published keys.
+    """
+    bindings = case.profile.gateway_bindings
+    bodies = {"a screening": bindings.screen_body, **(bindings.screen_fixtures or {})}
+    known = {what: body for what, body in bodies.items() if body is not None}
+    if not known:
+        raise Inconclusive("unbound: no body is known that can be screened; bind [gateway] screen_body")
+    keys = keys_of_jwks(await published(case))
+    for what, body in known.items():
+        await _judge(case, await screened(case, body), what, keys)
+
+
+async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) -> None:
+    where = {"screened": what}
+    there = answer.status not in _NOT_THERE
+    case.expect("GW-SCR-05", there, f"an answer of POST {SCREEN}", answer.status, exchange=answer, where=where)
+    token = _token(case, answer)
+    found = f"{answer.status}: {short(answer)}"
+    emitted = case.expect("GW-SCR-01", token is not None, "a compact JWS", found, exchange=answer, where=where)
+    if token is None or not emitted:
+        raise Inconclusive("the screening emitted no receipt that could be judged")
+    header = _header(token)
+    is_ed25519 = header.get("alg") in jose.ALGORITHMS
+    case.expect("GW-SCR-02", is_ed25519, "alg EdDSA", header.get("alg"), exchange=answer, where=where)
+    hosted = await verifier(case)
+    shown = await hosted.present(case, Vector(what, "GW-SCR-03", token, valid=True))
+    expected = "200 from the hosted verifier"
+    case.expect("GW-SCR-03", shown.status == 200, expected, shown.status, exchange=shown, where=where)
+    if not keys:
+        case.inconclusive("GW-SCR-04", "unbound: no key document is found; bind [gateway] jwks_path")
+        return
+    fault = _fault(token, keys)
+    case.expect("GW-SCR-04", fault is None, "holds under the published keys", fault, exchange=answer, where=where)
+
+
+def _token(case: Case, answer: Answer) -> str | None:
+    """Return the receipt of an answer: a token that can be read, else whatever the bound member holds."""
+    found = receipt_in(case, answer)
+    if found is not None:
+        return found[1]
+    bound = case.profile.gateway_bindings.screen_receipt_member
+    text = answer.object().get(bound) if bound is not None else None
+    if isinstance(text, str) and len(text.split(".")) == _SEGMENTS and all(text.split(".")):
+        name_texts(case, text, "RECEIPT")
+        return text
+    return None
+
+
+def _header(token: str) -> dict[str, object]:
+    try:
+        return dict(jose.parse(token).header)
+    except (jose.JwsFault, KeyFault):
+        return {}
+
+
+def _fault(token: str, keys: list[Ed25519Key]) -> str | None:
+    try:
+        jose.verify(token, keys)
+    except jose.JwsFault as fault:
+        return str(fault)
+    return None

@@ -1,0 +1,173 @@
+"""Receipts that are true, and receipts that are forged in one thing: keys, headers, signatures. Pure.
+
+Keys come from 32-byte seeds that the caller draws, so that a run can be repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateNumbers
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+from conformance.oracles.keys import decode_base64url
+
+ORDER = 2**252 + 27742317777372353535851937790883648493
+_P = 2**255 - 19
+# The identity, and the point of order 2: for the first every equation holds, for the second every other one.
+IDENTITY = (1).to_bytes(32, "little")
+ORDER_TWO = (_P - 1).to_bytes(32, "little")
+# The identity again, in an encoding that is not the canonical one.
+NON_CANONICAL_IDENTITY = (_P + 1).to_bytes(32, "little")
+_ED448_SEED = 57
+
+
+def base64url(data: bytes) -> str:
+    """Return base64url without padding."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def compact(header: object, payload: bytes, signature: bytes = b"") -> str:
+    """Return three segments; a header that is no text is written as JSON."""
+    return f"{signing_input(header, payload)}.{base64url(signature)}"
+
+
+def signing_input(header: object, payload: bytes) -> str:
+    """Return the first two segments."""
+    text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"), sort_keys=True)
+    return f"{base64url(text.encode())}.{base64url(payload)}"
+
+
+@dataclass(frozen=True)
+class Signer:
+    """An Ed25519 key of a third party."""
+
+    seed: bytes
+    kid: str
+
+    @cached_property
+    def _key(self) -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(self.seed)
+
+    @property
+    def raw(self) -> bytes:
+        """The 32 public bytes."""
+        return self._key.public_key().public_bytes_raw()
+
+    @property
+    def jwk(self) -> dict[str, str]:
+        """The public JWK."""
+        return {"kty": "OKP", "crv": "Ed25519", "x": base64url(self.raw), "kid": self.kid, "use": "sig"}
+
+    def sign(self, header: object, payload: bytes) -> str:
+        """Return a compact JWS, truly signed whatever the header says."""
+        return compact(header, payload, self._key.sign(signing_input(header, payload).encode()))
+
+    def pem(self) -> bytes:
+        """Return the public key as PEM, which confused verifiers take for an HMAC key."""
+        return self._key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+
+
+def mac(header: Mapping[str, Any], payload: bytes, key: bytes) -> str:
+    """Return a compact JWS whose signature is an HMAC by the header's `alg` (HS256, HS384, HS512)."""
+    digest = f"sha{str(header['alg'])[2:]}"
+    return compact(header, payload, hmac.new(key, signing_input(header, payload).encode(), digest).digest())
+
+
+def without_its_signature(token: str) -> tuple[str, bytes]:
+    """Return a compact JWS as (first two segments, signature).
+
+    Raises:
+        KeyFault: Its last segment is no base64url.
+    """
+    first, _, last = token.rpartition(".")
+    return first, decode_base64url(last)
+
+
+def with_signature(token: str, signature: bytes) -> str:
+    """Return a compact JWS with another signature."""
+    return f"{token.rpartition('.')[0]}.{base64url(signature)}"
+
+
+def plus_order(token: str) -> str:
+    """Return a token whose S is larger by the group order: the equation still holds, the encoding does not."""
+    _, signature = without_its_signature(token)
+    raised = int.from_bytes(signature[32:], "little") + ORDER
+    return with_signature(token, signature[:32] + raised.to_bytes(32, "little"))
+
+
+def under_small_order_key(header: object, payload: bytes, key: bytes, seed: bytes) -> str:
+    """Return a token whose equation holds for a public key of small order, without any private key.
+
+    With such a key A the term hA is the identity for every h (A the identity) or for every other h; R = S·B then is
+    all there is to satisfy, and S may be anybody's scalar.
+    """
+    text = signing_input(header, payload).encode()
+    for count in range(64):
+        drawn = hashlib.sha256(seed + bytes([count])).digest()
+        scalar = _scalar(drawn)
+        point = Ed25519PrivateKey.from_private_bytes(drawn).public_key().public_bytes_raw()
+        h = int.from_bytes(hashlib.sha512(point + key + text).digest(), "little") % ORDER
+        if key != ORDER_TWO or h % 2 == 0:
+            return compact(header, payload, point + (scalar % ORDER).to_bytes(32, "little"))
+    raise ValueError("no scalar fits")  # pragma: no cover - 64 coins never fall alike
+
+
+def _scalar(seed: bytes) -> int:
+    """Return the scalar that Ed25519 makes of a seed (RFC 8032, 5.1.5)."""
+    half = bytearray(hashlib.sha512(seed).digest()[:32])
+    half[0] &= 248
+    half[31] = half[31] & 127 | 64
+    return int.from_bytes(half, "little")
+
+
+def signed_by_others(header: Mapping[str, Any], payload: bytes, seed: bytes) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return tokens that are truly signed with keys of other kinds, each with the public JWK, by algorithm."""
+    kid = str(header.get("kid", "other"))
+    return {
+        "ES256": _es256({**header, "alg": "ES256"}, payload, seed, kid),
+        "RS256": _rs256({**header, "alg": "RS256"}, payload, kid),
+        "Ed448": _ed448({**header, "alg": "Ed448"}, payload, seed, kid),
+        "Ed448 named EdDSA": _ed448({**header, "alg": "EdDSA"}, payload, seed, kid),
+    }
+
+
+def _es256(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+    number = int.from_bytes(hashlib.sha256(b"es256" + seed).digest(), "big") >> 1
+    key = ec.derive_private_key(number or 1, ec.SECP256R1())
+    numbers: EllipticCurvePrivateNumbers = key.private_numbers()
+    public = numbers.public_numbers
+    signature = key.sign(signing_input(header, payload).encode(), ec.ECDSA(hashes.SHA256()))
+    r, s = decode_dss_signature(signature)
+    jwk = {"kty": "EC", "crv": "P-256", "kid": kid}
+    jwk |= {name: base64url(value.to_bytes(32, "big")) for name, value in (("x", public.x), ("y", public.y))}
+    return compact(header, payload, r.to_bytes(32, "big") + s.to_bytes(32, "big")), jwk
+
+
+def _rs256(header: Mapping[str, Any], payload: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+    key = rsa.generate_private_key(public_exponent=65_537, key_size=2048)
+    public = key.public_key().public_numbers()
+    signature = key.sign(signing_input(header, payload).encode(), PKCS1v15(), hashes.SHA256())
+    jwk = {"kty": "RSA", "n": base64url(public.n.to_bytes(256, "big")), "e": "AQAB", "kid": kid}
+    return compact(header, payload, signature), jwk
+
+
+def _ed448(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+    key = Ed448PrivateKey.from_private_bytes(hashlib.shake_256(seed).digest(_ED448_SEED))
+    x = base64url(key.public_key().public_bytes_raw())
+    signature = key.sign(signing_input(header, payload).encode())
+    return compact(header, payload, signature), {"kty": "OKP", "crv": "Ed448", "x": x, "kid": kid}

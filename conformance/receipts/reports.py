@@ -1,0 +1,72 @@
+"""What reports of a hosted verifier say: pass or fail, and one typed code. Pure; names are open, so they are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{2,63}")
+_DEPTH = 3
+_ALIKE = frozenset({str, bool, int, type(None)})
+
+
+def leaves(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each member of a report that is no list, as (dotted path, value); objects down to a small depth."""
+    for name, value in report.items():
+        place = f"{prefix}{name}"
+        if isinstance(value, Mapping) and depth:
+            yield from leaves(value, depth - 1, f"{place}.")
+        elif type(value) in _ALIKE:
+            yield place, value
+
+
+def telling(passes: Sequence[Mapping[str, Any]], fails: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a member that tells pass reports from fail reports: no value of it is in both, and one side has one only.
+
+    A member that is absent counts as null. Members that differ from answer to answer, such as ids, tell nothing.
+    """
+    good, bad = [dict(leaves(one)) for one in passes], [dict(leaves(one)) for one in fails]
+    names = sorted({name for one in (*good, *bad) for name in one})
+    for name in sorted(names, key=lambda one: (not isinstance(good[0].get(one) if good else None, bool), one)):
+        right, wrong = {_key(one.get(name)) for one in good}, {_key(one.get(name)) for one in bad}
+        if not right & wrong and 1 in {len(right), len(wrong)}:
+            return name
+    return None
+
+
+def _key(value: Any) -> tuple[str, Any]:
+    return type(value).__name__, value
+
+
+def code_member(fails: Sequence[Mapping[str, Any]], known: Sequence[str] | None) -> str | None:
+    """Return the member that carries the typed code in most fail reports, None when none looks like one.
+
+    Args:
+        fails: Fail reports of different faults.
+        known: The nine codes, where the profile binds them.
+    """
+    seen: dict[str, list[str]] = {}
+    for one in fails:
+        for name, value in leaves(one):
+            if isinstance(value, str) and (value in known if known is not None else _CODE.fullmatch(value)):
+                seen.setdefault(name, []).append(value)
+    if not seen:
+        return None
+
+    def rank(name: str) -> tuple[bool, bool, int, int]:
+        values, last = seen[name], name.rpartition(".")[2].lower()
+        many = 1 < len(set(values)) <= _MOST_CODES
+        return many, "code" in last, len(values), -len(name)
+
+    best = max(seen, key=rank)
+    return best if len(set(seen[best])) > 1 or known is not None else None
+
+
+_MOST_CODES = 32
+
+
+def code(report: Mapping[str, Any], member: str) -> str | None:
+    """Return the typed code of a report."""
+    value = dict(leaves(report)).get(member)
+    return value if isinstance(value, str) and value else None

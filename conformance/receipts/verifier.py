@@ -1,0 +1,199 @@
+"""The hosted verifier of a target: which member carries the receipt, its keys, and a receipt that it must accept."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.check import Case, Inconclusive
+from conformance.client import Answer, Unreachable
+from conformance.gateway import RECEIPT_VERIFY, SCREEN, short, target_of
+from conformance.oracles import jose
+from conformance.oracles.keys import keys_of_jwks
+from conformance.receipts.vectors import Material, Vector, keys
+from conformance.target import ProfileError
+
+# Names that carry a receipt in this family and elsewhere; only tried where the profile binds none.
+MEMBERS = (
+    "jws",
+    "receipt",
+    "token",
+    "receipt_jws",
+    "compliance_receipt_jws",
+    "compliance_receipt",
+    "jwt",
+    "compact",
+    "receipt_token",
+    "envelope",
+)
+_KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
+# 120 calls a minute are allowed, and limit rows need their share.
+_SPACING_SECONDS = 0.55
+_CODES = "receipt verifier"
+
+
+@dataclass(slots=True)
+class Verifier:
+    """The hosted verifier, asked at a pace that its stated limit allows.
+
+    Attributes:
+        member: Name of the member that carries the receipt.
+        material: What vectors are made of.
+        judges_structure: Whether the profile binds the nine codes, so that its reading of structure is judged.
+        spaced: Whether calls are spaced out, since the target keeps its stated limit.
+    """
+
+    member: str
+    material: Material
+    judges_structure: bool
+    spaced: bool
+    _next: float = field(default=0.0)
+
+    async def present(self, case: Case, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
+        """Present a vector and return the answer."""
+        await self._turn()
+        return await present(case, self.member, vector, headers=headers)
+
+    def wanted(self, vectors: list[Vector]) -> list[Vector]:
+        """Return the vectors that judge this target."""
+        return [one for one in vectors if self.judges_structure or not one.pinned]
+
+    async def _turn(self) -> None:
+        if self.spaced:
+            now = time.monotonic()
+            self._next = max(now, self._next) + _SPACING_SECONDS
+            await asyncio.sleep(self._next - _SPACING_SECONDS - now)
+
+
+async def present(case: Case, member: str, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
+    """Send one receipt to the hosted verifier; its texts do not show in the log."""
+    body: dict[str, Any] = {member: vector.jws}
+    if vector.jwks is not None:
+        body["jwks"] = vector.jwks
+    if vector.expected_payment_hash is not None:
+        body["expected_payment_hash"] = vector.expected_payment_hash
+    name_texts(case, body, "RECEIPT")
+    sent = case.session.tenant_headers() if headers is None else headers
+    return await target_of(case)("POST", RECEIPT_VERIFY, json_body=body, headers=sent)
+
+
+def name_texts(case: Case, value: Any, name: str) -> None:
+    """Keep every long text of a value out of the log."""
+    if isinstance(value, str) and len(value) > 20:
+        for part in (value, *value.split(".")):
+            case.client.names.name(part, name)
+    elif isinstance(value, Mapping):
+        for member in value.values():
+            name_texts(case, member, name)
+    elif isinstance(value, list):
+        for member in value:
+            name_texts(case, member, name)
+
+
+async def verifier(case: Case) -> Verifier:
+    """Return the target's verifier, found once a run.
+
+    Raises:
+        Inconclusive: No member that carries the receipt is bound, and none was found by trying.
+    """
+    found: Verifier = await case.session.once(_CODES, lambda: _find(case))
+    return found
+
+
+async def _find(case: Case) -> Verifier:
+    platform = await _platform_receipt(case)
+    material = Material.of(platform, await published(case), random.Random(case.session.nonce))  # noqa: S311 - keys of nobody
+    bindings, spaced = case.profile.gateway_bindings, case.profile.pace.requests_per_second > 0
+    name_texts(case, [platform, *(one.jwk for one in material.third)], "RECEIPT")
+    member = bindings.receipt_member or await _member(case, material)
+    return Verifier(member, material, bindings.receipt_codes is not None, spaced)
+
+
+async def _member(case: Case, material: Material) -> str:
+    """Return the first usual name under which a true receipt passes."""
+    one = material.third[0]
+    trials = [Vector("probe", "", material.by(one), keys(one), valid=True)]
+    if material.platform is not None:
+        trials.insert(0, Vector("probe", "", material.platform, valid=True))
+    for vector in trials:
+        for name in MEMBERS:
+            await asyncio.sleep(_SPACING_SECONDS if case.profile.pace.requests_per_second else 0)
+            if (await present(case, name, vector)).status == 200:
+                return name
+    raise Inconclusive("unbound: no usual member carries the receipt; bind [gateway] receipt_member")
+
+
+async def published(case: Case) -> Any:
+    """Return the gateway's key document as it is, None when none is found.
+
+    Raises:
+        Unreachable: The target does not answer.
+    """
+    bound = case.profile.gateway_bindings.jwks_path
+    for path in (bound,) if bound is not None else _KEY_PATHS:
+        answer = await target_of(case)("GET", path)
+        if answer.status == 200 and keys_of_jwks(answer.object()):
+            return answer.object()
+    return None
+
+
+async def _platform_receipt(case: Case) -> str | None:
+    """Return a receipt that the platform signed: the operator's file, else one of a screening; None without either."""
+    bindings = case.profile.gateway_bindings
+    if bindings.receipt_file is not None:
+        try:
+            return bindings.receipt_file.read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError) as fault:
+            raise ProfileError(f"[gateway] receipt_file cannot be read: {fault}") from fault
+    if bindings.screen_body is None:
+        return None
+    try:
+        found = receipt_in(case, await screened(case))
+    except (Inconclusive, Unreachable):
+        return None
+    return None if found is None else found[1]
+
+
+async def screened(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
+    """Screen somebody, by the profile's body unless another is given.
+
+    Raises:
+        Inconclusive: The profile binds no body.
+    """
+    bound = body or case.profile.gateway_bindings.screen_body
+    if bound is None:
+        raise Inconclusive("unbound: no body is known that can be screened; bind [gateway] screen_body")
+    headers = case.session.tenant_headers()
+    return await target_of(case)("POST", SCREEN, json_body=dict(bound), headers=headers)
+
+
+def receipt_in(case: Case, answer: Answer) -> tuple[str, str] | None:
+    """Return the receipt of a screening's answer as (place, token); None when it has none."""
+    bound = case.profile.gateway_bindings.screen_receipt_member
+    found = jose.tokens_in(answer.object(), answer.headers)
+    wanted = [one for one in found if bound is None or one[0] == f"body:{bound}"]
+    if wanted:
+        name_texts(case, wanted[0][1], "RECEIPT")
+    return wanted[0] if wanted else None
+
+
+def needs_platform(found: Verifier) -> str:
+    """Return the platform's receipt.
+
+    Raises:
+        Inconclusive: There is none.
+    """
+    if found.material.platform is None:
+        raise Inconclusive(
+            "needs a receipt signed by the platform's key: bind [gateway] screen_body, or give [gateway] receipt_file"
+        )
+    return found.material.platform
+
+
+def told(answer: Answer) -> str:
+    """Return an answer in a few words."""
+    return f"{answer.status}: {short(answer)}"
