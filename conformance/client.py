@@ -13,6 +13,7 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
@@ -31,6 +32,7 @@ _SECRET_HEADERS = {
 _GIVEN_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
 _SHOWN_BODY = 65_536
 _RETRY_STATUSES = frozenset({429})
+_LONGEST_WAIT = 120.0
 
 
 class Unreachable(Exception):
@@ -89,6 +91,7 @@ def _no_constant(name: str) -> Any:
 
 
 _WORD = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
+_PART = re.compile(r"[^/:]{6,}")
 _SHORTEST = 6
 
 
@@ -126,10 +129,14 @@ class Names:
         return whole or _WORD.sub(self._named, text)
 
     def _named(self, match: re.Match[str]) -> str:
-        """Return the name of a word; equals signs after it may be padding of base64 or no part of it."""
+        """Return the name of a word, else of its parts: a path's segments, a memo's token.
+
+        Equals signs after it may be padding of base64 or no part of it.
+        """
         word = match[0]
         bare = word.rstrip("=")
-        return self._live.get(word) or self._live.get(bare, bare) + word[len(bare) :]
+        known = self._live.get(bare) or _PART.sub(lambda part: self._live.get(part[0], part[0]), bare)
+        return self._live.get(word) or known + word[len(bare) :]
 
 
 class Transport(Protocol):
@@ -331,10 +338,22 @@ class Counter:
 
 
 def _asked_to_wait(answer: Answer) -> float | None:
-    if answer.status not in _RETRY_STATUSES:
-        return None
+    return retry_after(answer) if answer.status in _RETRY_STATUSES else None
+
+
+def retry_after(answer: Answer) -> float | None:
+    """Return the seconds that an answer asks to wait, 120 at most, or None when it does not.
+
+    RFC 9110 (10.2.3) allows seconds or a date; a date counts from the answer's own Date, by the same clock.
+    """
     value = answer.headers.get("Retry-After", "")
-    return min(float(value), 120.0) if re.fullmatch(r"[0-9]{1,4}", value) else None
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return min(float(value), _LONGEST_WAIT)
+    try:
+        again, sent = (parsedate_to_datetime(text) for text in (value, answer.headers.get("Date", "")))
+        return min(max((again - sent).total_seconds(), 0.0), _LONGEST_WAIT)
+    except (TypeError, ValueError):  # no date, or one with a zone beside one without
+        return None
 
 
 def _text(body: bytes) -> str:

@@ -7,7 +7,6 @@ import base64
 import contextlib
 import os
 import sys
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -84,7 +83,7 @@ async def _conversation(
 ) -> AsyncGenerator[Outcome | Skipped | End, None]:
     sink.write(line_of(order))
     await sink.drain()
-    patience = order.until - time.time() + _END_SECONDS
+    patience = order.seconds + _END_SECONDS
     asked: tuple[Request, Answer | None] | None = None
     while True:
         try:

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import hypothesis
@@ -20,6 +21,7 @@ from hypothesis.errors import HypothesisException, Unsatisfiable
 from requests.structures import CaseInsensitiveDict
 from schemathesis.core.control import SkipTest
 from schemathesis.core.failures import Failure, FailureGroup
+from schemathesis.core.result import Ok
 from schemathesis.core.transport import Response
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.checks import (
@@ -44,6 +46,7 @@ _NOT_SENT = frozenset(
 )
 _CREDENTIALS = frozenset({"authorization", "cookie", "x-tenant-id"})
 _STEPS = 6
+_WALKS = 4
 
 
 class Talk(Protocol):
@@ -66,6 +69,7 @@ class Generation:
 
     order: Order
     talk: Talk
+    _ends: float | None = None
 
     def run(self) -> End:
         """Draw round after round until the rounds or the seconds are used up."""
@@ -90,18 +94,26 @@ class Generation:
 
     def _operations(self, schema: Any) -> Iterator[Any]:
         for result in schema.get_all_operations():
-            if hasattr(result, "ok") and type(result).__name__ == "Ok":
+            if isinstance(result, Ok) and result.ok().definition.raw.get("responses"):
                 yield result.ok()
+            elif isinstance(result, Ok):
+                self.talk.tell(Skipped(result.ok().label, "all", "the document names no response"))
             else:
                 fault = result.err()
                 self.talk.tell(Skipped(f"{fault.method or '?'} {fault.path or '?'}", "all", str(fault)[:300]))
 
     def _round(self, operations: list[Any], machine: type | None, rng: random.Random) -> None:
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            for operation in operations:
-                self._examples(operation, mode, rng.getrandbits(64))
+        """Draw every kind for every operation, mixed: a round that is cut short leaves out a bit of everything."""
+        work: list[Callable[[], None]] = [
+            partial(self._examples, operation, mode, rng.getrandbits(64))
+            for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+            for operation in operations
+        ]
         if machine is not None:
-            self._journeys(machine, rng.getrandbits(64))
+            work += [partial(self._journeys, machine, rng.getrandbits(64)) for _ in range(_WALKS)]
+        rng.shuffle(work)
+        for part in work:
+            part()
 
     def _examples(self, operation: Any, mode: GenerationMode, seed: int) -> None:
         kind = str(mode.value)
@@ -119,7 +131,7 @@ class Generation:
     def _journeys(self, machine: type, seed: int) -> None:
         from schemathesis.generation.stateful import run_state_machine_as_test  # noqa: PLC0415 - lazy in the library
 
-        settings = self._settings(self.order.examples, stateful_step_count=_STEPS)
+        settings = self._settings(max(1, self.order.examples // 2), stateful_step_count=_STEPS)
         seeded = hypothesis.seed(seed)(type(machine.__name__, (machine,), {}))
         self._guarded(lambda: run_state_machine_as_test(seeded, settings=settings), "all", "stateful")
 
@@ -149,7 +161,7 @@ class Generation:
         generation = self
 
         try:
-            base = schema.as_state_machine()
+            base = schema.exclude(lambda context: _streams(context.operation)).as_state_machine()
         except schemathesis.errors.SchemathesisError as fault:
             self.talk.tell(Skipped("all", "stateful", str(fault)[:300]))
             return None
@@ -177,7 +189,9 @@ class Generation:
         Raises:
             Over: The time is up.
         """
-        if time.time() >= self.order.until:
+        if self._ends is None:
+            self._ends = time.monotonic() + self.order.seconds
+        if time.monotonic() >= self._ends:
             raise Over
         prepared = requests.Request(**_arguments(case)).prepare()
         # What is drawn is not sent where a live credential belongs: the runner puts that there.
@@ -211,6 +225,12 @@ class Generation:
             self.talk.tell(Finding("; ".join(sorted(_described(one) for one in faults))[:1500]))
         else:
             self.talk.tell(Finding(None))
+
+
+def _streams(operation: Any) -> bool:
+    """Return whether an operation answers with a stream of events, which under a live token never ends."""
+    responses = operation.definition.raw.get("responses", {}).values()
+    return any("text/event-stream" in one.get("content", {}) for one in responses if isinstance(one, dict))
 
 
 def _described(failure: Any) -> str:

@@ -10,10 +10,9 @@ process writes `Finding`, and so on, until it writes `End`.
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
-
-import orjson
 
 LONGEST_LINE = 64 * 2**20
 
@@ -25,14 +24,14 @@ class Order:
     Attributes:
         document: The OpenAPI document, parsed.
         seed: Seed of everything that is drawn.
-        until: When to stop, in Unix seconds: starting the process counts, too.
+        seconds: When to stop, from the first request on.
         examples: Requests of one kind an operation gets in one round.
         rounds: Rounds, 0 for as many as fit into the seconds.
     """
 
     document: dict[str, Any]
     seed: int
-    until: float
+    seconds: float
     examples: int
     rounds: int
 
@@ -103,8 +102,8 @@ _KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in (Order, Requ
 
 
 def line_of(message: Message) -> bytes:
-    """Return a message as one line with its line feed."""
-    return orjson.dumps({"is": type(message).__name__, **asdict(message)}, default=str) + b"\n"
+    """Return a message as one line with its line feed; ASCII, since a target may send halves of surrogate pairs."""
+    return json.dumps({"is": type(message).__name__, **asdict(message)}, default=str).encode("ascii") + b"\n"
 
 
 def message_of(line: bytes) -> Message:
@@ -113,7 +112,7 @@ def message_of(line: bytes) -> Message:
     Raises:
         ValueError: It is none.
     """
-    members = orjson.loads(line)
+    members = json.loads(line)
     try:
         return _KINDS[members.pop("is")](**members)
     except (KeyError, TypeError, AttributeError) as fault:

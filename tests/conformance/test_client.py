@@ -59,6 +59,15 @@ async def test_an_exchange_is_recorded_without_its_secrets() -> None:
     )
 
 
+def test_a_live_value_is_known_inside_a_path_and_a_memo() -> None:
+    """A token is named as a segment and after a colon, and only where it is whole."""
+    names = Names()
+    names.name("AAECAwQFBgcI", "TOKEN")
+    assert names.redact("/checkout/AAECAwQFBgcI/status") == "/checkout/$TOKEN/status"
+    assert names.redact("weldproof:AAECAwQFBgcI") == "weldproof:$TOKEN"
+    assert names.redact("/checkout/AAECAwQFBgcIx") == "/checkout/AAECAwQFBgcIx"
+
+
 async def test_an_unreachable_target_is_recorded_too() -> None:
     """No answer is an event with an error and no response."""
     client, log = _client(_Echo())

@@ -33,6 +33,7 @@ class Endpoint:
         body: A body that it understands, or None when it takes none.
         headers: Credentials.
         answers_json: Whether its answers are JSON, as far as anybody says.
+        stated: Whether the interface names it, or the profile; otherwise a document of the target does.
     """
 
     surface: str
@@ -43,6 +44,7 @@ class Endpoint:
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     answers_json: bool = True
+    stated: bool = True
 
     @property
     def url(self) -> str:
@@ -71,6 +73,13 @@ async def endpoints(case: Case, surface: str) -> list[Endpoint]:
     return known + [one for one in _of_document(document, surface, base, tokens) if one.label not in labels]
 
 
+def _named_once(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the resource body with one name for all: what stands in broken encodings, no log could name."""
+    return {
+        name: value.replace("{unique}", "hostile") if isinstance(value, str) else value for name, value in body.items()
+    }
+
+
 async def _live_token(case: Case) -> list[str]:
     try:
         token = gateway.token_of(await gateway.link(case))
@@ -90,8 +99,11 @@ def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
     bindings = case.profile.gateway_bindings
     try:
         tenant = case.session.tenant()
-        for path, body in gateway.bodies(case, tenant).items():
-            yield Endpoint("gateway", base, "POST", path, path, body, tenant.headers)
+        yield Endpoint(
+            "gateway", base, "POST", gateway.LINKS, gateway.LINKS, gateway.link_body(case, tenant), tenant.headers
+        )
+        resource = _named_once(bindings.resource_body or {})
+        yield Endpoint("gateway", base, "POST", gateway.RESOURCES, gateway.RESOURCES, resource, tenant.headers)
     except Inconclusive:
         for path in (gateway.LINKS, gateway.RESOURCES):
             yield Endpoint("gateway", base, "POST", path, path, {})
@@ -122,6 +134,7 @@ def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: l
                     prefix + template,
                     body,
                     answers_json=_says_json(operation),
+                    stated=False,
                 )
 
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 
 from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer, Unreachable
+from conformance.client import Answer, Unreachable, retry_after
 from conformance.fuzz.documents import operation_count, path_prefix, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")
-_EXAMPLES = 6
+_EXAMPLES = 3
 # Requests of an operation that go out with a credential where the document demands one.
 _WITH_CREDENTIAL = 0.9
 _REQUEST_SECONDS = 5.0
@@ -84,7 +83,7 @@ class _Calls:
         order = Order(
             document=dict(document),
             seed=self.case.rng.getrandbits(48),
-            until=time.time() + seconds,
+            seconds=seconds,
             examples=self._examples(seconds, operation_count(document)),
             rounds=0 if seconds > NORMAL_SECONDS else 1,
         )
@@ -122,9 +121,7 @@ class _Calls:
         return answer
 
     async def _rest(self, answer: Answer) -> None:
-        asked = answer.headers.get("Retry-After", "")
-        wait = float(asked) if re.fullmatch(r"[0-9]{1,4}", asked) else 1.0
-        await asyncio.sleep(max(0.0, min(wait, self.ends - time.monotonic())))
+        await asyncio.sleep(max(0.0, min(retry_after(answer) or 1.0, self.ends - time.monotonic())))
 
     def _judge(self, one: Outcome) -> None:
         request, answer = one.request, one.answer

@@ -21,9 +21,11 @@ from conformance.together import together
 T = TypeVar("T")
 _ROWS = ("X-ROB-01", "X-JSON-02")
 _RAW_SECONDS = 5.0
-# Inputs of one kind an endpoint gets where the target's pace is bounded.
+# Inputs of one kind an endpoint gets where the target's pace is bounded, or only a document names it.
 _FEW = 12
 _SHOWN = 5
+# Few at a time: other checks want their answers, too.
+_AT_ONCE = 6
 # What HTTP itself has for methods, transfer codings and versions that a server does not know (RFC 9110 section 15.6).
 _PROTOCOL = frozenset({501, 505})
 _FIX = (
@@ -43,10 +45,10 @@ class Barrage:
     broken: Counter[str] = field(default_factory=Counter)
     literal: Counter[str] = field(default_factory=Counter)
 
-    def few(self, inputs: Iterable[T]) -> list[T]:
-        """Return the inputs to send: all, or by the run's seed some where the target's pace is bounded."""
+    def few(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
+        """Return the inputs to send: all, or some by the run's seed, where the pace is bounded or nobody states it."""
         listed = list(inputs)
-        bounded = self.case.profile.pace.requests_per_second > 0
+        bounded = self.case.profile.pace.requests_per_second > 0 or not endpoint.stated
         return self.case.rng.sample(listed, min(_FEW, len(listed))) if bounded else listed
 
     async def send(
@@ -126,11 +128,14 @@ async def _bodies(case: Case, surface: str) -> None:
     inputs: list[tuple[str, Endpoint, bytes]] = []
     for endpoint in (one for one in known if one.method not in {"GET", "HEAD"}):
         good = endpoint.body or {}
-        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.whole_bodies(good))]
-        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.wrong_members(good))]
+        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.whole_bodies(good), endpoint)]
+        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.wrong_members(good), endpoint)]
     await together(
-        barrage.send(what, endpoint, body=body, headers=_typed(endpoint, corpora.JSON))
-        for what, endpoint, body in inputs
+        (
+            barrage.send(what, endpoint, body=body, headers=_typed(endpoint, corpora.JSON))
+            for what, endpoint, body in inputs
+        ),
+        at_once=_AT_ONCE,
     )
     await barrage.end(known[0])
 
@@ -147,19 +152,19 @@ async def _requests(case: Case, surface: str) -> None:
         body = b"{}" if endpoint.body is not None else None
         typed = _typed(endpoint, *((corpora.JSON,) if body else ()))
         send = partial(barrage.send, endpoint=endpoint, body=body, client=raw)
-        methods = barrage.few(corpora.METHODS)
+        methods = barrage.few(corpora.METHODS, endpoint)
         parts += [send(f"{one[:20]} as the method", headers=typed, method=one) for one in methods]
-        fields = barrage.few(corpora.FIELDS.items())
+        fields = barrage.few(corpora.FIELDS.items(), endpoint)
         parts += [send(what, headers=_typed(endpoint, *given)) for what, given in fields]
-        targets = barrage.few(corpora.TARGETS.items())
+        targets = barrage.few(corpora.TARGETS.items(), endpoint)
         parts += [send(what, headers=typed, target=target.replace("{path}", endpoint.path)) for what, target in targets]
     for endpoint in posts:
         chunked = _typed(endpoint, corpora.JSON, ("Transfer-Encoding", "chunked"))
-        pieces = barrage.few(corpora.CHUNKS.items())
+        pieces = barrage.few(corpora.CHUNKS.items(), endpoint)
         parts += [
             barrage.send(f"chunks: {what}", endpoint, body=body, headers=chunked, client=raw) for what, body in pieces
         ]
-    await together(parts)
+    await together(parts, at_once=_AT_ONCE)
     await barrage.end(known[0])
 
 
@@ -213,7 +218,7 @@ async def hostile_checkout_tokens(case: Case) -> None:
     barrage, known = await _claimed(case, "gateway")
     page = next(one for one in known if one.path.startswith(CHECKOUT))
     parts = []
-    for what, token in barrage.few(corpora.TOKENS.items()):
+    for what, token in barrage.few(corpora.TOKENS.items(), page):
         under = CHECKOUT + token
         parts += [
             barrage.send(f"{what}{tail}", page, body=None, headers=[], method=method, target=under + tail)
@@ -223,5 +228,5 @@ async def hostile_checkout_tokens(case: Case) -> None:
             barrage.send(f"{what}{tail}", page, body=b"{}", headers=[corpora.JSON], method="POST", target=under + tail)
             for tail in corpora.CHECKOUT_DEEDS
         ]
-    await together(parts)
+    await together(parts, at_once=_AT_ONCE)
     await barrage.end(known[0])

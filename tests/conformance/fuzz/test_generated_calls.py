@@ -1,0 +1,160 @@
+"""X-OAS-01 sees what a document does not say, draws the same for the same seed, and ends when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.checks.shared import generated
+from conformance.fuzz.driving import drive
+from conformance.fuzz.wire import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
+from conformance.verdict import Verdict
+from tests.conformance.fuzz.scripted_gateway import KEY, Call, Gateway, document, judged, profile
+from tests.conformance.fuzz.scripted_gateway import Reply as Wrong
+
+pytestmark = pytest.mark.usefixtures("few")
+CHECK = "generated_calls_of_the_gateway"
+PASSED = {"X-OAS-01": Verdict.PASS, "X-ROB-01": Verdict.PASS}
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw few requests: these tests are about what becomes of them."""
+    monkeypatch.setattr(generated, "_EXAMPLES", 3)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Order({"openapi": "3.1.0"}, 7, 1.5, 3, 0),
+        Request("GET /x", "positive", "GET", "/x?é", [["a", "\udcff😀"]], "AAA=", secured=True),  # type: ignore[list-item]
+        Reply(200, [["a", "b"]], "AA=="),  # type: ignore[list-item]
+        Finding("wrong"),
+        Skipped("GET /x", "negative", "nothing"),
+        End(2, None),
+    ],
+)
+def test_a_message_is_read_back(message: Any) -> None:
+    """What is written as a line is the same message again."""
+    assert message_of(line_of(message)) == message
+
+
+def test_nonsense_is_no_message() -> None:
+    """A line of another kind is refused with a value error."""
+    for line in (b"{}", b"[]", b'{"is":"Nothing"}', b'{"is":"Reply"}', b"x"):
+        with pytest.raises(ValueError, match=r"."):
+            message_of(line)
+
+
+async def test_a_right_gateway_passes_in_every_kind(tmp_path: Path) -> None:
+    """Positive, negative and stateful requests are sent, credentials where they belong, and no row is broken."""
+    gateway = Gateway()
+    outcome = await judged(CHECK, gateway, profile(tmp_path))
+    assert outcome.verdicts == PASSED
+    kinds = {one["where"]["kind"] for one in outcome.log.of("judgement") if "kind" in one["where"]}
+    assert kinds == {"positive", "negative", "stateful"}
+    followed = [one for one in gateway.calls if one.path.startswith("/checkout/00000")]
+    assert followed, "no journey reached a live link"
+    assert any(one.headers.get("Authorization") == f"Bearer {KEY}" for one in gateway.calls)
+    assert not any("Authorization" in one.headers for one in gateway.calls if one.path.startswith("/checkout"))
+    assert KEY not in str(outcome.log.events)
+    assert any(
+        "generated requests" in one["text"] and "--fuzz-seconds" in one["text"] for one in outcome.log.of("note")
+    )
+
+
+def _undocumented(call: Call, reply: Wrong) -> Wrong:
+    return Wrong(409, reply.document) if call.path.startswith("/v1") and reply.status == 422 else reply
+
+
+def _of_another_shape(_: Call, reply: Wrong) -> Wrong:
+    return Wrong(201, {**reply.document, "amount_microunits": "5"}) if reply.status == 201 else reply
+
+
+def _of_another_type(_: Call, reply: Wrong) -> Wrong:
+    return Wrong(reply.status, b"no", {"Content-Type": "text/html"}) if reply.status == 404 else reply
+
+
+def _state_unknown(call: Call, reply: Wrong) -> Wrong:
+    live = call.path.startswith("/checkout") and reply.status == 200
+    return Wrong(200, {"status": "ACTIVE"}) if live else reply
+
+
+def _wrong_everywhere(call: Call, reply: Wrong) -> Wrong:
+    for change in (_undocumented, _of_another_shape, _of_another_type, _state_unknown):
+        reply = change(call, reply)
+    return reply
+
+
+async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path) -> None:
+    """Another status, shape, media type, or an unknown value behind a link breaks X-OAS-01 and nothing else."""
+    outcome = await judged(CHECK, Gateway(_wrong_everywhere), profile(tmp_path))
+    assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.PASS}
+    for words in ("undocumented status code: received: 409", "content-type", '"string"', '"active"'):
+        assert words in outcome.found.lower()
+
+
+async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
+    """A 500 is undocumented, and no answer to malformed input."""
+    gateway = Gateway(lambda call, reply: Wrong(500, {}) if call.path.startswith("/v1") else reply)
+    outcome = await judged(CHECK, gateway, profile(tmp_path))
+    assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.WARN}
+
+
+async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
+    """Two runs of one seed send the same, another seed something else."""
+
+    async def sent(seed: int) -> list[tuple[str, str, bytes]]:
+        gateway = Gateway()
+        await judged(CHECK, gateway, profile(tmp_path), seed)
+        return [(one.method, f"{one.path}?{one.query}", one.body) for one in gateway.calls]
+
+    first, again, other = await asyncio.gather(sent(5), sent(5), sent(6))
+    assert first == again
+    assert first != other
+
+
+async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
+    """Without a published document the rows do not apply; with one that is no use they cannot be decided."""
+    gateway = Gateway()
+    gateway.document = {}
+    assert set((await judged(CHECK, gateway, profile(tmp_path))).verdicts.values()) == {Verdict.NOT_APPLICABLE}
+    broken = {"openapi": "3.1.0", "info": {}, "paths": {"/x": {"get": {"$ref": "#/nowhere"}}}}
+    outcome = await judged(CHECK, Gateway(published=broken), profile(tmp_path))
+    assert set(outcome.verdicts.values()) == {Verdict.INCONCLUSIVE}
+
+
+async def test_closing_the_conversation_ends_the_process() -> None:
+    """Who cancels the check has no generating process left, at once."""
+    order = Order(document(), 1, 2**40, 5, 0)
+    seen = asyncio.Event()
+
+    async def never(_: Request) -> Any:
+        seen.set()
+        await asyncio.Event().wait()
+
+    async def listen() -> None:
+        async with contextlib.aclosing(drive(order, never)) as conversation:
+            async for _ in conversation:
+                pass
+
+    task = asyncio.create_task(listen())
+    await asyncio.wait_for(seen.wait(), 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 10)
+
+
+async def test_deeper_goes_on_until_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A budget deeper than usual goes round after round and ends with the seconds."""
+    monkeypatch.setattr(generated, "NORMAL_SECONDS", 1.0)
+    gateway = Gateway()
+    started = asyncio.get_running_loop().time()
+    outcome = await judged(CHECK, gateway, profile(tmp_path, "[budgets]\nfuzz = 5"))
+    assert asyncio.get_running_loop().time() - started < 15
+    assert outcome.verdicts == PASSED
+    assert "whole rounds" in str(list(outcome.log.of("note")))
