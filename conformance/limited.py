@@ -7,6 +7,7 @@ itself serves: by its clock file, or by waiting as long as the operator allows.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -62,6 +63,13 @@ class LimitedGateway:
         return await self._client.call(
             method, self.url + path, json_body=json_body, body=body, headers=headers or {}, patient=False
         )
+
+    @property
+    def now(self) -> float:
+        """Its time in unix seconds, by its clock file when there is one."""
+        if self._own is None:
+            return clock.now(self._case)
+        return time.time() + (clock.offset_of(self._own.offset_file) if self._own.offset_file is not None else 0.0)
 
     async def advance(self, seconds: float) -> None:
         """Let seconds pass for it.

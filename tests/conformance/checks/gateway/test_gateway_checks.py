@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import datetime as dt
+import json
+import random
+import uuid
 from pathlib import Path
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.check import REGISTRY
+from conformance.checks.gateway.amounts import EXACT, is_product
+from conformance.checks.gateway.limits import retry_after
+from conformance.checks.gateway.links import address_parts, utc_time
+from conformance.checks.gateway.originals import identity
+from conformance.checks.gateway.tokens import counts_up, observed_bits
+from conformance.client import Answer
 from conformance.runner import registered
 from conformance.verdict import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import breached, judged, profile_text
@@ -109,3 +121,102 @@ async def test_without_credentials_nothing_is_judged_in_vain(name: str, tmp_path
     bare = text[: text.index("[limited.gateway]")]
     verdicts = await judged(name, tmp_path, profile=bare)
     assert set() == breached(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds"),
+    [
+        ({"Retry-After": "17"}, 17.0),
+        ({"Retry-After": "Sat, 21 Nov 2026 00:00:30 GMT"}, 30.0),
+        ({"Retry-After": "Fri, 20 Nov 2026 00:00:12 GMT", "Date": "Fri, 20 Nov 2026 00:00:00 GMT"}, 12.0),
+        ({"Retry-After": "Fri, 20 Nov 2026 00:00:12 GMT"}, 0.0),
+        ({"Retry-After": "-1"}, None),
+        ({"Retry-After": "1.5"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_wait_is_seconds_or_a_date(fields: dict[str, str], seconds: float | None) -> None:
+    """Retry-After holds whole seconds, or a date by the service's clock or by the answer's own Date."""
+    answer = Answer(1, 429, CIMultiDictProxy(CIMultiDict(fields)), b"")
+    midnight = dt.datetime(2026, 11, 21, tzinfo=dt.UTC).timestamp()
+    assert seconds == retry_after(answer, midnight)
+
+
+def test_variety_is_told_from_a_sample() -> None:
+    """Random tokens show their bits whatever their alphabet; counters, times and short tokens do not."""
+    rng = random.Random(1)
+    strong = {
+        "16 bytes in base64url": [base64.urlsafe_b64encode(rng.randbytes(16)).decode()[:22] for _ in range(100)],
+        "8 bytes in base64url": [base64.urlsafe_b64encode(rng.randbytes(8)).decode()[:11] for _ in range(100)],
+        "a UUID": [str(uuid.UUID(bytes=rng.randbytes(16), version=4)) for _ in range(100)],
+        "a time and 10 bytes": [f"{1795000000 + number}{rng.randbytes(10).hex()}" for number in range(100)],
+    }
+    weak = {
+        "a counter": [f"{number:022d}" for number in range(100)],
+        "a counter behind a word": [f"link-{number:08x}" for number in range(100)],
+        "a time": [f"{1795000000 + 3 * number:032x}" for number in range(100)],
+        "5 bytes": [rng.randbytes(5).hex() for _ in range(100)],
+    }
+    assert {name: observed_bits(tokens) >= 60 and not counts_up(tokens[:20]) for name, tokens in strong.items()} == (
+        dict.fromkeys(strong, True)
+    )
+    assert {name: observed_bits(tokens) >= 60 and not counts_up(tokens[:20]) for name, tokens in weak.items()} == (
+        dict.fromkeys(weak, False)
+    )
+
+
+def test_the_amounts_are_such_that_floats_get_wrong() -> None:
+    """Cutting off the product in floats goes wrong for a good part of the plain amounts."""
+    wrong = [literal for literal in EXACT if not is_product(literal, int(float(literal) * 1_000_000))]
+    assert {"8.41", "1.005"} & set(wrong)
+    assert len(wrong) >= 8
+    assert is_product("0.30000000000000004", 300_000)
+    assert not is_product("8.41", 8_409_999)
+    assert not is_product("8.41", 8_410_000.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_utc"),
+    [
+        ("2026-11-21T10:00:00Z", True),
+        ("2026-11-21T10:00:00.123456+00:00", True),
+        ("20261121T100000Z", True),
+        ("2026-11-21T10:00:00+01:00", False),
+        ("2026-11-21T10:00:00", False),
+        ("2026-11-21", False),
+        ("2026-02-30T10:00:00Z", False),
+        (1795000000, False),
+        (None, False),
+    ],
+)
+def test_a_time_in_utc_says_so(text: object, is_utc: bool) -> None:
+    """An expiry is a date and a time of day in UTC; another zone, or none, is none."""
+    assert is_utc is (utc_time(text) is not None)
+
+
+@pytest.mark.parametrize(
+    ("base", "url", "under", "path"),
+    [
+        ("http://h:80", "http://h/checkout/a", True, "/checkout/a"),
+        ("https://h/api", "https://h/api/checkout/a", True, "/checkout/a"),
+        ("https://h/api", "https://h/apicheckout/a", False, "/apicheckout/a"),
+        ("http://h", "https://h/checkout/a", False, "/checkout/a"),
+        ("http://h", "http://h.evil/checkout/a", False, "/checkout/a"),
+        ("http://h", "http://u@h/checkout/a", False, "/checkout/a"),
+        ("http://h", "http://h/checkout/a?b#c", True, "/checkout/a?b#c"),
+        ("http://h", "http://[", False, None),
+    ],
+)
+def test_an_address_lies_under_another(base: str, url: str, under: bool, path: str | None) -> None:
+    """Scheme, host, port and the beginning of the path are the same; what follows is told with its query."""
+    assert (under, path) == address_parts(base, url)
+
+
+def test_a_thing_is_known_by_what_its_request_did_not_bring() -> None:
+    """The identity of a resource is its own identifiers, not what the request said and not the request id."""
+    document = {"id": "r-1", "resource_id": "mine", "created_at": "t", "request_id": "q-1", "meta": {"uuid": "u-1"}}
+    answer = Answer(1, 201, CIMultiDictProxy(CIMultiDict({"X-Request-Id": "q-1"})), json.dumps(document).encode())
+    assert identity("/v1/resources", answer, {"resource_id": "mine"}) == {"id": "r-1", "meta.uuid": "u-1"}
+    bare = Answer(1, 201, CIMultiDictProxy(CIMultiDict[str]()), b'{"made":"x","name":"mine"}')
+    assert identity("/v1/resources", bare, {"name": "mine"}) == {"made": "x"}
