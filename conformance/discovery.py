@@ -97,12 +97,10 @@ def _bodies(profile: Profile, role: str | None, example: Any) -> tuple[Any, ...]
     bindings = profile.rail_bindings
     bound = (bindings.bodies or {}).get(role or "")
     others = (bindings.other_bodies or {}).get(role or "")
-    if bound is not None:
-        return (bound, *([others] if isinstance(others, dict) else others or variations(bound)))
-    if profile.target.defaults == "reference" and role is not None and role in _REFERENCE_BODIES:
+    if bound is None and profile.target.defaults == "reference" and role is not None and role in _REFERENCE_BODIES:
         return _REFERENCE_BODIES[role]
-    first = {} if example is None else example
-    return (first, *variations(first))
+    first: Any = next((body for body in (bound, example) if body is not None), {})
+    return (first, *([others] if isinstance(others, dict) else others or variations(first)))
 
 
 def variations(body: Any) -> tuple[Any, ...]:

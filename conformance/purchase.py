@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.check import Case, Inconclusive
-from conformance.client import Answer
+from conformance.client import Answer, retry_after
 from conformance.discovery import Operation
 from conformance.payers import Payer
 
-LANE_OF_NETWORK = {"algorand": "algorand", "eip155": "base", "solana": "solana"}
+# Chain ids of Base and its test network: other EVM chains are lanes of their own, which the suite does not pay on.
+_BASE = frozenset({"eip155:8453", "eip155:84532"})
+_NAMESPACES = {"algorand": "algorand", "solana": "solana"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,11 @@ class Purchase:
 
 
 def lane_of(entry: Mapping[str, Any]) -> str | None:
-    """Return the lane that an `accepts` entry belongs to, by the namespace of its network."""
+    """Return the lane that an `accepts` entry belongs to by its network, or None when it is another one's."""
     network = entry.get("network")
-    return (
-        LANE_OF_NETWORK.get(network.split(":", 1)[0].split("-")[0].split("_")[0]) if isinstance(network, str) else None
-    )
+    if not isinstance(network, str):
+        return None
+    return "base" if network in _BASE else _NAMESPACES.get(network.split(":", 1)[0].split("-")[0].split("_")[0])
 
 
 def header_value(proof: object) -> str:
@@ -127,16 +129,12 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
     answer = await present(case, operation, proof, body=body)
-    while answer.status == 402 and (again := _seconds(answer.headers.get("Retry-After"))) is not None:
+    while answer.status == 402 and (again := retry_after(answer)) is not None:
         if loop.time() + again > ends:
             break
         await asyncio.sleep(again)
         answer = await present(case, operation, proof, body=body, retry=True)
     return answer
-
-
-def _seconds(value: str | None) -> float | None:
-    return float(value) if value is not None and value.isascii() and value.isdecimal() else None
 
 
 async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:

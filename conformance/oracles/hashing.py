@@ -75,11 +75,11 @@ def request_hashes(
     return _hashed(recipes)
 
 
-def response_hashes(raw_body: bytes, result: Any) -> dict[str, set[str]]:
+def response_hashes(raw_body: bytes, result: Any, receipt: str = "") -> dict[str, set[str]]:
     """Return, for each recipe, the digests that a response may be bound by.
 
-    `jcs-body-unsigned` is the body without its top-level members that hold a token, since no receipt can hold a hash
-    of itself.
+    No receipt can hold a hash of itself: `jcs-body-unsigned` is the body without its top-level members that hold any
+    token, `jcs-body-without-receipt` the body without the members that hold `receipt`.
     """
     return _hashed(
         {
@@ -87,6 +87,7 @@ def response_hashes(raw_body: bytes, result: Any) -> dict[str, set[str]]:
             "raw-body": lambda: raw_body,
             "jcs-body": lambda: jcs_bytes(json.loads(raw_body)),
             "jcs-body-unsigned": lambda: jcs_bytes(_without_tokens(json.loads(raw_body))),
+            "jcs-body-without-receipt": lambda: jcs_bytes(_without(json.loads(raw_body), receipt)),
         }
     )
 
@@ -95,6 +96,14 @@ def _without_tokens(body: Any) -> Any:
     if not isinstance(body, dict):
         raise ValueError("not an object")  # noqa: TRY004 - read as "this recipe does not apply", like its siblings
     return {name: member for name, member in body.items() if not tokens_in({name: member}, {})}
+
+
+def _without(value: Any, receipt: str) -> Any:
+    """Return a JSON value without the members and list items that are the receipt, and what that leaves empty."""
+    if isinstance(value, dict):
+        kept = {name: _without(member, receipt) for name, member in value.items() if member != receipt}
+        return {name: member for name, member in kept.items() if member or not value[name]}
+    return [_without(one, receipt) for one in value if one != receipt] if isinstance(value, list) else value
 
 
 def _hashed(recipes: Mapping[str, Callable[[], bytes]]) -> dict[str, set[str]]:
@@ -108,17 +117,22 @@ def _hashed(recipes: Mapping[str, Callable[[], bytes]]) -> dict[str, set[str]]:
     return found
 
 
-def settled_refs(service_word: str | None, tx_id: str, network_key: str, token: str) -> dict[str, set[str]]:
-    """Return, for each recipe, the values that a settled payment may be bound by."""
+def settled_refs(service_word: str | None, tx_id: str | None, network_key: str, token: str) -> dict[str, set[str]]:
+    """Return, for each recipe, the values that a settled payment may be bound by.
+
+    Where nobody tells the transaction (`tx_id` is None), only the recipes over the challenge token are left.
+    """
     word = (service_word or "weldproof").lower()
+    over_token = {"sha256-token": spellings(token.encode()), "raw-token": {token}}
+    if tx_id is None:
+        return over_token
     recipes = {
         "payable-core": f"{word}-payable-core:{tx_id}:{network_key}",
         "sha256-tx": tx_id,
-        "sha256-token": token,
         "sha256-network-tx": f"{network_key}:{tx_id}",
     }
     hashed = {name: spellings(text.encode()) for name, text in recipes.items()}
-    return {**hashed, "raw-tx": {tx_id}, "raw-token": {token}}
+    return {**hashed, "raw-tx": {tx_id}, **over_token}
 
 
 def find_claim(claims: Mapping[str, Any], values: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from eth_utils.address import to_checksum_address
+from eth_utils.address import is_address, to_checksum_address
 from web3 import Web3
 
 from conformance.payers.base_authorization import Authorization
@@ -67,7 +67,8 @@ class Token:
 
     def call(self, signature: str, *arguments: Any) -> bytes:
         """Return the call data of a function of `ABI`, named with its types."""
-        return bytes.fromhex(str(self._contract.encode_abi(signature, args=list(arguments))).removeprefix("0x"))
+        spelled = [checksummed(one) if isinstance(one, str) and is_address(one) else one for one in arguments]
+        return bytes.fromhex(str(self._contract.encode_abi(signature, args=spelled)).removeprefix("0x"))
 
     def transfer_call(self, to: str, amount: int) -> bytes:
         """Return call data of a plain transfer."""

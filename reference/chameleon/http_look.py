@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import time
+import os
+import secrets
 from email.utils import formatdate
+from pathlib import Path
 
 from reference.chameleon.shape import Shape
 from reference.chameleon.wire import Answer, Asked, Edit
+from reference.web.clock import WpClock
 
+_CLOCK = WpClock(Path(os.environ["WP_CLOCK_OFFSET_FILE"]) if os.environ.get("WP_CLOCK_OFFSET_FILE") else None)
 _LIMITS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
@@ -15,6 +19,7 @@ def head_edits(shape: Shape) -> list[Edit]:
     """Return the edits of the head that are made once the body stands."""
     return [
         lambda answer: _retry_after(answer, shape),
+        _date,
         lambda answer: _rate_headers(answer, shape),
         lambda answer: _cors(answer, shape),
         lambda answer: _media_type(answer, shape),
@@ -28,7 +33,12 @@ def _retry_after(answer: Answer, shape: Shape) -> None:
     value = answer.header("retry-after")
     if value is not None and value.isdecimal() and shape.retry_after == "date":
         # One second more, since a date has no fractions: whoever waits until then has waited long enough.
-        answer.put("Retry-After", formatdate(time.time() + int(value) + 1, usegmt=True))
+        answer.put("Retry-After", formatdate(_CLOCK.seconds() + int(value) + 1, usegmt=True))
+
+
+def _date(answer: Answer) -> None:
+    """Date the answer by the service's own clock, which is the one that its Retry-After is by."""
+    answer.put("Date", formatdate(_CLOCK.seconds(), usegmt=True))
 
 
 def _rate_headers(answer: Answer, shape: Shape) -> None:
@@ -85,6 +95,10 @@ def own_answer(asked: Asked, shape: Shape) -> Answer | None:
 
 
 def _refused(asked: Asked) -> Answer:
-    headers = [("Allow", "GET, POST"), ("Content-Type", "application/json"), ("x-request-id", "req_" + "0" * 32)]
+    headers = [
+        ("Allow", "GET, POST"),
+        ("Content-Type", "application/json"),
+        ("x-request-id", "req_" + secrets.token_hex(16)),
+    ]
     document = {"error": "method_not_allowed", "message": f"{asked.method} is not offered here"}
     return Answer(asked, 405, headers, b"", document)

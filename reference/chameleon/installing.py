@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
+from hypercorn.config import Config
+
 from reference.chameleon import http_look, keys_look
 from reference.chameleon.seams import replace
 from reference.chameleon.shape import Shape
@@ -28,6 +30,7 @@ def install(shape: Shape, surface: str) -> None:
 
         return dressed
 
+    Config.include_date_header = False  # a look dates its answers itself
     replace(serving, "run", lambda run: lambda build, **how: run(wrapped(build), **how))
 
 

@@ -167,7 +167,9 @@ def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
     rest = {name: member for name, member in body.items() if name not in _TERMS}
     examples = [one.keys() for _, one in _objects(_example_of(answer), "") if len(one) >= _FEWEST]
     alike = [place for place, one in _objects(rest, "body") if any(names <= one.keys() for names in examples)]
-    return named + alike + [place for place, _ in jose.tokens_in(body, headers)]
+    # A challenge token may be a JWS itself, and stands there for whoever pays.
+    own = references(answer)
+    return named + alike + [place for place, token in jose.tokens_in(body, headers) if token not in own]
 
 
 def _example_of(answer: Answer) -> Any:
@@ -312,3 +314,26 @@ async def challenge_is_short_lived(case: Case) -> None:
     if answer.status < 300 and bound is None:
         raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")
     case.expect("RAIL-402-20", answer.status >= 300, "not served after its lifetime", answer.status, exchange=answer)
+
+
+async def let_lapse(case: Case) -> None:
+    """Let the challenges that were asked for so far lapse.
+
+    Their lifetime is the bound one, else what maxTimeoutSeconds says; that is x402's word for something else, so that
+    then a challenge is paid late, to see whether it did lapse.
+
+    Raises:
+        Inconclusive: The lifetime is not known.
+        Lacking: The lane's chain does not follow the clock.
+    """
+    operation = case.session.operations[0]
+    bound = case.profile.rail_bindings.challenge_ttl
+    probe = await challenge(case, operation)
+    lifetime = bound or probe.entry(case.lane).get("maxTimeoutSeconds")
+    if not isinstance(lifetime, int) or isinstance(lifetime, bool):
+        raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")
+    await clock.pass_time(case, lifetime + 61)
+    if bound is None:
+        answer = await redeem(case, operation, await pay(case, probe, case.lane))
+        if answer.status < 300:
+            raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")

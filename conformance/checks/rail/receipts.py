@@ -179,27 +179,31 @@ async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str 
     claims, bindings = claims_of(token), case.profile.rail_bindings
     place = _judge(case, "RAIL-RCPT-04", claims, _request_hashes(served), bindings.request_hash, served)
     result = result_of(case, served.answer)
-    told = hashing.response_hashes(served.answer.body, result)
+    told = hashing.response_hashes(served.answer.body, result, token)
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
         told["jcs-result"] = set()
     _judge(case, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
     tx_id, network = _transaction(served), getattr(payer, "network_key", "")
-    if tx_id is None:
+    paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
+    if tx_id is None and (bindings.settled_payment_ref or "") not in {"", *paid}:
         case.inconclusive("RAIL-RCPT-06", "neither the proof nor PAYMENT-RESPONSE tells the settling transaction")
     else:
-        paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
         _judge(case, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
     value = claim_at(claims, place or _REQUEST_HASH)
     return value if isinstance(value, str) else None
 
 
 def _transaction(served: Purchase) -> str | None:
-    """Return the transaction that paid: the proof's, or what x402's PAYMENT-RESPONSE tells where the rail settles."""
-    named = served.proof.get("tx_id")
+    """Return the transaction that paid: the proof's, or what x402's response header tells where the rail settles.
+
+    Version 2 names it PAYMENT-RESPONSE; version 1, whose X-PAYMENT the interface has, X-PAYMENT-RESPONSE.
+    """
+    named, headers = served.proof.get("tx_id"), served.answer.headers
     if isinstance(named, str):
         return named
     try:
-        told = json.loads(base64.b64decode(served.answer.headers.get("PAYMENT-RESPONSE", ""), validate=True))
+        value = next((headers[name] for name in ("PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE") if name in headers), "")
+        told = json.loads(base64.b64decode(value, validate=True))
     except (ValueError, RecursionError):
         return None
     transaction = told.get("transaction") if isinstance(told, dict) else None

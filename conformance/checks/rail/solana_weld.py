@@ -12,8 +12,8 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 
-from conformance import clock
 from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.challenges import let_lapse
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
 from conformance.checks.rail.solana_orders import Quoted, derived_reference, solana_payer
@@ -205,13 +205,10 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     operation = case.session.operations[0]
     await control(case, operation)
     quoted = await Quoted.ask(case, operation)
-    ttl = case.profile.rail_bindings.challenge_ttl
-    if ttl is None:
-        raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")
     draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
     tx_id = str(draft.signatures[0])
     await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named and not sent")
-    await clock.pass_time(case, ttl + 61)
+    await let_lapse(case)
     try:
         await quoted.payer.submit(draft)
     except Refused as refusal:
