@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -132,8 +133,7 @@ def network_name(network: Network) -> str:
 
 def _readable(unix: int) -> str:
     """Return a time for people, in UTC."""
-    day, _, time = utc_text(unix).rstrip("Z").partition("T")
-    return f"{day} {time} UTC"
+    return datetime.fromtimestamp(unix, UTC).strftime("%-d %B %Y, %H:%M:%S UTC")
 
 
 def _wallet(link: Link, asked: Asked) -> dict[str, str]:

@@ -106,7 +106,7 @@
   // Copying.
 
   async function copy(button) {
-    const text = document.getElementById(button.dataset.copy).textContent.trim();
+    const text = button.dataset.text || document.getElementById(button.dataset.copy).textContent.trim();
     const name = button.querySelector(".quiet");
     const before = name.textContent;
     try {
