@@ -78,11 +78,12 @@ class Payload:
             return any(word.lower() in text.lower() for text in texts)
         return any(word in text for text in texts)
 
-    def asks_for(self, microunits: int) -> bool | None:
-        """Return whether it asks for an amount of an asset with six decimals; None when it says no amount."""
+    @property
+    def microunits(self) -> Decimal | None:
+        """The amount in millionths, of an asset with six decimals; None when it says none."""
         if self.atomic is not None:
-            return self.atomic == microunits
-        return None if self.amount is None else self.amount * 10**6 == microunits
+            return Decimal(self.atomic)
+        return None if self.amount is None else self.amount.scaleb(6)
 
 
 def read(text: str) -> Payload:

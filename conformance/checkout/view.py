@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from conformance.check import Inconclusive
 from conformance.checkout import figures
@@ -136,7 +137,7 @@ def disagreements(view: View, address: str, microunits: int, memo: str | None) -
     """Return in what the QR codes of a page contradict its text; nothing when there is no code or it says no more."""
     tests: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
         (f"the receiving address {address}", lambda one: one.holds(address)),
-        (f"the amount of {microunits} micro-units", lambda one: one.asks_for(microunits) is not False),
+        (f"the amount of {microunits} micro-units", lambda one: one.microunits in {None, Decimal(microunits)}),
         (f"the memo {memo}", lambda one: memo is None or one.memo is None or one.memo == memo),
     )
     return [f"a QR code does not say {what}" for what, agrees in tests if not all(map(agrees, view.codes))]

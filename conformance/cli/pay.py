@@ -1,4 +1,4 @@
-"""`weldproof pay`: pay for one call on one lane, print every step, keep the receipt."""
+"""`weldproof pay`: pay a checkout link, or for one call of the rail, on one lane; print every step."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import orjson
 
 from conformance import clock
 from conformance.check import Case, Check, Inconclusive
+from conformance.checkout.paying import PaymentRefused, pay_checkout, token_in
 from conformance.cli.targets import UsageFault, checked_nodes, named_profile
 from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
 from conformance.discovery import Operation
@@ -27,16 +28,14 @@ from conformance.verdict import Exit
 _MINIMUM_SECONDS_LEFT = 120
 
 
-class Refused(Exception):
-    """The payment was not made or bought nothing; the text says why."""
-
-
 @click.command("pay")
 @click.argument("url")
 @click.option(
-    "--lane", type=click.Choice(LANES), help="Lane to pay on; default: the first that the profile can pay on."
+    "--lane",
+    type=click.Choice(LANES),
+    help="Lane to pay on; default: the checkout page's, or the first of the profile.",
 )
-@click.option("--body", help="Request body as JSON, or @FILE; default: the operation's published example.")
+@click.option("--body", help="Request body as JSON, or @FILE, for a call; default: its published example.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile with the chain nodes.")
 @click.option(
     "--receipt", "keep", type=click.Path(path_type=Path), help="Where to keep the receipt (default: its hash)."
@@ -54,10 +53,11 @@ def command(
     main_network: bool,
     as_json: bool,
 ) -> None:
-    """Pay for one call of the rail at URL and keep the signed receipt.
+    """Pay the checkout page at URL and wait for Paid, or pay for one call of the rail at URL and keep its receipt.
 
-    The payer and the chain nodes come from the profile (`weldproof up` writes one). Nothing is paid when the challenge
-    is for another request or has less than 120 s left. Exit codes: 0 served, 1 refused, 2 usage, 3 unreachable.
+    The payer and the chain nodes come from the profile (`weldproof up` writes one). Nothing is paid when a checkout
+    page contradicts its own QR code, or when a challenge is for another request or has less than 120 s left. Exit
+    codes: 0 paid or served, 1 refused, 2 usage, 3 unreachable.
     """
     profile = named_profile(config, (), ours=False)
     if profile is None:
@@ -66,8 +66,8 @@ def command(
     sent = _body(body)
     steps = _Steps(quiet=as_json)
     try:
-        result = asyncio.run(_buy(profile, url, lane, sent, steps))
-    except Refused as reason:
+        result = asyncio.run(_pay(profile, url, lane, sent, steps))
+    except PaymentRefused as reason:
         steps.fail(str(reason))
         ctx.exit(Exit.FAILED)
     except (Inconclusive, Unreachable, JsonFault, ProfileError) as reason:
@@ -75,6 +75,10 @@ def command(
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
+    if "payable_receipt" not in result:
+        if as_json:
+            click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+        return
     path = keep or Path(f"receipt-{result['receipt_hash'][:16]}.jws")
     path.write_text(result["payable_receipt"] + "\n", "ascii")
     steps.say("receipt kept", str(path))
@@ -104,7 +108,7 @@ def _body(text: str | None) -> Any:
         raise UsageFault(f"--body: {fault}") from fault
 
 
-async def _buy(profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps) -> dict[str, Any]:
+async def _pay(profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps) -> dict[str, Any]:
     log = EventLog()
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
     async with transport:
@@ -112,18 +116,20 @@ async def _buy(profile: Profile, url: str, lane: str | None, body: Any, steps: _
         client = Client(transport, log, "pay", names, Counter())
         session = Session(profile, client, names, seed=0)
         try:
+            if token_in(url) is not None:
+                return await interruptible(pay_checkout(session, client, url, lane, steps.say))
             await session.open()
             chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
             if chosen is None:
-                raise Refused("the profile gives no chain node, so there is no lane to pay on")
+                raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
             one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
             case = Case(one, profile, client, log, random.SystemRandom(), session)
-            return await interruptible(_pay(case, url, body, steps))
+            return await interruptible(_buy(case, url, body, steps))
         finally:
             await session.close()
 
 
-async def _pay(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]:
+async def _buy(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]:
     operation = _operation(case.session, url, body)
     quote = await challenge(case, operation)
     entry = quote.entry(case.lane)
@@ -135,7 +141,7 @@ async def _pay(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]
     steps.say("paid", f"on {case.lane}, {proof.get('tx_id', 'authorized')}")
     answer = await redeem(case, operation, proof)
     if answer.status != 200:
-        raise Refused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
+        raise PaymentRefused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
     steps.say("served", f"200 with {len(answer.body)} bytes")
     return await _receipt(case, Purchase(quote, case.lane, proof, answer), steps)
 
@@ -144,7 +150,7 @@ def _operation(session: Session, url: str, body: Any) -> Operation:
     path = urlsplit(url).path
     known = next((one for one in session.operations if one.path == path), None)
     if known is None:
-        raise Refused(
+        raise PaymentRefused(
             f"{url} is none of the rail's paid operations: {', '.join(one.path for one in session.operations)}"
         )
     return Operation(known.role, known.url, known.path, known.body if body is None else body, ())
@@ -161,11 +167,11 @@ def _worth_paying(case: Case, quote: Challenge) -> None:
     operation = quote.operation
     ours = hashing.request_hashes("POST", operation.path, "", b"", quote.body, extra.get("service_id"))
     if isinstance(told, str) and not any(told in values for values in ours.values()):
-        raise Refused("the challenge is for another request (extra.request_hash differs); nothing was paid")
+        raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     issued = quote.reference(case.lane).split(":", 1)[0]
     ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
     if issued.isdecimal() and isinstance(ttl, int) and int(issued) + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
-        raise Refused("the challenge has less than 120 s left; ask again. Nothing was paid")
+        raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
 
 
 async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any]:
@@ -182,4 +188,4 @@ async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any
             steps.say("receipt", f"verified against the published key ({place})")
             digest = hashing.sha256_hex(token.encode())
             return {"payable_receipt": token, "claims": claims, "receipt_hash": digest, "proof": dict(bought.proof)}
-    raise Refused("the answer holds no receipt that verifies against the rail's published keys")
+    raise PaymentRefused("the answer holds no receipt that verifies against the rail's published keys")
