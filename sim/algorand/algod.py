@@ -9,7 +9,15 @@ from quart import Quart, Response, request
 
 from sim.algorand.chain import Block, Chain
 from sim.algorand.control import carry_out, describe
-from sim.algorand.encoding import Malformed, canonical_id, decode_address, encode_address, encode_digest, unpack_all
+from sim.algorand.encoding import (
+    ZERO,
+    Malformed,
+    canonical_id,
+    decode_address,
+    encode_address,
+    encode_digest,
+    unpack_all,
+)
 from sim.algorand.rest import account_json, asset_params, block_json, pending_json
 from sim.algorand.rules import Rejected, Signed
 from sim.algorand.service import Refused, new_service, reply
@@ -74,6 +82,12 @@ def build_algod(chain: Chain, token: str) -> Quart:
     @route("/v2/transactions/pending")
     async def pool() -> Response:
         top = [dict(signed.raw) for signed in chain.pooled()]
+        return reply({"top-transactions": top, "total-transactions": len(top)})
+
+    @route("/v2/accounts/<address>/transactions/pending")
+    async def account_pool(address: str) -> Response:
+        key = _address(address)
+        top = [dict(signed.raw) for signed in chain.pooled() if key in _parties(signed)]
         return reply({"top-transactions": top, "total-transactions": len(top)})
 
     @route("/v2/accounts/<address>")
@@ -158,6 +172,11 @@ def _pending(chain: Chain, text: str) -> dict[str, Any]:
     if failed is not None:
         return pending_json(failed[0], error=failed[1])
     raise Refused(404, _NOT_HERE)
+
+
+def _parties(signed: Signed) -> set[bytes]:
+    """Return the accounts that a transaction takes from or gives to."""
+    return {signed.sender, *(signed.address(name) for name in ("rcv", "close", "arcv", "asnd", "aclose"))} - {ZERO}
 
 
 def _account_asset(chain: Chain, key: bytes, asset: int) -> dict[str, Any]:
