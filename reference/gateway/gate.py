@@ -44,6 +44,8 @@ class Gate:
         """
         if self._edge and not (scope["method"] in _READS and scope["path"].startswith(_PUBLIC)):
             raise refusals.not_found()
+        if scope["path"].startswith("//"):  # which the router takes for one slash; paths are literal
+            raise refusals.not_found()
         try:
             endpoint, _ = self._rules.match(scope["path"], scope["method"])
         except MethodNotAllowed as fault:
