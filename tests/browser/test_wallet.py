@@ -73,7 +73,7 @@ class Wallet:
 
     async def _send(self, wanted: dict[str, str]) -> str:
         nonce = await self.ask("eth_getTransactionCount", self.account.address, "pending")
-        filled = {
+        filled: dict[str, Any] = {
             "to": wanted["to"],
             "data": wanted["data"],
             "value": 0,
