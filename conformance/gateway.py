@@ -86,8 +86,8 @@ def link_body(case: Case, tenant: Credentials, **members: Any) -> dict[str, Any]
     bindings = case.profile.gateway_bindings
     usual = {"amount": 1.25, "currency": bindings.currency, "label": "Weldproof order"}
     # Without a known network the target has its own, if it may choose one.
-    network = {"preferred_network": next(iter(tenant.payout))} if tenant.payout else {}
-    return {**usual, **network, **bindings.link_body, **members}
+    network = {"preferred_network": tenant.networks[0]} if tenant.networks else {}
+    return {**usual, **bindings.link_body, **network, **members}
 
 
 def resource_body(case: Case) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from conformance.check import Inconclusive
 from conformance.checkout.reader import PageReader
 from conformance.client import Client, JsonFault, Names, Unreachable
 from conformance.discovery import Operation, discover
-from conformance.payers import Payer, payer_for
+from conformance.payers import Payer, checkout_payer, payer_for
+from conformance.payers.bill import CheckoutPayer
 from conformance.target import Profile, Tenant
 
 T = TypeVar("T")
@@ -27,12 +28,14 @@ class Credentials:
         name: Its name in the profile.
         id: The tenant id.
         key: The API key; the log has its name only.
+        networks: Network keys that its links can be made for, the usual one first; empty when the profile tells none.
         payout: Payout address by network key, in the tenant's order.
     """
 
     name: str
     id: str
     key: str
+    networks: tuple[str, ...]
     payout: Mapping[str, str]
 
     @property
@@ -62,6 +65,7 @@ class Session:
         self._payers: dict[str, Payer] = {}
         self._credentials: dict[str, Credentials] = {}
         self._limited_credentials: dict[str, Credentials] = {}
+        self._checkout_payers: dict[str, CheckoutPayer] = {}
         self._found: dict[str, asyncio.Future[Any]] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
@@ -123,7 +127,7 @@ class Session:
         key = tenant.key.read()
         self._names.secret(key, f"{prefix}TENANT_{name.upper()}_KEY")
         self._names.name(tenant.id, f"{prefix}TENANT_{name.upper()}_ID")
-        return Credentials(name, tenant.id, key, tenant.payout)
+        return Credentials(name, tenant.id, key, tenant.networks or tuple(tenant.payout), tenant.payout)
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -180,6 +184,16 @@ class Session:
                 nodes = self.profile.gateway_chains
                 self._payers[place] = await payer_for(lane, self.profile, self._names, self._seed, nodes)
             return self._payers[place]
+
+    async def checkout_payer(self, lane: str) -> CheckoutPayer:
+        """Return what pays a lane's checkout links, from the account of `gateway_payer`.
+
+        Raises:
+            Inconclusive: The profile says no way to reach that node or to fund a payer.
+        """
+        if lane not in self._checkout_payers:
+            self._checkout_payers[lane] = checkout_payer(await self.gateway_payer(lane))
+        return self._checkout_payers[lane]
 
     def tenant_on(self, network: str) -> Credentials:
         """Return the first tenant that is paid on a network.

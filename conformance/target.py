@@ -272,10 +272,18 @@ class Gateway(GatewayBindings):
 
 
 class Tenant(_Table):
-    """A tenant of the gateway: its id, an API key, and its payout address on each network, in the tenant's order."""
+    """A tenant of the gateway.
+
+    Attributes:
+        id: The tenant id.
+        key: An API key of it.
+        networks: Network keys that its links can be made for, the usual one first; unset, those of `payout`.
+        payout: Its payout address by network key, in the tenant's order.
+    """
 
     id: str
     key: Secret
+    networks: tuple[str, ...] = ()
     payout: Mapping[str, str] = Field(default_factory=dict)
 
 

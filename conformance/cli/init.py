@@ -14,9 +14,11 @@ import tomlkit
 from conformance.cli.targets import UsageFault
 from conformance.client import Answer, Client, Counter, HttpTransport, JsonFault, Names, Unreachable
 from conformance.discovery import INDEX, Operation, discover
+from conformance.drafting import gateway_help, gateway_tables, lanes_of
 from conformance.events import EventLog
+from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
-from conformance.target import Claims, Profile, Surface, Target, parse
+from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
 from conformance.verdict import Exit
 
 _HEAD = """\
@@ -50,6 +52,7 @@ _CHAIN_HELP: Mapping[str, str] = {
 """,
 }
 _MODEST_PACE = 20
+_TENANT_NAMES = ("first", "second")
 _RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
 _CHAIN_HEAD = """
 # How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
@@ -94,6 +97,13 @@ _FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "sola
 @click.option("--solana-ws", help="Address of its WebSocket.")
 @click.option("--solana-control", help="Its control address, on simulated chains.")
 @click.option("--solana-funder-env", help="Environment variable with the key pair of an account that pays on Solana.")
+@click.option(
+    "--tenant",
+    "tenants",
+    multiple=True,
+    metavar="ID=VARIABLE",
+    help="Tenant of a gateway and the environment variable with its API key; twice for two tenants.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -103,9 +113,12 @@ def command(
     force: bool,
     pace: float,
     wait_for_expiry: float,
+    tenants: tuple[str, ...],
     **chain: Any,
 ) -> None:
     """Probe the servers at URL… and write a target profile that describes them.
+
+    With --tenant a gateway is asked as that tenant, too: that creates a resource and a payment link on each network.
 
     Exit codes: 0 written, 2 usage, 3 no surface answered.
     """
@@ -114,19 +127,54 @@ def command(
     for url in urls:
         if not url.startswith(("http://", "https://")):
             raise UsageFault(f"{url}: give an address such as http://localhost:8402")
-    found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls]))
+    known = _tenants(tenants)
+    found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls], _credentials(known)))
     for line in trouble:
         click.echo(f"  {line}", err=True)
     if not found:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    text = _render(found["rail"], chain, pace, wait_for_expiry)
+    text = _render(found, known, chain, pace, wait_for_expiry)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
-    rail = found["rail"]
-    click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
-    click.echo(f"  lanes claimed: {', '.join(rail['lanes']) or 'none'}")
-    for lane in rail["lanes"]:
+    _tell(found, output, chain)
+
+
+def _tenants(given: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return id and environment variable of each tenant by its name in the profile."""
+    if len(given) > len(_TENANT_NAMES):
+        raise UsageFault("--tenant: two tenants are enough")
+    known = {}
+    for name, text in zip(_TENANT_NAMES, given, strict=False):
+        tenant_id, equals, variable = text.partition("=")
+        if not (tenant_id and equals and variable):
+            raise UsageFault(f"--tenant {text}: give ID=VARIABLE, the variable's name, not the key")
+        known[name] = (tenant_id, variable)
+    return known
+
+
+def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the header fields of each tenant."""
+    try:
+        return {
+            name: {"Authorization": f"Bearer {Secret(env=variable).read()}", "X-Tenant-Id": tenant_id}
+            for name, (tenant_id, variable) in tenants.items()
+        }
+    except ProfileError as fault:
+        raise UsageFault(f"--tenant: {fault}") from fault
+
+
+def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
+    if "rail" in found:
+        rail = found["rail"]
+        click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+    if "gateway" in found:
+        gateway: GatewayFound = found["gateway"]
+        names = ", ".join(sorted(gateway.bindings)) or "nothing"
+        click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+    lanes = _lanes(found)
+    click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
+    for lane in lanes:
         if lane not in _chains(chain):
             click.echo(
                 f"  no node of {lane} yet: fill in [chains.{lane}], or what needs a payment there is inconclusive"
@@ -134,21 +182,24 @@ def command(
     click.echo("Next: weldproof run")
 
 
-async def _probe(urls: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:
     found: dict[str, Any] = {}
     trouble: list[str] = []
     async with HttpTransport(seconds=10, requests_per_second=0, connections=4) as transport:
         for url in urls:
             client = Client(transport, EventLog(), "init", Names(), Counter())
             try:
+                gateway = await probe_gateway(client, url, tenants)
                 rail = await _probe_rail(client, url)
             except (Unreachable, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
-            if rail is None:
-                trouble.append(f"{url}: not a surface this version can probe (it publishes no paid operation)")
-            else:
+            if gateway is not None:
+                found["gateway"] = gateway
+            if rail is not None:
                 found["rail"] = rail
+            if gateway is None and rail is None:
+                trouble.append(f"{url}: not a surface this version can probe (no paid operation, no payment links)")
     return found, trouble
 
 
@@ -205,23 +256,41 @@ def _price(answer: Answer) -> str | None:
     return only if isinstance(only, str) else None
 
 
-def _render(rail: Mapping[str, Any], chain: Mapping[str, Any], pace: float, wait_for_expiry: float) -> str:
+def _lanes(found: Mapping[str, Any]) -> list[str]:
+    offered = set(found["rail"]["lanes"]) if "rail" in found else set()
+    offered |= set(lanes_of(found["gateway"])) if "gateway" in found else set()
+    return [lane for lane in LANES if lane in offered]
+
+
+def _render(
+    found: Mapping[str, Any],
+    tenants: Mapping[str, tuple[str, str]],
+    chain: Mapping[str, Any],
+    pace: float,
+    wait_for_expiry: float,
+) -> str:
+    rail, gateway = found.get("rail"), found.get("gateway")
+    urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
+    word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
     document = tomlkit.document()
     document["version"] = 1
-    word = {} if rail["word"] is None else {"service_word": rail["word"]}
-    document["target"] = {"name": rail["url"], "defaults": "none", **word}
-    document["surfaces"] = {"rail": {"url": rail["url"]}}
-    options = ["rail.a2a", "rail.agent_card"] if rail["card"] else []
-    document["claims"] = {"surfaces": ["rail"], "lanes": rail["lanes"], "options": options}
-    document["rail"] = _bindings(rail)
+    document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
+    document["surfaces"] = urls
+    options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
+    document["claims"] = {"surfaces": list(urls), "lanes": _lanes(found), "options": options}
+    if rail is not None:
+        document["rail"] = _bindings(rail)
+    for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
+        document[name] = table
     tables = _chains(chain)
     if tables:
         document["chains"] = tables
     document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
     if wait_for_expiry:
         document["budgets"] = {"wait_for_expiry": wait_for_expiry}
-    missing = [_CHAIN_HELP[lane] for lane in rail["lanes"] if lane not in tables]
-    return _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
+    missing = [_CHAIN_HELP[lane] for lane in _lanes(found) if lane not in tables]
+    text = _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
+    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
 
 
 def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from conformance.gateway import (
     target_of,
     token_of,
 )
-from conformance.session import Credentials
 from conformance.together import together
 
 _AT_ONCE = 10
@@ -72,16 +71,12 @@ def _shown(body: Mapping[str, Any], member: str) -> str:
 async def _on_each_network(case: Case) -> list[tuple[str, Answer]]:
     """Return (network, answer) of one creation on each network of each tenant; networks out of a key's reach fail."""
     tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
-    wanted = [(tenant, network) for tenant in tenants for network in tenant.payout or (_usual(case, tenant),)]
+    wanted = [(tenant, network) for tenant in tenants for network in tenant.networks or ("",)]
     answers = await together(
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network(network)), tenant))
         for tenant, network in wanted
     )
     return [(network, named(case, answer)) for (_, network), answer in zip(wanted, answers, strict=True)]
-
-
-def _usual(case: Case, tenant: Credentials) -> str:
-    return str(link_body(case, tenant).get("preferred_network", ""))
 
 
 def _network(network: str) -> dict[str, str]:
@@ -152,7 +147,7 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
     made = [*await _on_each_network(case), *await _on_each_network(case)]
     good = [(network, answer) for network, answer in made if network and is_created(case, answer)]
     if not good:
-        raise Inconclusive("no link was created on a network that the profile names; give [tenants.first.payout]")
+        raise Inconclusive("no link was created on a network that the profile names; give [tenants.first] networks")
     forms: dict[str, set[str]] = {}
     for network, answer in good:
         chain, where = answer.object().get("chain"), {"network": network}
@@ -168,7 +163,9 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
     case.expect("GW-LINK-11", one_each and apart, "one form for each network, no two alike", forms)
     chains = {network.partition("_")[0] for network in forms}
     if len({network.partition("_")[0] for network, _ in made}) < 2:
-        case.inconclusive("GW-LINK-18", "the profile names networks of one chain; give more in [tenants.first.payout]")
+        case.inconclusive(
+            "GW-LINK-18", "the profile names networks of one chain; give more in [tenants.first] networks"
+        )
     else:
         case.expect("GW-LINK-18", len(chains) > 1, "links on two chains at least", sorted(chains))
 

@@ -33,6 +33,7 @@ KEYS = {
     "weld_second-key-987654321": "22222222-2222-4222-8222-222222222222",
 }
 NETWORKS = ("algorand_testnet", "base_sepolia", "solana_devnet")
+RECEIPT = "eyJhbGciOiJFZERTQSJ9.e30." + "A" * 86
 _DAY = 86_400
 
 
@@ -118,9 +119,10 @@ class Gateway:
             self._window("receipts", allowed)
         document = self._json(path, headers, body)
         if path == "/compliance/screen":
-            return 200, {"compliance_receipt_jws": "e30.e30.AA"}
-        passed = document.get("jws") == "e30.e30.AA"
-        return (200, {"verified": True}) if passed else (422, {"verified": False, "error_code": "MISSING_ENVELOPE"})
+            return 200, {"compliance_receipt_jws": RECEIPT}
+        if document.get("jws") == RECEIPT:
+            return 200, {"verified": True}
+        return 422, {"verified": False, "error_code": "TAMPERED" if "jws" in document else "MISSING_ENVELOPE"}
 
     def _json(self, path: str, headers: CIMultiDict[str], body: bytes) -> dict[str, Any]:
         media = headers.get("content-type", "").partition(";")[0]

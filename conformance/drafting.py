@@ -1,0 +1,84 @@
+"""The gateway's part of a drafted profile: what was found out as tables, what was not as lines to fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.probing import GatewayFound
+from conformance.target import LANES
+
+_TENANTS_HELP = """
+# Credentials of tenants: keys by environment variable or file, never by value. Without `first`, what needs a tenant is
+# inconclusive; without `second`, what needs two. `payout` gives a tenant's payout addresses, its usual network first.
+# [tenants.first]
+# id = "00000000-0000-0000-0000-000000000000"
+# key = { env = "TENANT_FIRST_KEY" }
+# [tenants.first.payout]
+# algorand_testnet = "..."
+"""
+_PAYOUT_HELP = """
+# Where each tenant is paid, as set in its settings; the checkout pages are held to it.
+"""
+_SECOND_HELP = """
+# A second tenant shows that tenants are kept apart.
+# [tenants.second]
+# id = "..."
+# key = { env = "TENANT_SECOND_KEY" }
+"""
+_LIMITED_HELP = """
+# Limit rows send bursts, and let minutes and a day pass. With a service of its own for them, best one with a test
+# clock, they are fast; without, they wait at the target as long as [budgets] wait_for_expiry allows.
+# [limited.gateway]
+# url = "https://limited.example"
+# offset_file = "clock"
+# [limited.gateway.tenants.first]
+# id = "..."
+# key = { env = "LIMITED_FIRST_KEY" }
+"""
+# What a gateway leaves open and no probe told, with the line to fill in.
+_UNKNOWN: Mapping[str, str] = {
+    "jwks_path": '# jwks_path = "/.well-known/jwks.json"        # where the gateway publishes its key',
+    "receipt_member": '# receipt_member = "jws"                      # member that carries the receipt to verify',
+    "screen_body": "# screen_body = { ... }                       # a body that POST /compliance/screen accepts",
+    "resource_body": '# resource_body = { name = "x-{unique}" }     # a body that POST /v1/resources accepts',
+    "checkout_selectors": '# checkout_selectors = { memo = "#memo" }     # CSS selectors of the checkout page',
+    "receipt_codes": "# receipt_codes = [ ... ]                     # the nine typed codes of receipt verification",
+    "edge_url": '# edge_url = "https://edge.example"           # the edge host, where there is one',
+}
+
+
+def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return the tables of a profile that describe a gateway.
+
+    Args:
+        found: What probing told.
+        tenants: Id and environment variable of the key, by the tenant's name.
+    """
+    tables: dict[str, Any] = {"gateway": dict(found.bindings)}
+    if tenants:
+        tables["tenants"] = {name: _tenant(found, name, *given) for name, given in tenants.items()}
+    return tables
+
+
+def _tenant(found: GatewayFound, name: str, tenant_id: str, variable: str) -> dict[str, Any]:
+    networks = found.networks.get(name, [])
+    return {"id": tenant_id, "key": {"env": variable}, **({"networks": networks} if networks else {})}
+
+
+def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> str:
+    """Return the commented lines that follow: what could not be told and what no probe can tell."""
+    unknown = [line for name, line in _UNKNOWN.items() if name not in found.bindings]
+    text = "\n# Names of [gateway] that were not found; uncomment there what you know.\n" + "\n".join(unknown) + "\n"
+    if not tenants:
+        return text + _TENANTS_HELP + _LIMITED_HELP
+    text += _PAYOUT_HELP
+    for name in tenants:
+        text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))
+    return text + ("" if "second" in tenants else _SECOND_HELP) + _LIMITED_HELP
+
+
+def lanes_of(found: GatewayFound) -> list[str]:
+    """Return the lanes that the gateway's links were created for."""
+    chains = {network.partition("_")[0] for networks in found.networks.values() for network in networks}
+    return [lane for lane in LANES if lane in chains]

@@ -1,0 +1,262 @@
+"""What can be told of a gateway by asking it: where its keys are, which bodies it takes, what its pages are made of.
+
+Nothing here judges. A value is found only when the target accepted it, so that a profile written from it can be run.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.checkout.page import Page
+from conformance.client import Answer, Client
+from conformance.gateway import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
+from conformance.oracles import jose
+
+# Network keys of this family of services; a target may have others, which its operator adds.
+NETWORK_KEYS = (
+    *("algorand_testnet", "base_sepolia", "solana_devnet", "algorand_mainnet", "base_mainnet", "solana_mainnet"),
+    *("voi_mainnet", "hedera_testnet", "hedera_mainnet", "stellar_testnet", "stellar_mainnet"),
+    *("tempo_testnet", "tempo_mainnet"),
+)
+_OPENAPI = ("/openapi.json", "/v1/openapi.json", "/docs/openapi.json")
+_KEYS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/.well-known/keys.json", "/v1/jwks", "/v1/keys")
+_RECEIPT_MEMBERS = (
+    "jws",
+    "receipt",
+    "receipt_jws",
+    "compliance_receipt_jws",
+    "token",
+    "receipt_token",
+    "compact",
+    "jwt",
+)
+_CREATED = range(200, 300)
+_MOST_REFS = 8
+
+
+@dataclass(slots=True)
+class GatewayFound:
+    """A gateway and what was found out about it; None and empty mean that it could not be told.
+
+    Attributes:
+        url: Its address.
+        bindings: Members of the profile's table `[gateway]`.
+        networks: Network keys on which links are created, by the tenant's name.
+    """
+
+    url: str
+    bindings: dict[str, Any] = field(default_factory=dict)
+    networks: dict[str, list[str]] = field(default_factory=dict)
+
+
+async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[str, str]]) -> GatewayFound | None:
+    """Ask a server whether it is a gateway, and what it is like; None when it is none.
+
+    Args:
+        client: Sends and records.
+        url: Address without a slash at its end.
+        tenants: Header fields of tenants by name; without any, what needs one is not asked.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    credentials = next(iter(tenants.values()), {})
+    for path in (LINKS, RECEIPT_VERIFY):
+        if (await client.call("POST", url + path, json_body={}, headers=credentials)).status in {404, 405}:
+            return None
+    found = GatewayFound(url)
+    openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
+    document = {} if openapi is None else openapi[1].object()
+    keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
+    member = await _receipt_member(client, url, document, credentials)
+    screened = await _screening(client, url, document, credentials)
+    found.bindings |= {
+        "openapi_path": None if openapi is None else openapi[0],
+        "jwks_path": None if keys is None else keys[0],
+        "receipt_member": member,
+        "screen_body": screened[0],
+        "screen_receipt_member": screened[1],
+    }
+    if credentials:
+        await _resources(client, found, document, credentials)
+    for name, headers in tenants.items():
+        await _links(client, found, name, headers)
+    found.bindings = {name: value for name, value in found.bindings.items() if value}
+    return found
+
+
+async def _first(
+    client: Client, url: str, paths: Sequence[str], fits: Callable[[Answer], bool]
+) -> tuple[str, Answer] | None:
+    for path in paths:
+        answer = await client.call("GET", url + path)
+        if answer.status == 200 and fits(answer):
+            return path, answer
+    return None
+
+
+async def _receipt_member(
+    client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
+) -> str | None:
+    """Return the member that carries a receipt: the one whose presence changes what is answered."""
+    described = properties(document, RECEIPT_VERIFY)
+    names = [name for name in _RECEIPT_MEMBERS if name in described] or list(_RECEIPT_MEMBERS)
+
+    async def asked(body: Mapping[str, Any]) -> tuple[int, str]:
+        answer = await client.call("POST", url + RECEIPT_VERIFY, json_body=dict(body), headers=credentials)
+        return answer.status, _without_ids(answer)
+
+    without = await asked({"no_such_member": "e30.e30.AA"})
+    for name in names:
+        if await asked({name: "e30.e30.AA"}) != without:
+            return name
+    return None
+
+
+def _without_ids(answer: Answer) -> str:
+    """Return a body without what differs from answer to answer."""
+    members = {name: value for name, value in answer.object().items() if "id" not in name and "time" not in name}
+    return repr(sorted(members.items(), key=lambda item: item[0]))
+
+
+async def _screening(
+    client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Return a body that is screened, and the member of the answer that carries the receipt."""
+    for body in map(_unique, bodies(document, SCREEN)):
+        answer = await client.call("POST", url + SCREEN, json_body=body, headers=credentials)
+        if answer.status in _CREATED:
+            places = [place for place, _ in jose.tokens_in(answer.object(), {})]
+            return body, next((place.removeprefix("body:") for place in places), None)
+    return None, None
+
+
+async def _resources(
+    client: Client, found: GatewayFound, document: Mapping[str, Any], credentials: Mapping[str, str]
+) -> None:
+    for body in bodies(document, RESOURCES):
+        answer = await client.call("POST", found.url + RESOURCES, json_body=_unique(body), headers=credentials)
+        if answer.status in _CREATED:
+            found.bindings["resource_body"] = body
+            break
+
+
+async def _links(client: Client, found: GatewayFound, name: str, credentials: Mapping[str, str]) -> None:
+    for network in NETWORK_KEYS:
+        asked = {"amount": 1.25, "currency": "USDC", "label": "Weldproof probe", "preferred_network": network}
+        answer = await client.call("POST", found.url + LINKS, json_body=asked, headers=credentials)
+        token = answer.object().get("token")
+        if answer.status in _CREATED and isinstance(token, str):
+            found.networks.setdefault(name, []).append(network)
+            found.bindings.setdefault("create_status", [answer.status])
+            if not found.bindings.get("checkout_selectors"):
+                page = await client.call("GET", found.url + CHECKOUT + token)
+                found.bindings["checkout_selectors"] = selectors(page.body.decode("utf-8", "replace"), token)
+
+
+def _unique(body: Mapping[str, Any]) -> dict[str, Any]:
+    text = secrets.token_hex(6)
+    return {name: value.replace("{unique}", text) if isinstance(value, str) else value for name, value in body.items()}
+
+
+def properties(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the members that an OpenAPI document describes for the body of POST `path`."""
+    found = _schema(document, path).get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
+    """Yield bodies that may be accepted at POST `path`: the document's examples, then one made of required members.
+
+    A text without a form of its own is `{unique}` behind a word, so that it can be new each time.
+    """
+    media = _media(document, path)
+    schema = _schema(document, path)
+    examples = media.get("examples")
+    given = [media.get("example"), schema.get("example")]
+    given += [one.get("value") for one in (examples.values() if isinstance(examples, dict) else ())]
+    given += schema["examples"] if isinstance(schema.get("examples"), list) else []
+    yield from (one for one in given if isinstance(one, dict))
+    required = schema.get("required")
+    if isinstance(required, list) and required:
+        members = properties(document, path)
+        yield {str(name): _sample(document, members.get(name, {})) for name in required}
+
+
+def _sample(document: Mapping[str, Any], schema: Any) -> Any:
+    schema = _resolved(document, schema)
+    for name in ("example", "default", "const"):
+        if name in schema:
+            return schema[name]
+    for name in ("enum", "examples"):
+        if isinstance(schema.get(name), list) and schema[name]:
+            return schema[name][0]
+    for name in ("allOf", "anyOf", "oneOf"):
+        if isinstance(schema.get(name), list) and schema[name]:
+            return _sample(document, schema[name][0])
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    least = schema.get("minimum", 1)
+    samples = {"integer": max(int(least), 1), "number": max(least, 1), "boolean": True, "array": [], "object": {}}
+    return samples.get(str(kind), "weldproof-{unique}")
+
+
+def _media(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    value: Any = document.get("paths")
+    for name in (path, "post", "requestBody", "content", "application/json"):
+        value = _resolved(document, value.get(name) if isinstance(value, dict) else None)
+    return value if isinstance(value, dict) else {}
+
+
+def _schema(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    return _resolved(document, _media(document, path).get("schema"))
+
+
+def _resolved(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Return an object of an OpenAPI document with a reference at its top followed, within the document only."""
+    for _ in range(_MOST_REFS):
+        reference = value.get("$ref") if isinstance(value, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        value = document
+        for part in reference[2:].split("/"):
+            value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+_WORDS: Mapping[str, re.Pattern[str]] = {
+    "address": re.compile(r"addr|pay-?to|recipient|receiv", re.IGNORECASE),
+    "memo": re.compile(r"memo|note", re.IGNORECASE),
+    "amount": re.compile(r"amount|total|price", re.IGNORECASE),
+    "qr": re.compile(r"qr", re.IGNORECASE),
+    "expires": re.compile(r"expir|countdown|valid", re.IGNORECASE),
+    "state": re.compile(r"state|status", re.IGNORECASE),
+}
+
+
+def selectors(html: str, token: str) -> dict[str, str]:
+    """Return a CSS selector for each part of a checkout page whose element has an id that names it.
+
+    Args:
+        html: The page.
+        token: Its token, which a memo usually holds.
+    """
+    page = Page(html)
+    names = re.findall(r"""\bid\s*=\s*["']?([A-Za-z][A-Za-z0-9_-]*)""", html)
+    found: dict[str, str] = {}
+    for part, word in _WORDS.items():
+        fitting = [name for name in names if word.search(name)]
+        # The shortest name is the part itself, longer ones its label or button.
+        best = sorted(fitting, key=lambda name: (part == "memo" and not _holds(page, name, token), len(name)))
+        if best and page.find(f"#{best[0]}") is not None:
+            found[part] = f"#{best[0]}"
+    return found
+
+
+def _holds(page: Page, name: str, token: str) -> bool:
+    element = page.find(f"#{name}")
+    return element is not None and token in element.text
