@@ -78,7 +78,9 @@ async def trial(seed: int, rows: Sequence[Requirement] | None = None, *, lanes: 
         plan = Plan(chosen, checks, seed=seed, workers=stack.profile.pace.workers, lanes=(lane,))
         await Run(plan, stack.profile, log).execute()
     undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}
-    found = list(log.of("row"))
+    # A row whose checks are all of another lane is another seed's.
+    judged = {row for one in checks for row in one.rows}
+    found = [row for row in log.of("row") if row["id"] in judged or row["verdict"] not in {"inconclusive"}]
     return Trial(
         seed,
         lane,

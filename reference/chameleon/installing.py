@@ -26,7 +26,8 @@ def install(shape: Shape, surface: str) -> None:
         async def dressed() -> AsyncIterator[AsgiApp]:
             async with build() as app:
                 own = partial(http_look.own_answer, shape=shape)
-                yield Wire(app, before, encoder(shape.json_style), (*after, *http_look.head_edits(shape)), own=own)
+                edits = (*after, *http_look.head_edits(shape))
+                yield Wire(app, before, encoder(shape.json_style), edits, elsewhere(shape, surface), own)
 
         return dressed
 
@@ -46,7 +47,23 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
             _of(rail_challenge.repeat_in_header, shape),
             _of(keys_look.documents_edit, shape),
         ]
-    return [], [_of(keys_look.documents_edit, shape)]
+    if surface == "gateway":
+        from reference.chameleon import gateway_calls, gateway_page  # noqa: PLC0415 - one surface a process
+
+        for one in (gateway_calls, gateway_page):
+            one.install(shape)
+        before = [_of(gateway_calls.edit, shape)]
+        return before, [_of(keys_look.documents_edit, shape), _of(gateway_page.edit, shape)]
+    return [], []
+
+
+def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
+    """Return what tells a service's own path of a path."""
+    if surface != "gateway":
+        return str
+    from reference.chameleon import gateway_calls  # noqa: PLC0415 - one surface a process
+
+    return gateway_calls.elsewhere(shape)
 
 
 def _of(edit: Callable[[Any, Shape], None], shape: Shape) -> Edit:

@@ -108,5 +108,5 @@ def _method(shape: Shape, did: str, fragment: str, key: PublicKey) -> dict[str, 
 
 def documents_edit(answer: Answer, shape: Shape) -> None:
     """Send key documents as plain JSON where the look says so."""
-    if shape.key_media_type == "json" and answer.status == 200 and answer.asked.path in _DOCUMENTS:
+    if shape.key_media_type == "json" and answer.status == 200 and answer.asked.path in {*_DOCUMENTS, shape.jwks_path}:
         answer.put("Content-Type", "application/json")

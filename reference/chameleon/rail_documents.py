@@ -153,7 +153,11 @@ def loosened(contract: dict[str, Any]) -> dict[str, Any]:
         for name, operation in item.items():
             if name in _METHODS:
                 operation["responses"] = {
-                    status: {"description": response.get("description", "as described")}
-                    for status, response in operation["responses"].items()
+                    status: _bare(response) for status, response in operation["responses"].items()
                 } | {"default": {"description": "anything else"}}
     return contract
+
+
+def _bare(response: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {"links": response["links"]} if "links" in response else {}
+    return {"description": response.get("description", "as described"), **kept}

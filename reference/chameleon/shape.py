@@ -87,3 +87,34 @@ class Shape:
     index: str = "list"
     openapi: str = "as written"
     price_info: str = "offers"
+
+    # The gateway's calls.
+    create_status: int = 201
+    credential_status: str = "401 and 403"
+    error_codes: str = "snake"
+    error_context: str = "all"
+    receipt_member: str = "jws"
+    receipt_codes: str = "upper snake"
+    report: str = "verified"
+    jwks_path: str = "/.well-known/jwks.json"
+    openapi_path: str = "/openapi.json"
+    open_calls: str = "open"
+    screen_request: str = "flat"
+    screen_answer: str = "flat"
+    screen_status: int = 200
+    resource: str = "flat"
+    link_members: str = "all"
+    link_wants: str = ""
+    link_token: str = "base64url"  # noqa: S105 - a form, not a token
+    times: str = "Z"
+    network_labels: str = "keys"
+    conflict: str = "409"
+    replay_header: bool = True
+
+    # The checkout.
+    page: str = "cards"
+    qr: str = "png"
+    amount_text: str = "after"
+    state_words: str = "waiting"
+    page_media: str = "text/html; charset=utf-8"
+    unknown_token: int = 404
