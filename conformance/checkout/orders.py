@@ -10,7 +10,6 @@ from conformance.check import Case, Inconclusive
 from conformance.checkout.view import View
 from conformance.client import Answer
 from conformance.gateway import link
-from conformance.payers import checkout_payer
 from conformance.payers.bill import USDC, Bill, CheckoutPayer
 from conformance.session import Credentials
 from conformance.together import together
@@ -159,7 +158,8 @@ async def look(case: Case, made: Order) -> tuple[View, Answer]:
 
 async def payer(case: Case) -> CheckoutPayer:
     """Return who pays the check's lane."""
-    return checkout_payer(await case.session.gateway_payer(case.lane))
+    found: CheckoutPayer = await case.session.checkout_payer(case.lane)
+    return found
 
 
 def way(case: Case) -> str | None:

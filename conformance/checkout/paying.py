@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from conformance.checkout.view import View, disagreements, is_state
 from conformance.client import Client
 from conformance.oracles.addresses import is_address
-from conformance.payers import checkout_payer
 from conformance.payers.bill import USDC, Bill
 from conformance.session import Session
 from conformance.target import LANES
@@ -71,7 +70,8 @@ async def pay_checkout(session: Session, client: Client, url: str, lane: str | N
     say("memo", bill.memo)
     payer = await session.gateway_payer(demand.lane)
     _same_chain(before, payer.caip2)
-    tx_id = await checkout_payer(payer).settle(bill, (session.profile.gateway_bindings.memo or {}).get(demand.lane))
+    till = await session.checkout_payer(demand.lane)
+    tx_id = await till.settle(bill, (session.profile.gateway_bindings.memo or {}).get(demand.lane))
     say("paid", f"on {demand.lane}, {tx_id}")
     seconds = await _paid(session, client, url, before, tx_id)
     say("Paid", f"the page shows it after {seconds:.1f} s")

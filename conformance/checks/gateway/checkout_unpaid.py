@@ -103,11 +103,10 @@ async def payment_with_another_links_memo(case: Case) -> None:
     done = await paid_rightly(case, who, link)
     if case.lane != "base":
         await who.settle(link.bill, way(case))
-    pair = await _two_memos(case, who, amount) if way(case) is not None else []
     await settle_down(done)
     await judge(case, "GW-CHK-11", other, done, "as much, with the memo of another link")
-    if pair:
-        await _one_at_most(case, pair)
+    if way(case) is not None:
+        await _one_at_most(case, await _two_memos(case, who, amount))
 
 
 async def _two_memos(case: Case, who: CheckoutPayer, amount: int) -> list[Opened]:
@@ -123,6 +122,8 @@ async def _two_memos(case: Case, who: CheckoutPayer, amount: int) -> list[Opened
 
 
 async def _one_at_most(case: Case, pair: Sequence[Opened]) -> None:
+    if not pair:
+        return
     looks = [(await again(case, one), one) for one in pair]
     paid = [answer for (view, answer), one in looks if view.turned_paid(one.before)]
     where = {"payment": "one transfer under the memos of two links"}

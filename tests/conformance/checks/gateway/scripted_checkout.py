@@ -1,0 +1,261 @@
+"""A checkout in memory: a page of any shape, a chain of plain transfers, and a rule by which links are paid."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import html
+import io
+import itertools
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import segno
+from algosdk import account
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance import target
+from conformance.check import Case, Inconclusive
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.payers.bill import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.runner import registered
+from conformance.session import Session
+from conformance.verdict import Verdict, worst
+
+BASE = "http://gateway.test"
+NETWORK = "algorand_testnet"
+PAYOUT, ELSEWHERE = (account.generate_account()[1] for _ in range(2))
+PROFILE = """
+[target]
+defaults = "{defaults}"
+[surfaces.gateway]
+url = "http://gateway.test"
+[claims]
+surfaces = ["gateway"]
+lanes = ["algorand"]
+[tenants.first]
+id = "11111111-1111-4111-8111-111111111111"
+key = {{ env = "WP_TEST_TENANT_KEY" }}
+[tenants.first.payout]
+algorand_testnet = "{payout}"
+[gateway.chains.algorand]
+network = "algorand_testnet"
+algod = "http://127.0.0.1:1"
+[budgets]
+paid = 0.2
+[pace]
+requests_per_second = 0.0
+"""
+
+
+@dataclass
+class Link:
+    """A payment link."""
+
+    token: str
+    microunits: int
+    state: str = "active"
+
+    @property
+    def memo(self) -> str:
+        """Its memo."""
+        return f"svc:{self.token}"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A transfer on the chain."""
+
+    asset: str
+    address: str
+    amount: int
+    memo: str
+    failed: bool = False
+
+
+Rule = Callable[[Link, Transfer], bool]
+
+
+def honest(link: Link, seen: Transfer) -> bool:
+    """Return whether a transfer pays a link."""
+    right = seen.asset == USDC[NETWORK] and seen.address == PAYOUT and not seen.failed
+    return right and seen.amount >= link.microunits and seen.memo == link.memo
+
+
+def code(text: str) -> bytes:
+    """Return a QR code as PNG."""
+    made = io.BytesIO()
+    segno.make(text, micro=False).save(made, kind="png", scale=3)
+    return made.getvalue()
+
+
+def payload(link: Link, address: str = PAYOUT) -> str:
+    """Return what a wallet scans."""
+    return f"algorand://{address}?amount={link.microunits}&asset={USDC[NETWORK]}&xnote={link.memo}"
+
+
+def plain_page(link: Link) -> str:
+    """Return a page as the profile binds it."""
+    if link.state == "paid":
+        return '<body><div id="state" data-state="paid">Paid</div></body>'
+    return (
+        f'<body><h1>Pay</h1><div id="state" data-state="active">Waiting</div><div id="addr">{PAYOUT}</div>'
+        f'<div id="amount">{link.microunits / 10**6:.6f} USDC</div><div id="memo">{link.memo}</div>'
+        f'<img id="qr" src="/checkout/{link.token}/qr"></body>'
+    )
+
+
+@dataclass
+class Checkout:
+    """Answers as a transport, and is the chain that its payer pays on."""
+
+    page: Callable[[Link], str] = plain_page
+    rule: Rule = honest
+    scanned: Callable[[Link], str] = payload
+    links: dict[str, Link] = field(default_factory=dict)
+    transfers: list[Transfer] = field(default_factory=list)
+    unknown_status: int = 404
+    forgets: bool = False
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one request."""
+        del headers
+        path = urlsplit(url).path
+        if method == "POST":
+            return self._answer(201, self._create(json.loads(body or b"{}")))
+        token, _, below = path.removeprefix("/checkout/").partition("/")
+        link = self.links.get(token)
+        if link is None:
+            return self._answer(self.unknown_status, {"error": "not_found", "message": "No such link."})
+        if below == "qr":
+            return 200, CIMultiDictProxy(CIMultiDict({"content-type": "image/png"})), code(self.scanned(link))
+        self._settle(link)
+        return 200, CIMultiDictProxy(CIMultiDict({"content-type": "text/html"})), self.page(link).encode()
+
+    @staticmethod
+    def _answer(status: int, document: Any) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        return status, CIMultiDictProxy(CIMultiDict()), json.dumps(document).encode()
+
+    def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        link = Link(f"tokenNumber{next(self.numbers):06d}", round(body["amount"] * 1_000_000))
+        self.links[link.token] = link
+        url = f"{BASE}/checkout/{link.token}"
+        members = {"checkout_url": url, "token": link.token, "chain": "algorand-testnet"}
+        return {**members, "amount_microunits": link.microunits, "expires_at": "2099-01-01T00:00:00Z"}
+
+    def _settle(self, link: Link) -> None:
+        if link.state == "paid" and self.forgets:
+            link.state = "active"
+        elif any(self.rule(link, seen) for seen in self.transfers):
+            link.state = "paid"
+
+
+@dataclass
+class Payer:
+    """Pays on the scripted chain."""
+
+    checkout: Checkout
+    lane: str = "algorand"
+    skims: int = 0
+
+    async def settle(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill."""
+        del way
+        return self._enter(bill)
+
+    def _enter(self, bill: Bill, **changes: Any) -> str:
+        terms = {"asset": bill.asset, "address": bill.address, "amount": bill.amount, "memo": bill.memo, **changes}
+        self.checkout.transfers.append(Transfer(**terms))
+        return f"tx{len(self.checkout.transfers)}"
+
+    async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
+        """Return what a transfer changed; some of it goes to the service where it skims."""
+        seen = self.checkout.transfers[int(tx_id[2:]) - 1]
+        shares = {seen.address: seen.amount - self.skims, "SERVICE": self.skims, "PAYER": -seen.amount}
+        return {owner: share for owner, share in shares.items() if share and asset == seen.asset}
+
+    async def holding(self, address: str, asset: str) -> int:
+        """Return what an address holds."""
+        return sum(one.amount for one in self.checkout.transfers if (one.address, one.asset) == (address, asset))
+
+    def unbound(self) -> Sequence[Way]:
+        """Return payments without the memo."""
+        return [Way("no memo", lambda bill: self._soon(bill, memo="")), *respelled(self)]
+
+    def short(self) -> Sequence[Way]:
+        """Return payments of less."""
+        return [*smaller(self), in_two(self)]
+
+    async def elsewhere(self, bill: Bill) -> Sequence[Way]:
+        """Return payments in another asset."""
+        del bill
+        return [Way("another asset", lambda bill: self._soon(bill, asset="31566704"))]
+
+    def failing(self) -> Sequence[Way]:
+        """Return payments that fail."""
+        return [Way("failed", lambda bill: self._soon(bill, failed=True))]
+
+    async def _soon(self, bill: Bill, **changes: Any) -> str:
+        await asyncio.sleep(0)
+        return self._enter(bill, **changes)
+
+    async def with_memos(self, bill: Bill, memos: Sequence[str]) -> str:
+        """Make one transfer under several memos."""
+        return self._enter(bill, memo="\n".join(memos))
+
+    async def submitted(self, bill: Bill) -> str:
+        """Hand a payment over."""
+        return self._enter(bill)
+
+    async def landed(self, tx_id: str) -> None:
+        """Wait for nothing: this chain is at once."""
+
+
+async def judged(
+    name: str, checkout: Checkout, *, defaults: str = "reference", skims: int = 0, profile: str = ""
+) -> dict[str, Verdict]:
+    """Run one check against a checkout and return the verdict of each row it judged."""
+    found = next(one for one in registered() if one.id == name)
+    bound = found.for_lane("algorand") if found.lane == "each" else found
+    names, log = Names(), EventLog()
+    client = Client(checkout, log, name, names, Counter())
+    read = target.parse(PROFILE.format(defaults=defaults, payout=PAYOUT) + profile)
+    session = Session(read, client, names, 1)
+    session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
+    await session.open()
+    case = Case(bound, read, client, log, random.Random(1), session)
+    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
+    try:
+        await bound.run(case)
+    except Inconclusive:
+        for row in bound.rows:
+            verdicts[row].append(Verdict.INCONCLUSIVE)
+    finally:
+        await session.close()
+    for event in log.of("judgement"):
+        verdicts[event["row"]].append(Verdict(event["verdict"]))
+    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
+
+
+def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
+    """Return the rows that are broken."""
+    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
+
+
+def data_image(link: Link) -> str:
+    """Return the link's QR code as an address of its own."""
+    return "data:image/png;base64," + base64.b64encode(code(payload(link))).decode()
+
+
+def escaped(text: str) -> str:
+    """Return text as HTML has it."""
+    return html.escape(text)

@@ -1,0 +1,242 @@
+"""Each check of the checkout is held to honest pages of several shapes, and to pages and rules with one flaw each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.check import Inconclusive
+from conformance.checkout import orders
+from conformance.checkout.browser import Browser
+from conformance.verdict import Verdict
+from tests.conformance.checks.gateway.scripted_checkout import (
+    ELSEWHERE,
+    PAYOUT,
+    Checkout,
+    Link,
+    Rule,
+    breached,
+    data_image,
+    honest,
+    judged,
+    payload,
+    plain_page,
+)
+
+PAGE = "page_of_an_unpaid_link"
+SHOWN = {"GW-CHK-01", "GW-CHK-02", "GW-CHK-03", "GW-CHK-04", "GW-CHK-05", "GW-CHK-06", "GW-CHK-08", "GW-CHK-18"}
+ALL = (
+    PAGE,
+    "memos_of_several_links",
+    "unknown_checkout_token",
+    "right_payment_is_paid",
+    "algorand_payment_is_paid_soon",
+    "payment_without_the_memo",
+    "payment_with_another_links_memo",
+    "failed_payment",
+    "payment_of_too_little",
+    "payment_in_another_asset",
+)
+
+
+@pytest.fixture(autouse=True)
+def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
+    monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
+
+
+def table_page(link: Link) -> str:
+    """A page that has nothing of the profile's: groups of four letters, a comma, an embedded code, other words."""
+    if link.state == "paid":
+        return "<main><h2>Thank you! Your invoice has been paid.</h2></main>"
+    grouped = " ".join(PAYOUT[place : place + 4] for place in range(0, len(PAYOUT), 4))
+    amount = f"{link.microunits / 10**6:.6f}".replace(".", ",")
+    return (
+        "<html><head><title>Pay</title></head><body><p>This invoice has not been paid yet.</p><table>"
+        f"<tr><th>Send</th><td>{amount}&nbsp;USDC</td></tr><tr><th>To</th><td><code>{grouped}</code></td></tr>"
+        f"<tr><th>Note:</th><td>{link.memo}</td></tr></table><img alt='' src='{data_image(link)}'>"
+        "<p>The page turns to Paid as soon as the payment is seen.</p></body></html>"
+    )
+
+
+def form_page(link: Link) -> str:
+    """A page whose values stand in fields, with the amount in micro-units and a state in one word."""
+    state = "PAID" if link.state == "paid" else "OPEN"
+    return (
+        f"<body><b>{state}</b><form><label>Address<input readonly value='{PAYOUT}'></label>"
+        f"<label>Amount<input readonly value='{link.microunits}'></label><label>Memo<textarea>{link.memo}</textarea>"
+        f"</label></form><div hidden>Paid</div><img src='/checkout/{link.token}/qr'></body>"
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("page", "defaults"), [(plain_page, "reference"), (plain_page, "none"), (table_page, "none"), (form_page, "none")]
+)
+async def test_honest_checkout_passes(name: str, page: Callable[[Link], str], defaults: str) -> None:
+    """A checkout that keeps the rules breaks no row, whatever its page looks like and whatever is bound."""
+    verdicts = await judged(name, Checkout(page=page), defaults=defaults)
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
+def changed(edit: Callable[[str, Link], str]) -> Callable[[Link], str]:
+    return lambda link: edit(plain_page(link), link)
+
+
+FLAWED_PAGES: dict[str, tuple[Callable[[Link], str], set[str]]] = {
+    "no code": (changed(lambda page, _: page.split("<img")[0]), {"GW-CHK-02"}),
+    "no address": (changed(lambda page, _: page.replace(PAYOUT, "to us")), {"GW-CHK-03", "GW-CHK-06"}),
+    "another address": (changed(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), {"GW-CHK-06", "GW-CHK-18"}),
+    "amount rounded": (
+        changed(lambda page, link: page.replace(f"{link.microunits / 10**6:.6f}", "0.01")),
+        {"GW-CHK-04"},
+    ),
+    "no memo": (changed(lambda page, link: page.replace(link.memo, "")), {"GW-CHK-05"}),
+    "paid at once": (changed(lambda page, _: page.replace("Waiting", "Paid")), {"GW-CHK-08"}),
+    "no page": (lambda _: "OK", {"GW-CHK-01"}),
+}
+
+
+@pytest.mark.parametrize("flaw", FLAWED_PAGES)
+async def test_flawed_page_is_caught(flaw: str) -> None:
+    """Each thing that a page must show is missed when it is not there."""
+    page, rows = FLAWED_PAGES[flaw]
+    assert breached(await judged(PAGE, Checkout(page=page))) == rows
+
+
+@pytest.mark.parametrize("flaw", FLAWED_PAGES)
+async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
+    """Without selectors the same is missed in the page's text, but for a memo, which nobody knows by sight."""
+    page, rows = FLAWED_PAGES[flaw]
+    verdicts = await judged(PAGE, Checkout(page=page), defaults="none")
+    assert breached(verdicts) == rows - {"GW-CHK-05"}
+    if flaw == "no memo":
+        assert verdicts["GW-CHK-05"] is Verdict.INCONCLUSIVE
+
+
+async def test_code_of_another_address_is_caught() -> None:
+    """A QR code that pays somebody else than the text says breaks the row about the code, and no other."""
+    flawed = Checkout(scanned=lambda link: payload(link, ELSEWHERE))
+    assert breached(await judged(PAGE, flawed)) == {"GW-CHK-18"}
+
+
+async def test_one_memo_for_all_links_is_caught() -> None:
+    """Links that share a memo are told."""
+    flawed = Checkout(page=changed(lambda page, link: page.replace(link.memo, "svc:same")))
+    assert breached(await judged("memos_of_several_links", flawed)) == {"GW-CHK-07"}
+
+
+async def test_page_for_any_token_is_caught() -> None:
+    """A 200 for a token that no link has is told."""
+    assert breached(await judged("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
+
+
+def ignoring(**members: Any) -> Rule:
+    """The honest rule, for which a member of the transfer is always right."""
+    return lambda link, seen: honest(link, replace(seen, **{name: give(link, seen) for name, give in members.items()}))
+
+
+RULES: dict[str, tuple[str, Rule, set[str]]] = {
+    "memo ignored": ("payment_without_the_memo", ignoring(memo=lambda link, _: link.memo), {"GW-CHK-10"}),
+    "memo cut": (
+        "payment_without_the_memo",
+        lambda link, seen: (
+            honest(link, replace(seen, memo=link.memo)) and link.memo.startswith(seen.memo) and seen.memo != ""
+        ),
+        {"GW-CHK-10"},
+    ),
+    "memo inside": (
+        "payment_without_the_memo",
+        lambda link, seen: honest(link, replace(seen, memo=link.memo)) and link.memo in seen.memo,
+        {"GW-CHK-10"},
+    ),
+    "memo in any case": (
+        "payment_without_the_memo",
+        lambda link, seen: honest(link, replace(seen, memo=link.memo)) and link.memo.lower() == seen.memo.lower(),
+        {"GW-CHK-10"},
+    ),
+    "any link's memo": (
+        "payment_with_another_links_memo",
+        lambda link, seen: honest(link, replace(seen, memo=link.memo)) and seen.memo.startswith("svc:"),
+        {"GW-CHK-11"},
+    ),
+    "two memos of one transfer": (
+        "payment_with_another_links_memo",
+        lambda link, seen: honest(link, replace(seen, memo=link.memo)) and link.memo in seen.memo.split("\n"),
+        {"GW-CHK-11"},
+    ),
+    "failed counts": ("failed_payment", ignoring(failed=lambda *_: False), {"GW-CHK-12"}),
+    "less counts": ("payment_of_too_little", ignoring(amount=lambda link, _: link.microunits), {"GW-CHK-13"}),
+    "any asset": ("payment_in_another_asset", ignoring(asset=lambda *_: "10458941"), {"GW-CHK-14"}),
+}
+
+
+@pytest.mark.parametrize("flaw", RULES)
+async def test_flawed_rule_is_caught(flaw: str) -> None:
+    """Each wrong payment is told when it turns its page to Paid."""
+    name, rule, rows = RULES[flaw]
+    assert breached(await judged(name, Checkout(rule=rule))) == rows
+
+
+@pytest.mark.parametrize("flaw", ["memo inside", "memo in any case", "two memos of one transfer"])
+async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
+    """Where nobody binds how a memo is carried, one with more around it, or in another case, may be the memo."""
+    name, rule, _ = RULES[flaw]
+    assert breached(await judged(name, Checkout(rule=rule), defaults="none")) == set()
+
+
+@pytest.mark.parametrize("flaw", ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"])
+async def test_flawed_rule_is_caught_where_nothing_is_bound(flaw: str) -> None:
+    """What the interface says of memos holds without any binding, on a page of any shape."""
+    name, rule, rows = RULES[flaw]
+    assert breached(await judged(name, Checkout(page=table_page, rule=rule), defaults="none")) == rows
+
+
+@pytest.mark.parametrize("name", [one for one in ALL if one.startswith(("payment_", "failed_"))])
+async def test_checkout_that_pays_nobody_proves_nothing(name: str) -> None:
+    """A page that never turns to Paid gets no pass for what it does not do: the honest payment does not show either."""
+    verdicts = await judged(name, Checkout(rule=lambda *_: False))
+    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+
+
+async def test_payment_that_is_never_seen_is_caught() -> None:
+    """An honest payment that does not turn its page to Paid is told, on Algorand for being late, too."""
+    assert breached(await judged("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
+    verdicts = await judged("algorand_payment_is_paid_soon", Checkout(rule=lambda *_: False))
+    assert breached(verdicts) == {"GW-CHK-15"}
+
+
+async def test_page_that_forgets_is_caught() -> None:
+    """A page that turns back from Paid is told."""
+    assert breached(await judged("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
+
+
+async def test_share_of_the_service_is_caught() -> None:
+    """A payment of which another account gets a share is told."""
+    assert breached(await judged("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
+
+
+async def test_address_of_the_service_is_caught() -> None:
+    """A page that has payers pay the service, which then calls it paid, is told by the money's way."""
+    flawed = Checkout(
+        page=changed(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), rule=ignoring(address=lambda *_: PAYOUT)
+    )
+    assert breached(await judged("right_payment_is_paid", flawed)) == {"GW-LINK-24"}
+
+
+async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is failed for what was not looked at: what only scripts show is inconclusive, with what to install."""
+
+    async def none(*_: object) -> None:
+        raise Inconclusive("the page shows nothing without its scripts: pip install 'weldproof[browser]'")
+
+    monkeypatch.setattr(Browser, "render", none)
+    flawed = Checkout(page=lambda _: "<body><div id='root'></div><script src='/app.js'></script></body>")
+    verdicts = await judged(PAGE, flawed, defaults="none")
+    assert breached(verdicts) == set()
+    assert verdicts["GW-CHK-01"] is Verdict.PASS
+    for row in SHOWN - {"GW-CHK-01", "GW-CHK-08"}:
+        assert verdicts[row] is Verdict.INCONCLUSIVE, row
