@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types unit wheel-test selftest oracle thousand clean
+.PHONY: run test lint types unit wheel-test selftest chameleon oracle thousand fuzz clean
 
 run: $(READY)
 	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
@@ -35,6 +35,14 @@ oracle: $(READY)
 # 1,000 payments on four workers that are killed again and again; a small version is in `make test`.
 thousand: $(READY)
 	$(BIN)/python -m pytest -m thousand tests/reference/rail
+
+# A hundred fuzzed minutes against the gateway, no 5xx; FUZZ_SECONDS=600 makes it ten. A short one is in `make test`.
+fuzz: $(READY)
+	WELDPROOF_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),6000) $(BIN)/python -m pytest -m fuzz -s --timeout 0 tests/conformance/fuzz
+
+# The suite against a correct server that takes each open point another way; SEEDS=8 for eight of them.
+chameleon: $(READY)
+	$(BIN)/weldproof selftest --chameleon --seeds $(or $(SEEDS),8)
 
 # With uv: the locked versions. Without: plain venv and pip, the ranges of pyproject.toml.
 $(READY): pyproject.toml uv.lock
