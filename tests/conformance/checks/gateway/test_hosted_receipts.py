@@ -1,0 +1,222 @@
+"""Each check of receipts is held to an honest verifier under any names, and to verifiers with one flaw each."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from conformance.oracles.forging import Signer
+from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
+from conformance.verdict import Verdict
+from tests.conformance.checks.gateway.scripted_checkout import breached
+from tests.conformance.checks.gateway.scripted_verifier import (
+    PLATFORM,
+    UNBOUND_SCREEN,
+    Hosted,
+    Judge,
+    honest,
+    judged,
+)
+
+VECTORS = "receipt_vectors"
+ALL = (
+    VECTORS,
+    "eight_codes",
+    "platform_receipt",
+    "published_keys",
+    "verification_is_stateless",
+    "body_without_a_receipt",
+    "screening_emits_a_receipt",
+)
+DIFF = "X-DIFF-02"
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_honest_verifier_passes(name: str) -> None:
+    """A verifier that keeps the rules breaks no row."""
+    verdicts = await judged(name, Hosted())
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_honest_verifier_of_other_names_passes(name: str) -> None:
+    """Where nothing is bound, member, key path and codes are found, and structure is the target's own."""
+    other = Hosted(member="receipt", jwks_path="/jwks.json", code=lambda code: code.lower(), told="ok")
+    verdicts = await judged(name, other, defaults="none", profile=UNBOUND_SCREEN)
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
+@pytest.mark.parametrize("name", [one for one in ALL if one != "body_without_a_receipt"])
+async def test_nothing_is_decided_without_a_receipt_to_start_from(name: str) -> None:
+    """Where no body can be screened and nothing of ours passes, every row is inconclusive."""
+
+    def of_another_shape(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+        if "their_own" not in honest(token, supplied, expected):
+            raise ReceiptFault("SHAPE", "not one of ours")
+        return {}
+
+    verdicts = await judged(name, Hosted(judge=of_another_shape), defaults="none")
+    assert set(verdicts.values()) <= {Verdict.INCONCLUSIVE, Verdict.PASS}
+    assert Verdict.INCONCLUSIVE in verdicts.values()
+
+
+def accepting(*codes: str) -> Judge:
+    """A verifier that lets faults of some steps pass."""
+
+    def judge(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+        try:
+            return honest(token, supplied, expected)
+        except ReceiptFault as fault:
+            if fault.code in codes:
+                return {}
+            raise
+
+    return judge
+
+
+def _platform_too(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    try:
+        return honest(token, supplied, expected)
+    except ReceiptFault:
+        return honest(token, None, expected)
+
+
+def _any_key(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    listed = keys(PLATFORM) if supplied is None else supplied
+    if not isinstance(listed, dict) or not isinstance(listed.get("keys"), list) or not listed["keys"]:
+        return honest(token, supplied, expected)
+    for one in listed["keys"][:-1]:
+        try:
+            return verify_receipt(token, {"keys": [one]}, expected_payment_hash=expected)
+        except ReceiptFault:
+            continue
+    return verify_receipt(token, {"keys": listed["keys"][-1:]}, expected_payment_hash=expected)
+
+
+def _first_key(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    if isinstance(supplied, dict) and isinstance(supplied.get("keys"), list) and supplied["keys"]:
+        return honest(token, {"keys": supplied["keys"][:1]}, expected)
+    return honest(token, supplied, expected)
+
+
+def _last_key_without_a_match(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    if isinstance(supplied, dict) and isinstance(supplied.get("keys"), list) and len(supplied["keys"]) > 1:
+        kid = json.loads(base64.urlsafe_b64decode(str(token).split(".")[0] + "==")).get("kid")
+        if kid not in [one.get("kid") for one in supplied["keys"]]:
+            return honest(token, {"keys": supplied["keys"][::-1]}, expected)
+    return honest(token, supplied, expected)
+
+
+def _own_keys_only(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    del supplied
+    return honest(token, None, expected)
+
+
+FLAWS: dict[str, tuple[Judge, set[str]]] = {
+    "platform keys beside supplied ones": (_platform_too, {"GW-RCPT-08", "GW-RCPT-29", DIFF}),
+    "every key is tried": (_any_key, {"GW-RCPT-11", "GW-RCPT-12", "GW-RCPT-13", DIFF}),
+    "always the first key": (_first_key, {"GW-RCPT-09", "GW-RCPT-13", DIFF}),
+    "the last key without a match": (_last_key_without_a_match, {"GW-RCPT-10", "GW-RCPT-11", "GW-RCPT-12", DIFF}),
+    "structure ignored": (
+        accepting("INVALID_PAYLOAD", "UNSUPPORTED_CANON_VERSION", "NON_CANONICAL_PAYLOAD", "MISSING_FIELD"),
+        {"GW-RCPT-19", DIFF},
+    ),
+    "the expected payment ignored": (accepting("PAYMENT_HASH_MISMATCH"), {"GW-RCPT-19", DIFF}),
+}
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+async def test_flawed_verifier_is_caught(flaw: str) -> None:
+    """Each rule of key choice and structure is missed when it is dropped, and nothing else is."""
+    judge, rows = FLAWS[flaw]
+    assert breached(await judged(VECTORS, Hosted(judge=judge))) == rows
+
+
+async def test_signature_that_does_not_matter_is_caught() -> None:
+    """A verifier that believes every signature breaks all rows of tampering."""
+    found = breached(await judged(VECTORS, Hosted(judge=accepting("TAMPERED_SIGNATURE"))))
+    assert {"GW-RCPT-02", "GW-RCPT-03", "GW-RCPT-04", "GW-RCPT-07", "GW-RCPT-25", DIFF} <= found
+
+
+async def test_algorithm_that_does_not_matter_is_caught() -> None:
+    """A verifier that believes every algorithm breaks the rows of none, HMAC and other keys."""
+    found = breached(await judged(VECTORS, Hosted(judge=accepting("UNSUPPORTED_ALG"))))
+    assert {"GW-RCPT-16", "GW-RCPT-17", "GW-RCPT-18"} <= found
+
+
+async def test_form_that_does_not_matter_is_caught() -> None:
+    """A verifier that believes every form breaks the rows of form, encoding, critical members and key sets."""
+    found = breached(await judged(VECTORS, Hosted(judge=accepting("INVALID_JWS_FORMAT"))))
+    assert {"GW-RCPT-23", "GW-RCPT-24", "GW-RCPT-26", "GW-RCPT-29"} <= found
+
+
+async def test_verifier_that_refuses_everything_is_caught() -> None:
+    """Refusing what is true is a breach as well, where a receipt of the platform shows what is true."""
+    flawed = Hosted(judge=lambda *_: verify_receipt("", None))
+    found = breached(await judged(VECTORS, flawed))
+    assert {"GW-RCPT-06", "GW-RCPT-09", "GW-RCPT-10", "GW-RCPT-12", DIFF} <= found
+
+
+async def test_reports_that_tell_nothing_are_caught() -> None:
+    """Codes that are one for all, ten and more, or missing, and a status that is not 422, are told."""
+    assert breached(await judged("eight_codes", Hosted(code=lambda _: "INVALID_PAYLOAD"))) == {"GW-RCPT-22"}
+    numbers = itertools.count()
+    many = await judged(
+        VECTORS, Hosted(code=lambda code: f"{code}_{next(numbers) % 20}"), defaults="none", profile=UNBOUND_SCREEN
+    )
+    assert breached(many) == {"GW-RCPT-21"}
+    lacking = Hosted(code=lambda code: None if code == "UNSUPPORTED_ALG" else code)
+    assert breached(await judged(VECTORS, lacking)) == {"GW-RCPT-20"}
+    assert "GW-RCPT-02" in breached(await judged(VECTORS, Hosted(fail_status=401)))
+
+
+async def test_verdict_that_changes_is_caught() -> None:
+    """A verifier that answers otherwise the second time is told."""
+    seen: set[str] = set()
+
+    def fickle(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+        if token in seen:
+            return honest(token, supplied, expected)
+        seen.add(token)
+        raise ReceiptFault("MISSING_FIELD", "not yet")
+
+    assert breached(await judged("verification_is_stateless", Hosted(judge=fickle))) == {"GW-RCPT-27"}
+
+
+async def test_key_documents_are_judged() -> None:
+    """A private member, and a document that is of another key, are told."""
+    hidden = {"keys": [{**PLATFORM.jwk, "d": "AAAA"}]}
+    assert breached(await judged("published_keys", Hosted(jwks=hidden))) == {"GW-RCPT-15"}
+    other = keys(Signer(b"\x07" * 32, "other"))
+    assert breached(await judged("published_keys", Hosted(jwks=other))) == {"GW-RCPT-14"}
+
+
+async def test_platform_receipt_that_fails_is_caught() -> None:
+    """Without a key set the platform's own receipt must pass."""
+
+    def demanding(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+        if supplied is None:
+            raise ReceiptFault("INVALID_JWS_FORMAT", "jwks is required")
+        return honest(token, supplied, expected)
+
+    found = breached(await judged("platform_receipt", Hosted(judge=demanding)))
+    assert found == {"GW-RCPT-01", "GW-RCPT-30"}
+
+
+def emitting(signer: Signer, **header: str) -> Hosted:
+    return Hosted(emitted=lambda: signer.sign({"alg": "EdDSA", "kid": PLATFORM.kid, **header}, PROFILE_PAYLOAD))
+
+
+async def test_screening_is_judged() -> None:
+    """No receipt, one of an unpublished key, and one at another path only, are told."""
+    screening = "screening_emits_a_receipt"
+    assert "GW-SCR-01" in breached(await judged(screening, Hosted(emitted=lambda: "none")))
+    stranger = emitting(Signer(b"\x09" * 32, PLATFORM.kid))
+    assert breached(await judged(screening, stranger)) == {"GW-SCR-03", "GW-SCR-04"}
+    assert "GW-SCR-05" in breached(await judged(screening, Hosted(screen_path="/v1/compliance/screen")))
+    assert "GW-SCR-02" in breached(await judged(screening, emitting(PLATFORM, alg="ES256")))

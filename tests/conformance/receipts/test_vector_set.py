@@ -1,0 +1,84 @@
+"""The vector set is what it says: the standalone verifier passes the true ones, refuses the others, and eight ways."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from conformance.ledger import load
+from conformance.oracles.forging import Signer
+from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.receipts.reports import code_member, telling
+from conformance.receipts.vectors import PROFILE_PAYLOAD, Material, Vector, cross_validation, keys, vectors
+
+PLATFORM = Signer(bytes(range(32)), "platform")
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    token = PLATFORM.sign({"alg": "EdDSA", "kid": PLATFORM.kid, "typ": "JWT"}, PROFILE_PAYLOAD)
+    return Material.of(token, keys(PLATFORM), random.Random(5))
+
+
+def verdict(vector: Vector, material: Material) -> str | None:
+    chosen = material.jwks if vector.jwks is None else vector.jwks
+    try:
+        verify_receipt(vector.jws, chosen, expected_payment_hash=vector.expected_payment_hash)
+    except ReceiptFault as fault:
+        return fault.code
+    return None
+
+
+def test_standalone_verifier_says_what_each_vector_expects(material: Material) -> None:
+    """No vector is wrong in nothing, and no true one is refused."""
+    for one in vectors(material):
+        assert (verdict(one, material) is None) == one.valid, (one.row, one.name)
+
+
+def test_eight_vectors_give_eight_codes(material: Material) -> None:
+    """Each of the eight is wrong by another step of the nine."""
+    codes = [verdict(one, material) for one in cross_validation(material)]
+    assert None not in codes
+    assert len(set(codes)) == 8
+
+
+def test_every_vector_is_named_and_belongs_to_a_row(material: Material) -> None:
+    """A report can be read: no two vectors share row and name, and every row exists."""
+    listed = vectors(material)
+    assert len({(one.row, one.name) for one in listed}) == len(listed)
+    assert {one.row for one in listed} <= {row.id for row in load()}
+
+
+def test_without_a_platform_receipt_third_parties_remain() -> None:
+    """Where the platform's receipt is missing, the set shrinks and still holds."""
+    material = Material.of(None, None, random.Random(5))
+    listed = [one for one in vectors(material) if one.jwks is not None]
+    assert len(listed) > 80
+    for one in listed:
+        assert (verdict(one, material) is None) == one.valid, one.name
+
+
+def report(**members: Any) -> dict[str, Any]:
+    return {"request_id": members.pop("n", "req_1"), **members}
+
+
+def test_members_that_tell_are_found() -> None:
+    """A boolean tells before a text, an id never does, and one value on both sides tells nothing."""
+    good = [report(n="a", ok=True, code=None), report(n="b", ok=True, code=None)]
+    bad = [report(n="c", ok=False, code="X"), report(n="d", ok=False, code="Y")]
+    assert telling(good, bad) == "ok"
+    assert telling([report(n="a"), report(n="b")], [report(n="c"), report(n="d")]) is None
+    assert (
+        telling([report(n="a", r={"valid": True})], [report(n="b", r={"valid": False}), report(n="c", r={})])
+        == "r.valid"
+    )
+
+
+def test_member_of_the_code_is_found() -> None:
+    """The code is the text that varies, by preference one that calls itself so; known codes decide."""
+    bad = [report(error="failed", error_code=one, message=f"{one} is wrong") for one in ("AAA", "BBB", "CCC")]
+    assert code_member(bad, None) == "error_code"
+    assert code_member(bad, ("AAA", "BBB", "CCC")) == "error_code"
+    assert code_member([report(error="failed")] * 3, None) is None
