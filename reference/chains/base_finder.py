@@ -16,7 +16,7 @@ from reference.protocol.networks import Network
 
 _TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 _BLOCKS_A_SEARCH = 5_000
-_SEARCHES = 10
+_PARTS = 10
 # A node's index of events may lag without saying so: the newest blocks, ten minutes of them, are searched every time.
 LAG_BLOCKS = 300
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
@@ -29,6 +29,7 @@ class BaseFinder:
         self._asset = network.asset_id.lower()
         self._rpc = rpc
         self._confirmations = confirmations
+        self._most = _BLOCKS_A_SEARCH
 
     async def head(self) -> Head:
         """Return the newest block; final are those with enough confirmations."""
@@ -42,23 +43,28 @@ class BaseFinder:
         return max(0, min(older, head.position - LEAST_LOOK_BACK))
 
     async def find(self, address: str, after: int, head: Head) -> Found:
-        """Search the events of the blocks after `after`, in parts that the node takes."""
+        """Search the events of the blocks after `after`, in parts that the node takes.
+
+        Far from the head a search ends after some parts and goes on where it was; near it, it goes all the way.
+        """
         found: list[Candidate] = []
-        first, most = min(after + 1, head.position), _BLOCKS_A_SEARCH
-        for _ in range(_SEARCHES):
-            last = min(head.position, first + most - 1)
+        first, settled = min(after + 1, head.position), head.final - LAG_BLOCKS
+        self._most = min(_BLOCKS_A_SEARCH, 2 * self._most)
+        parts = 0
+        while parts < _PARTS or first > settled:
+            last = min(head.position, first + self._most - 1)
             try:
                 logs = await self._rpc.call("eth_getLogs", self._wanted(address, first, last))
             except NodeRefused as refusal:
-                if most == 1:
+                if first == last:
                     raise ChainUnavailable(f"the node refused eth_getLogs: {refusal.message[:200]}") from refusal
-                most = max(1, (last - first + 1) // 2)  # too many blocks or events at once
+                self._most = (last - first + 1) // 2  # too many blocks or events at once
                 continue
             found += _candidates(logs)
             if last >= head.position:
-                return Found(tuple(dict.fromkeys(found)), max(after, head.final - LAG_BLOCKS), complete=True)
-            first = last + 1
-        return Found(tuple(dict.fromkeys(found)), max(after, first - 1 - LAG_BLOCKS), complete=False)
+                return Found(tuple(dict.fromkeys(found)), max(after, settled), complete=True)
+            first, parts = last + 1, parts + 1
+        return Found(tuple(dict.fromkeys(found)), max(after, min(first - 1, settled)), complete=False)
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         """Return nothing: a pool tells nothing of events."""
