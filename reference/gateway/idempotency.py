@@ -19,6 +19,7 @@ from reference.gateway.calls import Call
 from reference.store.database import Change, Database, Taken
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.web.clock import WpClock
+from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import JSON, Reply
 from reference.web.sealing import Seal
 
@@ -67,13 +68,18 @@ class Idempotency:
         """
         scope = _scope_of(call)
         for _ in range(_ATTEMPTS):
-            if scope is not None and (stored := await self._answers.get(scope, now=self._clock.now())) is not None:
-                return self._replayed(scope, stored, call)
-            made = await make()
+            if (replay := await self._replay(scope, call)) is not None:
+                return replay
             try:
+                made = await make()
                 await self._carry_out(made, scope, call)
             except Taken:
                 continue  # by the same key on another worker, or by the same name: look again
+            except (Refused, Unprocessable):
+                # What is in the way may be what the first call of this key has made meanwhile.
+                if (replay := await self._replay(scope, call)) is not None:
+                    return replay
+                raise
             return Reply(made.status, made.body, {"Content-Type": JSON})
         raise refusals.idempotency_in_progress()
 
@@ -94,7 +100,15 @@ class Idempotency:
         except TimeoutError as fault:
             raise refusals.idempotency_in_progress() from fault
 
-    def _replayed(self, scope: Scope, stored: StoredAnswer, call: Call) -> Reply:
+    async def _replay(self, scope: Scope | None, call: Call) -> Reply | None:
+        """Return the first answer of a key, None when there is none yet.
+
+        Raises:
+            Refused: 409, it answered another body.
+        """
+        stored = None if scope is None else await self._answers.get(scope, now=self._clock.now())
+        if scope is None or stored is None:
+            return None
         if stored.body_hash != call.body.hash:
             raise refusals.idempotency_conflict()
         body = self._seal.open(stored.sealed_body, _place(scope))
