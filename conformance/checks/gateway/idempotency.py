@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from conformance.check import Case, Inconclusive, check
-from conformance.checks.gateway.originals import differences, identity
+from conformance.checks.gateway.originals import differences, identity, whole
 from conformance.client import Answer
 from conformance.gateway import (
     LINKS,
@@ -35,6 +36,7 @@ _FIX = (
 _REPEATS = 3
 _AT_ONCE = 20
 _ROUNDS = 3
+_A_SECOND = 1.05
 
 
 def _body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> dict[str, Any]:
@@ -63,8 +65,8 @@ async def the_key_is_optional(case: Case) -> None:
 async def a_repeat_returns_the_original_link(case: Case) -> None:
     """Repeating POST /v1/payment-links with the same key returns the original link, under a request id of its own.
 
-    Creates a link with a key, another link without one, and repeats the first call three times. Expects token, URL,
-    amount and expiry of the first, and another X-Request-Id.
+    Creates a link with a key, another link without one, and repeats the first call three times, once when a second has
+    passed. Expects token, URL, amount and expiry of the first, and another X-Request-Id.
     """
     await _repeated(case, "GW-IDEM-03", LINKS)
 
@@ -85,7 +87,10 @@ async def _repeated(case: Case, row: str, path: str) -> None:
     original = await created(case, creation)
     await created(case, Creation(path, _body(case, path, tenant), tenant))
     ids = [original.headers.get(REQUEST_ID)]
-    for _ in range(_REPEATS):
+    for number in range(_REPEATS):
+        if number == _REPEATS - 1:
+            # Times are told in whole seconds: one that was told anew shows only in another second.
+            await asyncio.sleep(_A_SECOND)
         answer = named(case, await post(target_of(case), creation))
         judge_original(case, row, creation, original, answer)
         ids.append(answer.headers.get(REQUEST_ID))
@@ -96,7 +101,7 @@ async def _repeated(case: Case, row: str, path: str) -> None:
 
 def judge_original(case: Case, row: str, creation: Creation, original: Answer, answer: Answer) -> None:
     """Judge that an answer is the original creation."""
-    first, again = (identity(creation.path, one, creation.body) for one in (original, answer))
+    first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
     apart = differences(first, again)
     holds = is_created(case, answer) and not apart
     found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
@@ -135,7 +140,10 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
         for changed in _changed(case, creation):
             await _second(case, creation, original, changed)
         answer = named(case, await post(target_of(case), creation))
-        judge_original(case, "GW-IDEM-06", creation, original, answer)
+        apart = differences(*(identity(path, one, creation.body) for one in (original, answer)))
+        found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
+        holds = is_created(case, answer) and not apart
+        case.expect("GW-IDEM-06", holds, "still the original", found, exchange=answer, where={"path": path})
 
 
 def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:

@@ -161,7 +161,7 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
     one_each = all(len(found) == 1 for found in forms.values())
     apart = len({form for found in forms.values() for form in found}) >= len(forms)
     case.expect("GW-LINK-11", one_each and apart, "one form for each network, no two alike", forms)
-    chains = {network.partition("_")[0] for network in forms}
+    chains = {form.partition("-")[0] for found in forms.values() for form in found}
     if len({network.partition("_")[0] for network, _ in made}) < 2:
         case.inconclusive(
             "GW-LINK-18", "the profile names networks of one chain; give more in [tenants.first] networks"

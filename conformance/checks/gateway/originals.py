@@ -9,21 +9,29 @@ from typing import Any
 from conformance.client import Answer
 from conformance.gateway import LINKS, REQUEST_ID
 
-LINK_MEMBERS = ("token", "checkout_url", "amount_microunits", "expires_at", "chain")
+_LINK = ("token", "checkout_url")
+_LINK_TERMS = ("amount_microunits", "expires_at", "chain")
 _NAME_OF_ID = re.compile(r"(^|[._])(id|uuid|token|key|ref|reference|url|uri|slug)$|Id$")
 _DEPTH = 4
+
+
+def whole(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a creation's answer that a repeat must bring again: its identity, and a link's terms."""
+    members = answer.object()
+    terms = {name: members.get(name) for name in _LINK_TERMS} if path == LINKS else {}
+    return {**identity(path, answer, sent), **terms}
 
 
 def identity(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a creation's answer that say which thing it is.
 
-    A link is known by what the interface names. A resource has no known members: those count that are named like an
+    A link is known by its token and address. A resource has no known members: those count that are named like an
     identifier or have the form of one, and that the request did not bring; where there are none, all that it did not
     bring. The answer's own request id is no part of it.
     """
     members = dict(_leaves("", answer.object(), 0))
     if path == LINKS:
-        return {name: members.get(name) for name in LINK_MEMBERS}
+        return {name: members.get(name) for name in _LINK}
     brought = {repr(value) for _, value in _leaves("", sent, 0)}
     own = answer.headers.get(REQUEST_ID)
     new = {name: value for name, value in members.items() if repr(value) not in brought and value != own}
