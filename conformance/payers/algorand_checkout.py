@@ -75,6 +75,7 @@ class AlgorandCheckout:
             in_two(self),
             Way("one unit to the payee, the rest closed out elsewhere", self._closing),
             Way("one unit with the memo, the amount without it in the same group", self._grouped),
+            Way("clawed back from the payee to the payee", self._clawed_back),
         ]
 
     async def _closing(self, bill: Bill) -> str:
@@ -84,11 +85,31 @@ class AlgorandCheckout:
         await self.payer.transfer(asset=asset, receiver=leaving.address, amount=2 * bill.amount)
         return await self._transfer(bill, sender=leaving, amount=1, close_to=refuge.address)
 
+    async def _clawed_back(self, bill: Bill) -> str:
+        """Have the asset's issuer move what the payee holds already; only a simulated node can be made to."""
+        members = {"address": bill.address, "receiver": bill.address, "asset": bill.asset, "note": bill.memo}
+        return str((await self.payer.control("clawback", amount=str(bill.amount), **members)).get("tx_id"))
+
     async def _grouped(self, bill: Bill) -> str:
         asset, to = asset_of(bill), bill.address
         little = await self.payer.draft(asset=asset, receiver=to, amount=1, note=bill.memo.encode())
         whole = await self.payer.draft(asset=asset, receiver=to, amount=bill.amount, note=b"")
         return await self.payer.submit([little, whole], self.payer.main)
+
+    def strayed(self) -> Sequence[Way]:
+        """Return payments to the payer itself, and to another account beside one unit to the payee."""
+
+        async def itself(bill: Bill) -> str:
+            return await self._transfer(bill, receiver=self.payer.address)
+
+        async def beside(bill: Bill) -> str:
+            asset, note = asset_of(bill), bill.memo.encode()
+            stranger = await self.payer.new_account(assets=[asset])
+            unit = await self.payer.draft(asset=asset, receiver=bill.address, amount=1, note=note)
+            whole = await self.payer.draft(asset=asset, receiver=stranger.address, amount=bill.amount, note=note)
+            return await self.payer.submit([unit, whole], self.payer.main)
+
+        return [Way("to the payer itself", itself), Way("to another account, one unit to the payee", beside)]
 
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return payments in native coin and, where the node opts the payee in, in look-alike assets."""

@@ -119,7 +119,6 @@ class BaseCheckout:
             *smaller(self),
             Way("one unit with the memo, the amount without it right after", lambda bill: self._beside(bill, (1, 0))),
             Way("the amount without the memo, one unit with it right after", lambda bill: self._beside(bill, (0, 1))),
-            Way("the amount with the memo to the payer, and as much to the payee without it", self._to_itself),
         ]
 
     async def _beside(self, bill: Bill, order: tuple[int, int]) -> str:
@@ -132,6 +131,15 @@ class BaseCheckout:
         mine = await self._authorized(bill, to=self.payer.address)
         other = await self._authorized(bill, nonce=os.urandom(32))
         return await self.payer.batch([(token.address, token.use_call(one)) for one in (mine, other)])
+
+    def strayed(self) -> Sequence[Way]:
+        """Return payments to the payer itself, alone and with as much to the payee without the memo."""
+
+        async def itself(bill: Bill) -> str:
+            return await self.payer.use(await self._authorized(bill, to=self.payer.address))
+
+        what = "to the payer itself, as much to the payee without the memo"
+        return [Way("to the payer itself", itself), Way(what, self._to_itself)]
 
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return payments in native coin and in a contract that tells of transfers nobody made."""

@@ -89,6 +89,9 @@ class CheckoutPayer(Protocol):
     def short(self) -> Sequence[Way]:
         """Return ways that carry the memo and bring less than the amount."""
 
+    def strayed(self) -> Sequence[Way]:
+        """Return ways that carry the memo and pay the amount to somebody else than the bill's address."""
+
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return ways that carry the memo and pay in another asset than the bill's."""
 

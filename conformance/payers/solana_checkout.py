@@ -96,6 +96,20 @@ class SolanaCheckout:
         noted = self._memos(bill.memo.encode())
         return await self._send([*noted, made.instruction(), back.instruction(), handed])
 
+    def strayed(self) -> Sequence[Way]:
+        """Return payments to a token account of the payer's own, alone and with one unit to the payee."""
+
+        async def itself(bill: Bill, *, unit: bool) -> str:
+            own = await self.payer.token_account(pubkey(bill.asset, "asset"), self.payer.main.key)
+            made = await self._transfer(bill, destination=own)
+            little = [(await self._transfer(bill, amount=1)).instruction()] if unit else []
+            return await self._send([*self._memos(bill.memo.encode()), made.instruction(), *little])
+
+        return [
+            Way("to the payer itself", lambda bill: itself(bill, unit=False)),
+            Way("to the payer itself, one unit to the payee", lambda bill: itself(bill, unit=True)),
+        ]
+
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return payments in native coin, in a mint of the payer's own and, on a simulated node, in other dollars."""
         fake = await self.payer.create_mint()

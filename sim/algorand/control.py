@@ -27,10 +27,7 @@ class Verbs:
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC; the account is opted in before, and amount 0 does only that."""
         receiver, amount = _address(members), control.amount(members)
-        named = str(members.get("asset", self._chain.genesis.assets[0]))
-        if not (named.isascii() and named.isdecimal() and len(named) <= 20):
-            raise control.Refused("member asset must be an asset id")
-        asset = int(named)
+        asset = self._asset(members)
         self._chain.seal()
         self._chain.opt_in(receiver, asset)
         if amount == 0:
@@ -38,10 +35,10 @@ class Verbs:
         return {"tx_id": self._bank({"type": "axfer", "xaid": asset, "arcv": receiver, "aamt": amount})}
 
     async def clawback(self, members: Mapping[str, Any]) -> dict[str, Any]:
-        """`address`, `receiver`, `amount`, `note`?: the asset's issuer moves USDC that somebody else holds."""
+        """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC that somebody else holds."""
         moved = {
             "type": "axfer",
-            "xaid": self._chain.genesis.assets[0],
+            "xaid": self._asset(members),
             "asnd": _address(members),
             "arcv": _address(members, "receiver"),
             "aamt": control.amount(members),
@@ -102,6 +99,12 @@ class Verbs:
         named = (self.fund, self.mint, self.clawback, self.advance, self.block_time_offset, self.lag, self.reorg)
         rest = (self.fault, self.release, self.snapshot, self.restore)
         return {verb.__name__: verb for verb in (*named, *rest)}
+
+    def _asset(self, members: Mapping[str, Any]) -> int:
+        named = str(members.get("asset", self._chain.genesis.assets[0]))
+        if not (named.isascii() and named.isdecimal() and len(named) <= 20):
+            raise control.Refused("member asset must be an asset id")
+        return int(named)
 
     def _bank(self, fields: Mapping[str, Any], note: bytes = b"") -> str:
         """Put a signed transaction of the bank into a block of its own."""

@@ -215,6 +215,23 @@ async def payment_of_too_little(case: Case) -> None:
 
 
 @check(
+    "GW-LINK-24",
+    surface="gateway",
+    lane="each",
+    fix="Compare the recipient of the one bound transfer with the payout address, or with the token account that you "
+    "derive from it.",
+)
+async def payment_to_somebody_else(case: Case) -> None:
+    """A transaction to another recipient than the payout address does not turn the link Paid.
+
+    Pays links with the memo and the amount to the payer itself, alone and with something else for the payee in the same
+    transaction. Then pays one rightly. Expects that only that one is Paid.
+    """
+    who = await payer(case)
+    await not_paid(case, "GW-LINK-24", who, who.strayed())
+
+
+@check(
     "GW-CHK-14",
     surface="gateway",
     lane="each",

@@ -129,6 +129,14 @@ async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) 
             assert amount < AMOUNT or "without" in way.what, way.what
 
 
+async def test_strayed_ways_bring_the_payee_nothing_under_the_memo(chains: tuple[str, Chains]) -> None:
+    """What stays with the payer is not the payee's; what he gets beside it stands without the memo, or is a unit."""
+    async with opened(chains) as (payer, _, bill):
+        for way in payer.strayed():
+            amount, _ = await credited(payer, way, bill)
+            assert amount <= 1 or "without" in way.what, way.what
+
+
 async def test_other_assets_bring_nothing_of_the_right_one(chains: tuple[str, Chains]) -> None:
     """A payment in another asset leaves the payee's holding of the right one as it was."""
     async with opened(chains) as (payer, _, bill):

@@ -195,6 +195,10 @@ class Payer:
         """Return payments of less."""
         return [*smaller(self), in_two(self)]
 
+    def strayed(self) -> Sequence[Way]:
+        """Return payments to somebody else."""
+        return [Way("to somebody else", lambda bill: self._soon(bill, address=ELSEWHERE))]
+
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return payments in another asset."""
         del bill

@@ -39,6 +39,7 @@ ALL = (
     "failed_payment",
     "payment_of_too_little",
     "payment_in_another_asset",
+    "payment_to_somebody_else",
 )
 
 
@@ -170,6 +171,7 @@ RULES: dict[str, tuple[str, Rule, set[str]]] = {
     ),
     "failed counts": ("failed_payment", ignoring(failed=lambda *_: False), {"GW-CHK-12"}),
     "less counts": ("payment_of_too_little", ignoring(amount=lambda link, _: link.microunits), {"GW-CHK-13"}),
+    "any recipient": ("payment_to_somebody_else", ignoring(address=lambda *_: PAYOUT), {"GW-LINK-24"}),
     "any asset": ("payment_in_another_asset", ignoring(asset=lambda *_: "10458941"), {"GW-CHK-14"}),
 }
 
