@@ -178,9 +178,11 @@ def _other_text(value: str) -> str:
 
 def _other_headers(token: str) -> dict[str, dict[str, Any]]:
     header = dict(parse(token).header)
+    # A header of one member has one order only.
+    reordered = {"the header's members reordered": dict(reversed(list(header.items())))} if len(header) > 1 else {}
     return {
         "a header member more": {**header, "x-more": "1"},
-        "the header's members reordered": dict(reversed(list(header.items()))),
+        **reordered,
         "the header's typ changed": {**header, "typ": "JOSE"},
         "the header's alg spelled the other way": {
             **header,

@@ -39,11 +39,14 @@ def install(shape: Shape) -> None:
     """Put the look of calls into the service."""
     replace(calls, "fitted", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
     replace(links, "fitted", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
-    forms: Mapping[str, Callable[[bytes], str]] = {"hex": lambda raw: raw.hex(), "uuid": lambda raw: str(uuid.UUID(bytes=raw))}
+    forms: Mapping[str, Callable[[bytes], str]] = {
+        "hex": lambda raw: raw.hex(),
+        "uuid": lambda raw: str(uuid.UUID(bytes=raw)),
+    }
     if shape.link_token in forms:
         replace(links, "base64url", lambda _: forms[shape.link_token])
     if shape.conflict == "original":
-        replace(Idempotency, "_replayed", _original)
+        replace(Idempotency, "_replay", _original)
     if shape.open_calls == "tenants":
         replace(Calls, "_admitted", _tenants_only)
 
@@ -81,9 +84,14 @@ def _with_wanted(shape: Shape, value: Any) -> Any:
     return value
 
 
-def _original(replayed: Callable[..., Any]) -> Callable[..., Any]:
-    def given(self: Idempotency, scope: Any, stored: Any, call: Any) -> Any:
-        return replayed(self, scope, changed(stored, body_hash=call.body.hash), call)
+def _original(replay: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what hands out the first answer of a key, whatever body comes with the key."""
+
+    async def given(self: Idempotency, scope: Any, call: Any) -> Any:
+        stored = None if scope is None else await self._answers.get(scope, now=self._clock.now())
+        if stored is not None:
+            call = changed(call, body=changed(call.body, hash=stored.body_hash))
+        return await replay(self, scope, call)
 
     return given
 

@@ -145,7 +145,7 @@ def _price(info: Mapping[str, Any], shape: Shape) -> Any:
 
 
 def loosened(contract: dict[str, Any]) -> dict[str, Any]:
-    """Return a contract that promises less: whatever JSON an answer holds, and any status beside those it names.
+    """Return a contract that promises less of an answer's JSON: whatever it holds, by any status beside those named.
 
     A look changes answers; a contract that still told the reference's own would be a false one.
     """
@@ -159,5 +159,7 @@ def loosened(contract: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(response: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {"links": response["links"]} if "links" in response else {}
+    kept = {name: response[name] for name in ("links",) if name in response}
+    other = {media: one for media, one in response.get("content", {}).items() if "json" not in media}
+    kept |= {"content": other} if other else {}
     return {"description": response.get("description", "as described"), **kept}

@@ -21,6 +21,7 @@ from reference.protocol.keys import base64url, from_base64url
 from reference.protocol.refusals import PaymentRefused
 from reference.rail import door
 from reference.rail.door import Door
+from reference.rail.faults import json_reply
 from reference.rail.services import Service
 from reference.rail.signing import Signer
 from reference.store.redemptions import Answer as Stored
@@ -46,7 +47,8 @@ def install(shape: Shape) -> None:
 def _post_only(call: Callable[..., Any]) -> Callable[..., Any]:
     async def called(self: Door, request: Request) -> Reply:
         if request.method != "POST":
-            raise Refused(405, "method_not_allowed", "paid operations are called by POST", {"Allow": "POST"})
+            told = {"error": "method_not_allowed", "message": "paid operations are called by POST"}
+            return json_reply(405, told, {"Allow": "POST"})
         reply: Reply = await call(self, request)
         return reply
 
