@@ -28,7 +28,7 @@ def chain() -> Iterator[SimulatedChain]:
 
 @pytest.fixture(autouse=True)
 def calm(chain: SimulatedChain) -> None:
-    chain.calm()
+    chain.control("lag", blocks=0)
 
 
 @pytest.fixture(scope="module")

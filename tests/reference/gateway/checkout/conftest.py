@@ -1,0 +1,111 @@
+"""A checkout on a database of its own, over chains that the test writes."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.watcher import Watcher
+from reference.gateway.settings import GatewaySettings
+from reference.store.database import Database
+from reference.store.links import Link
+from reference.store.opening import open_database, sqlite_dsn
+from reference.store.payments import Payment
+from reference.web.clock import WpClock
+from tests.reference.gateway.checkout.scripted_chain import AMOUNT, ScriptedChain
+from tests.reference.gateway.gateway_stack import PAYOUTS
+
+START = 1_800_000_000
+NETWORKS = ("algorand_testnet", "base_sepolia", "solana_devnet")
+
+
+@dataclass
+class Bench:
+    """Watchers over scripted chains, and a clock that stands still until it is moved."""
+
+    database: Database
+    settings: GatewaySettings
+    now: float = START
+    chains: dict[str, ScriptedChain] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.clock = WpClock(system=lambda: self.now)
+        self.settling = Settling(self.settings, self.clock, self.database, Announcements())
+        self.chains = {key: ScriptedChain(key, now=START) for key in NETWORKS}
+        self.watchers = {key: self.worker(key) for key in NETWORKS}
+
+    def worker(self, network: str) -> Watcher:
+        """Return a further worker's watcher of a network, which remembers nothing."""
+        return Watcher(self.settings, self.clock, self.settling, self.chains[network].lane)
+
+    def advance(self, seconds: int) -> None:
+        """Move the clock and the chains' blocks on."""
+        self.now += seconds
+        for chain in self.chains.values():
+            chain.now = int(self.now)
+            chain.mine()
+
+    async def link(self, network: str = "algorand_testnet", tenant: str = "t-1", **members: Any) -> Link:
+        """Create a link of 8.41 USDC that lives for ten minutes."""
+        link = Link(
+            **{
+                "id": str(uuid.uuid4()),
+                "tenant_id": tenant,
+                "token": uuid.uuid4().hex[:22],
+                "network": network,
+                "amount_microunits": AMOUNT,
+                "pay_to": PAYOUTS[network],
+                "label": "Order 7",
+                "redirect_url": None,
+                "cancel_digest": hashlib.sha256(b"secret").hexdigest(),
+                "created_at": int(self.now),
+                "expires_at": int(self.now) + 600,
+                **members,
+            }
+        )
+        await self.database.change_all(self.settling.links.insertion(link))
+        return link
+
+    def memo(self, link: Link) -> str:
+        """Return a link's memo."""
+        return self.settings.word.memo(link.token)
+
+    async def rounds(self, *networks: str) -> None:
+        """Let every watcher look once."""
+        for network in networks or NETWORKS:
+            await self.watchers[network].round()
+
+    async def state(self, link: Link) -> str:
+        """Return where a link stands."""
+        return await self.settling.links.state(link.id)
+
+    async def payments(self, state: str = "paid", tenant: str = "t-1") -> list[Payment]:
+        """Return a tenant's payments."""
+        return list(await self.settling.payments.of_tenant(tenant, state))
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """An empty database of either kind."""
+    sqlite = request.param == "sqlite"
+    opened = open_database(
+        sqlite_dsn(tmp_path / "gateway.sqlite3") if sqlite else request.getfixturevalue("postgres_database")
+    )
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def bench(database: Database) -> Bench:
+    """A checkout."""
+    made = Bench(database, GatewaySettings(late_watch_seconds=1_000, chain_poll_seconds=3600))
+    await made.settling.links.prepare()
+    return made

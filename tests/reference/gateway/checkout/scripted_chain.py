@@ -1,0 +1,172 @@
+"""A chain that a test writes: what happened in which block, what is final, and whether anybody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from reference.chains.finding import Candidate, Found, Head
+from reference.chains.lane import ChainUnavailable, Lane, LaneFacts
+from reference.protocol.eip3009 import nonce_of
+from reference.protocol.networks import NETWORKS
+from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.solana_transfers import associated_account
+from tests.reference.gateway.gateway_stack import PAYOUTS
+
+AMOUNT = 8_410_000
+PAYER = {"algorand": "PAYER", "base": "0x" + "2" * 40, "solana": "9HpamAXHxUgoepffkFnhSjmGsf6yqacwUtcsNzSyLyzn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A transaction in its block."""
+
+    position: int
+    seen: ObservedTransaction
+
+
+@dataclass
+class ScriptedChain:
+    """One network.
+
+    Attributes:
+        network: Its key.
+        now: Time of its newest block.
+        confirmations: Blocks until one is final.
+        away: Whether its node answers nothing.
+        deaf: Transactions that searches know and nothing else does.
+        hidden: Transactions that searches do not know.
+        reach: How many blocks one search covers.
+        asked: How many questions it was asked.
+    """
+
+    network: str
+    now: int = 0
+    confirmations: int = 1
+    away: bool = False
+    deaf: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    pool: dict[str, ObservedTransaction] = field(default_factory=dict)
+    placed: dict[str, Placed] = field(default_factory=dict)
+    position: int = 100
+    reach: int = 10**9
+    started: list[int] = field(default_factory=list)
+    asked: int = 0
+
+    @property
+    def lane(self) -> Lane:
+        """The chain as the gateway knows it."""
+        return cast("Lane", ScriptedLane(self))
+
+    @property
+    def kind(self) -> str:
+        """Which chain it is: algorand, base or solana."""
+        return self.network.partition("_")[0]
+
+    def tx_id(self, number: int) -> str:
+        """Return the canonical id of the `number`-th transaction."""
+        if self.kind == "algorand":
+            return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] + "A" * 51
+        if self.kind == "base":
+            return f"0x{number:064x}"
+        return "1" * 63 + "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"[number]
+
+    def transfer(self, memos: tuple[str, ...], *values: int, **members: Any) -> ObservedTransaction:
+        """Return a transaction of this chain with transfers to the payout address, each bound to the memos."""
+        payout, payer = PAYOUTS[self.network], PAYER[self.kind]
+        asset = NETWORKS[self.network].asset_id
+        receiver = associated_account(payout, asset) if self.kind == "solana" else payout.lower()
+        receiver = payout if self.kind == "algorand" else receiver
+        moved = tuple(
+            Transfer(1 + 2 * place, asset.lower() if self.kind == "base" else asset, payer, receiver, value)
+            for place, value in enumerate(values or (AMOUNT,))
+        )
+        told = ObservedTransaction(TxStatus.CONFIRMED, final=True, block_time=self.now, sender=payer, transfers=moved)
+        if self.kind == "algorand":
+            told = replace(told, note=memos[0].encode() if memos else b"")
+        elif self.kind == "solana":
+            told = replace(told, memos=tuple(memo.encode() for memo in memos))
+        else:
+            uses = tuple(AuthorizationUsed(2 * n, asset.lower(), payer, nonce_of(memo)) for n, memo in enumerate(memos))
+            told = replace(told, authorizations_used=uses)
+        return replace(told, **members)
+
+    def mine(self, number: int | None = None, seen: ObservedTransaction | None = None) -> str:
+        """Put a transaction, or nothing, into a new block and return its id."""
+        self.position += 1
+        if number is None or seen is None:
+            return ""
+        self.placed[self.tx_id(number)] = Placed(self.position, seen)
+        return self.tx_id(number)
+
+    def pay(self, number: int, *memos: str, values: tuple[int, ...] = (AMOUNT,), **members: Any) -> str:
+        """Mine a payment."""
+        return self.mine(number, self.transfer(memos, *values, **members))
+
+    def undo(self, tx_id: str) -> None:
+        """Take a transaction back, as a reorganisation does."""
+        del self.placed[tx_id]
+
+    @property
+    def final(self) -> int:
+        """Its newest final block."""
+        return self.position - self.confirmations + 1
+
+
+class ScriptedLane:
+    """The lane and the finder of a scripted chain."""
+
+    def __init__(self, chain: ScriptedChain) -> None:
+        self.chain = chain
+        self.facts = LaneFacts(NETWORKS[chain.network], "", "", "USDC")
+        self.finder = self
+
+    def _ask(self) -> None:
+        self.chain.asked += 1
+        if self.chain.away:
+            raise ChainUnavailable("away")
+
+    def is_address(self, text: str) -> bool:
+        return text in PAYOUTS.values()
+
+    def live_members(self, token: str) -> Mapping[str, str]:
+        del token
+        return {}
+
+    async def check_node(self) -> bool:
+        return True
+
+    async def observe(self, tx_id: str) -> ObservedTransaction:
+        self._ask()
+        if tx_id in self.chain.pool:
+            return replace(self.chain.pool[tx_id], status=TxStatus.PENDING, final=False, block_time=0)
+        placed = self.chain.placed.get(tx_id)
+        if placed is None or tx_id in self.chain.deaf:
+            return ABSENT
+        return replace(placed.seen, final=placed.position <= self.chain.final and placed.seen.final)
+
+    async def head(self) -> Head:
+        self._ask()
+        return Head(self.chain.position, self.chain.final, self.chain.now)
+
+    async def start(self, since: int, head: Head) -> int:
+        self._ask()
+        self.chain.started.append(since)
+        return max(0, head.position - 50)
+
+    async def find(self, address: str, after: int, head: Head) -> Found:
+        self._ask()
+        last = min(head.position, after + self.chain.reach)
+        told = tuple(
+            Candidate(tx_id, one.position)
+            for tx_id, one in sorted(self.chain.placed.items(), key=lambda item: item[1].position)
+            if after < one.position <= last
+            and tx_id not in self.chain.hidden
+            and address == PAYOUTS[self.chain.network]
+        )
+        return Found(told, min(last, head.final), last == head.position)
+
+    async def waiting(self, address: str) -> tuple[str, ...]:
+        self._ask()
+        return tuple(self.chain.pool) if address == PAYOUTS[self.chain.network] else ()
