@@ -1,0 +1,81 @@
+"""The gateway does what a simple model of it does, whatever tenants, payers, operators, time and crashes do."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.fuzz.gateway_machine import Over, machine_of
+from tests.conformance.fuzz.gateway_world import GatewayWorld, world
+
+_LONG = float(os.environ.get("WELDPROOF_FUZZ_SECONDS", "6000"))
+_SLICE = 300
+_SHORT = 10.0
+_EXAMPLES = 30
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
+    """A gateway and its chains, for all examples of the module."""
+    with world(tmp_path_factory.mktemp("world")) as made:
+        yield made
+
+
+def walk(gateway: GatewayWorld, seconds: float, seed: int) -> int:
+    """Run one example after the other until the time is up and return how many; the seed of a failing run is told."""
+    ends, count = time.monotonic() + seconds, 0
+    settings = hypothesis.settings(
+        max_examples=_EXAMPLES,
+        stateful_step_count=30,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    for run in itertools.count(seed):
+        machine = hypothesis.seed(run)(machine_of(gateway, ends))
+        try:
+            run_state_machine_as_test(machine, settings=settings)
+        except Over:
+            return count + machine.walked
+        except BaseException as fault:
+            fault.add_note(f"run {run}; the gateway said: {gateway.log()}")
+            raise
+        count += machine.walked
+    return count
+
+
+def test_the_gateway_keeps_to_the_model(gateway: GatewayWorld) -> None:
+    """Some examples, others each day."""
+    day = int(os.environ.get("ROTATE", time.strftime("%j")))
+    assert walk(gateway, _SHORT, day * 1_000_000) > 0
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+def test_the_gateway_keeps_to_the_model_for_long(gateway: GatewayWorld) -> None:
+    """Half of the fuzzed time: examples that nobody has seen."""
+    assert walk(gateway, _LONG / 2, time.time_ns() % 2**48) > 0
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+def test_generated_requests_find_nothing_for_long(tmp_path: Path) -> None:
+    """The other half: the published documents of the whole stack, in slices of five minutes with seeds of their own."""
+    ends = time.monotonic() + _LONG / 2
+    while (left := ends - time.monotonic()) > 1:
+        words = ["run", "X-OAS-01", "X-ROB-01", "X-JSON", "--own-stack", "--strict", "--report", "json"]
+        words += ["--fuzz-seconds", str(max(11, min(_SLICE, int(left)))), "--report-dir", str(tmp_path / "report")]
+        done = subprocess.run(
+            [sys.executable, "-m", "conformance", *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
