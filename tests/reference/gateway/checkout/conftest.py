@@ -92,10 +92,16 @@ class Bench:
         return list(await self.settling.payments.of_tenant(tenant, state))
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+# For tests of what a database decides.
+both_databases = pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+@pytest.fixture
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    """An empty database of either kind."""
-    sqlite = request.param == "sqlite"
+    """An empty database: SQLite, or the kind that the test names."""
+    sqlite = getattr(request, "param", "sqlite") == "sqlite"
     opened = open_database(
         sqlite_dsn(tmp_path / "gateway.sqlite3") if sqlite else request.getfixturevalue("postgres_database")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference.protocol.checkout import LinkState
-from tests.reference.gateway.checkout.conftest import NETWORKS, Bench
+from tests.reference.gateway.checkout.conftest import NETWORKS, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS
 
@@ -58,6 +58,7 @@ async def test_wrong_payments_for_a_link_that_is_over_are_nobodys(bench: Bench) 
     assert await bench.payments("late") == []
 
 
+@both_databases
 async def test_a_transfer_that_pays_another_link_is_not_late(bench: Bench) -> None:
     """Under two memos a single transfer pays the link that is active, and is given back to nobody."""
     over, active = await bench.link(SOLANA), await bench.link(SOLANA)
@@ -98,6 +99,7 @@ async def test_a_reorganisation_after_paid_is_noted(bench: Bench, network: str) 
     assert (await bench.payments())[0].reversed_at == noted_at, "the first time that it was seen"
 
 
+@both_databases
 async def test_a_payment_that_comes_back_is_no_longer_reversed(bench: Bench) -> None:
     """The chain's last word counts."""
     link, chain = await bench.link(BASE), bench.chains[BASE]

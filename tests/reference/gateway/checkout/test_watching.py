@@ -9,9 +9,10 @@ import pytest
 
 from reference.chains.lane import ChainUnavailable
 from reference.gateway.checkout.watcher import GRACE_SECONDS
+from reference.protocol.checkout import LinkState
 from reference.protocol.observed import TxStatus
 from reference.store.payments import PaymentState
-from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench
+from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS
 
@@ -75,6 +76,7 @@ async def test_wrong_payments_leave_a_link_active(bench: Bench) -> None:
     assert await bench.payments("late") == []
 
 
+@both_databases
 async def test_one_transaction_may_pay_several_links(bench: Bench) -> None:
     """Each of two transfers under two memos pays one link, by the amounts asked where they fit exactly."""
     dear, cheap = await bench.link(SOLANA, amount_microunits=9_000_000), await bench.link(SOLANA)
@@ -84,6 +86,7 @@ async def test_one_transaction_may_pay_several_links(bench: Bench) -> None:
     assert paid == {dear.id: 1, cheap.id: 3}
 
 
+@both_databases
 async def test_one_transfer_pays_one_link(bench: Bench) -> None:
     """Two memos over a single transfer: one link is paid, the other stays active (P-CK-08)."""
     links = [await bench.link(SOLANA), await bench.link(SOLANA)]
@@ -213,6 +216,7 @@ async def test_nothing_expires_while_a_transaction_does_not_tell_what_it_is(benc
     assert await bench.state(link) == "paid"
 
 
+@both_databases
 async def test_a_restart_loses_nothing(bench: Bench) -> None:
     """What happened while no worker ran is found by the next one, however far the chain has gone."""
     link = await bench.link()
@@ -283,6 +287,7 @@ async def test_what_was_read_once_is_not_asked_for_again(bench: Bench) -> None:
     assert chain.asked - before <= 3
 
 
+@both_databases
 async def test_several_workers_do_no_harm(bench: Bench) -> None:
     """Ten workers that see the same payments at once note each one once."""
     links = [await bench.link(SOLANA) for _ in range(5)]
@@ -293,6 +298,7 @@ async def test_several_workers_do_no_harm(bench: Bench) -> None:
     assert await bench.payments("late") == []
 
 
+@both_databases
 async def test_cancelling_and_paying_at_once_ends_a_link_once(bench: Bench) -> None:
     """Whoever comes first decides; a payment that came second is late."""
     from reference.protocol.checkout import LinkState
