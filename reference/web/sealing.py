@@ -34,5 +34,5 @@ class Seal:
         """
         try:
             return AESGCM(self._key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
-        except InvalidTag as fault:
+        except (InvalidTag, ValueError) as fault:
             raise SealBroken("the stored secret cannot be opened with this key") from fault

@@ -139,6 +139,16 @@ async def test_callers_at_once_get_one_link(tmp_path: Path, database: dict[str, 
         assert len([answer for answer in answers if "Idempotent-Replayed" not in answer.headers]) == 1
 
 
+async def test_callers_at_once_get_one_resource(tmp_path: Path, database: dict[str, Any]) -> None:
+    """Nobody is told that the name is taken by what the first call of his own key has made."""
+    async with gateway(tmp_path, **database) as one, gateway(tmp_path, **database) as other:
+        headers = (await one.tenant()).headers(**KEY)
+        calls = [shop.http.post(RESOURCES, json=RESOURCE, headers=headers) for shop in (one, other) for _ in range(10)]
+        answers = await asyncio.gather(*calls)
+        assert {201} == {answer.status_code for answer in answers}
+        assert len({answer.content for answer in answers}) == 1
+
+
 async def test_different_bodies_at_once_make_one_link(tmp_path: Path, database: dict[str, Any]) -> None:
     """The one that came first is executed, the other is in conflict with it."""
     async with gateway(tmp_path, **database) as one, gateway(tmp_path, **database) as other:

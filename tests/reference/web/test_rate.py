@@ -1,4 +1,4 @@
-"""The token bucket (profile 1.1, P-RL-05)."""
+"""The token bucket and the window (profile 1.1, P-RL-02, P-RL-05)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.rate import RateLimit, too_many
+from reference.web.rate import RateLimit, WindowLimit, too_many
 
 
 class Hand:
@@ -97,3 +97,42 @@ def test_a_refusal_is_an_exception_with_a_body() -> None:
     assert refusal.body("req_1") == {"error": "rate_limited", "message": "wait", "request_id": "req_1"}
     with pytest.raises(Refused):
         raise refusal
+
+
+def test_a_bucket_is_as_deep_as_it_is_told() -> None:
+    """The depth is a setting of its own where the profile says so (P-RL-03)."""
+    hand = Hand()
+    bucket = RateLimit(120, WpClock(system=hand), depth=30)
+    assert taken(bucket, "a", 50) == 30
+    hand.seconds += 3_600
+    assert taken(bucket, "a", 50) == 30
+
+
+@given(st.lists(st.floats(min_value=0, max_value=50), max_size=80))
+def test_no_sixty_seconds_hold_more_calls_than_the_window_allows(waits: list[float]) -> None:
+    """However the calls fall; and whoever waits as long as he is told is served (P-RL-02)."""
+    hand = Hand()
+    window = WindowLimit(5, WpClock(system=hand))
+    served: list[float] = []
+    for wait in waits:
+        hand.seconds += wait
+        allowance = window.take("a")
+        assert allowance is not None
+        if allowance.allowed:
+            served.append(hand.seconds)
+        else:
+            assert 1 <= allowance.retry_after <= 60
+            hand.seconds += allowance.retry_after
+            again = window.take("a")
+            assert again is not None
+            assert again.allowed
+            served.append(hand.seconds)
+    assert all(later - first >= 60 for first, later in zip(served, served[5:], strict=False))
+
+
+def test_a_window_counts_keys_apart_and_can_be_off() -> None:
+    """One caller's calls take nothing from another's."""
+    window = WindowLimit(5, WpClock(system=Hand()))
+    left = [allowance.remaining for allowance in (window.take(key) for key in "aab") if allowance is not None]
+    assert left == [4, 3, 4]
+    assert WindowLimit(5, WpClock(system=Hand()), on=False).take("a") is None

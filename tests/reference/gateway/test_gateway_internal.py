@@ -1,0 +1,146 @@
+"""/internal: tenants, networks, standing, keys, payments (profile 3.9)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.reference.gateway.gateway_stack import ALGORAND, EVM, SOLANA, Gateway, Tenant, gateway, refused
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+async def ask(shop: Gateway, method: str, path: str, body: Any = None) -> Any:
+    """Carry out one call as an administrator, whatever comes of it."""
+    headers = {"Authorization": f"Bearer {shop.admin_key}"}
+    return await shop.http.request(method, f"/internal/tenants{path}", json=body, headers=headers)
+
+
+async def test_a_tenant_begins_on_trial_with_a_test_key(shop: Gateway) -> None:
+    """Sixty days, plan trial, and one key whose text is told once."""
+    made = await shop.internal("POST", "", {"name": "Bäckerei"}, status=201)
+    record = await shop.internal("GET", f"/{made['tenant_id']}")
+    key = made.pop("api_key")
+    key_id = made.pop("key_id")
+    started, ends = (datetime.fromisoformat(made[name]) for name in ("trial_started_at", "trial_ends_at"))
+    assert ends - started == timedelta(days=60)
+    assert record == {
+        **made,
+        "name": "Bäckerei",
+        "kyc_status": "trial",
+        "plan": "trial",
+        "networks": {},
+        "destinations": [],
+        "keys": [
+            {
+                "key_id": key_id,
+                "mode": "test",
+                "created_at": made["trial_started_at"],
+                "valid_until": None,
+                "revoked_at": None,
+            }
+        ],
+        "allowance_microunits": 10**9,
+        "used_microunits": 0,
+    }
+    assert key not in str(record)
+
+
+async def test_networks_are_replaced_as_an_ordered_list(shop: Gateway, seller: Tenant) -> None:
+    """What is left out is gone; the order is kept; nothing at all is allowed."""
+    for networks in (
+        {"solana_devnet": SOLANA, "algorand_testnet": ALGORAND, "base_sepolia": EVM},
+        {"base_sepolia": EVM},
+        {},
+    ):
+        body = {key: {"payout_address": address} for key, address in networks.items()}
+        answered = await shop.internal("PUT", f"/{seller.id}/networks", body)
+        shown = await shop.internal("GET", f"/{seller.id}")
+        assert list(body.items()) == list(shown["networks"].items()) == list(answered["networks"].items())
+
+
+async def test_a_network_that_is_unknown_or_has_no_node_is_400_and_changes_nothing(
+    shop: Gateway, seller: Tenant
+) -> None:
+    """A payout address that nobody can watch is none (P-NW-02)."""
+    before = (await shop.internal("GET", f"/{seller.id}"))["networks"]
+    for key in ("base-sepolia", "nowhere", "stellar_testnet"):
+        body = {"base_sepolia": {"payout_address": EVM}, key: {"payout_address": EVM}}
+        refused(await ask(shop, "PUT", f"/{seller.id}/networks", body), 400, "unsupported_network", network=key)
+    assert before == (await shop.internal("GET", f"/{seller.id}"))["networks"]
+
+
+async def test_a_malformed_address_is_422_and_named(shop: Gateway, seller: Tenant) -> None:
+    """By the rules of each chain."""
+    for key, addresses in {
+        "algorand_testnet": ("x", ALGORAND[:-1] + "B", EVM),
+        "base_sepolia": ("0x1", ALGORAND, "1" * 42),
+        "solana_devnet": ("0", SOLANA + "1", EVM),
+    }.items():
+        for address in addresses:
+            answer = await ask(shop, "PUT", f"/{seller.id}/networks", {key: {"payout_address": address}})
+            refused(answer, 422, "validation_error")
+            assert answer.json()["detail"][0]["loc"] == ["body", key, "payout_address"]
+
+
+async def test_a_body_out_of_its_form_is_422(shop: Gateway, seller: Tenant) -> None:
+    """Names, modes, standings, plans, addresses."""
+    for method, path, body in (
+        ("POST", "", {"name": ""}),
+        ("POST", "", {"name": "a" * 256}),
+        ("POST", "", {"name": 5}),
+        ("POST", f"/{seller.id}/api-keys", {"mode": "both"}),
+        ("POST", f"/{seller.id}/kyc", {"status": "maybe"}),
+        ("POST", f"/{seller.id}/kyc", {"status": "approved", "plan": "free"}),
+        ("PUT", f"/{seller.id}/networks", {"base_sepolia": EVM}),
+        ("PUT", f"/{seller.id}/networks", {"base_sepolia": {"payout_address": ""}}),
+        ("PUT", f"/{seller.id}/networks", []),
+    ):
+        refused(await ask(shop, method, path, body), 422, "validation_error")
+
+
+async def test_a_tenant_or_key_that_is_not_there_is_404(shop: Gateway, seller: Tenant) -> None:
+    """On every path; a key of another tenant is not there either."""
+    other = (await shop.internal("GET", f"/{(await shop.tenant()).id}"))["keys"][0]["key_id"]
+    for method, path, body in (
+        ("GET", f"/{NOBODY}", None),
+        ("GET", "/x", None),
+        ("PUT", f"/{NOBODY}/networks", {}),
+        ("POST", f"/{NOBODY}/kyc", {"status": "approved"}),
+        ("POST", f"/{NOBODY}/api-keys", {"mode": "test"}),
+        ("GET", f"/{NOBODY}/payments?state=paid", None),
+        ("POST", f"/{seller.id}/api-keys/{other}/rotate", None),
+        ("DELETE", f"/{seller.id}/api-keys/{other}", None),
+    ):
+        refused(await ask(shop, method, path, body), 404, "not_found")
+
+
+async def test_the_plan_stays_when_none_is_named(shop: Gateway, seller: Tenant) -> None:
+    """A decision says the standing, and the plan only when it says it."""
+    for body, status, plan in (
+        ({"status": "approved", "plan": "paid"}, "approved", "paid"),
+        ({"status": "rejected"}, "rejected", "paid"),
+        ({"status": "trial", "plan": "trial"}, "trial", "trial"),
+    ):
+        shown = await shop.internal("POST", f"/{seller.id}/kyc", body)
+        assert (status, plan) == (shown["kyc_status"], shown["plan"])
+
+
+async def test_payments_are_listed_by_state(shop: Gateway, seller: Tenant) -> None:
+    """A state that is none is a fault of the query (P-GW-02)."""
+    for state in ("paid", "late"):
+        assert await shop.internal("GET", f"/{seller.id}/payments?state={state}") == {"payments": []}
+    for query in ("", "?state=", "?state=open", "?state=paid&state=late"):
+        answer = await ask(shop, "GET", f"/{seller.id}/payments{query}")
+        refused(answer, 422, "validation_error")
+        assert answer.json()["detail"][0]["loc"] == ["query", "state"]
+
+
+async def test_the_service_word_names_keys(tmp_path: Path) -> None:
+    """The prefix is the word's first four letters, or as it is set (P-SW-03)."""
+    async with gateway(tmp_path / "a", service_word="Acme") as shop:
+        assert (await shop.tenant()).key.startswith("acme_")
+        assert shop.admin_key.startswith("acmec_")
+    async with gateway(tmp_path / "b", key_prefix="zz") as shop:
+        assert (await shop.tenant()).key.startswith("zz_")

@@ -1,0 +1,145 @@
+"""The gateway as a process: start, key rotation, logs, workers on one database, a database that goes away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg.sql import SQL, Identifier
+from sqlalchemy.engine import make_url
+
+from reference.gateway.__main__ import main
+from tests.reference.gateway.gateway_process import GatewayProcess
+from tests.reference.gateway.gateway_stack import LINK, LINKS, SCREEN, VERIFY
+
+CALLERS = 40
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Callable[..., GatewayProcess]]:
+    """Start workers that belong to one test and share their data: `worker(WP_…="…")`."""
+    made: list[GatewayProcess] = []
+
+    def start(**settings: str) -> GatewayProcess:
+        made.append(GatewayProcess(tmp_path, settings, public=made[0].socket if made else None))
+        return made[-1].start()
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def test_a_gateway_starts_rotates_its_key_keeps_secrets_and_ends(worker: Callable[..., GatewayProcess]) -> None:
+    """Secrets are files of mode 0600 and in no log; a rotation needs no restart; SIGTERM ends with 0."""
+    one = worker(WP_LOG_LEVEL="debug").ready()
+    tenant = one.tenant()
+    link = one.http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="a")).json()
+    bad = {**tenant.headers(), "X-Tenant-Id": "x"}
+    assert one.http.post(LINKS, json=LINK, headers=bad).status_code == 403
+    assert one.http.post(f"/checkout/{link['token']}/cancel", json={"cancel_secret": "x"}).status_code == 403
+    old = one.http.get("/.well-known/jwks.json").json()["keys"]
+    rotated = one.command("rotate-key")
+    keys = one.http.get("/.well-known/jwks.json").json()["keys"]
+    assert (0, [rotated.stdout.strip(), *(key["kid"] for key in old)]) == (
+        rotated.returncode,
+        [key["kid"] for key in keys],
+    )
+    jws = one.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "base_sepolia"}).json()
+    assert one.http.post(VERIFY, json={"jws": jws["compliance_receipt_jws"]}).status_code == 200
+    files = {path.name: path.stat().st_mode & 0o777 for path in one.data.iterdir()}
+    for name in ("admin_key", "seal_key", "signing_key.pem", "signing_key.pem.retired.json"):
+        assert files[name] == 0o600
+    secrets = [
+        tenant.key,
+        link["cancel_secret"],
+        *((one.data / name).read_text() for name in ("admin_key", "seal_key")),
+    ]
+    one.stop()
+    assert [secret for secret in secrets if secret in one.log()] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WP_GATEWAY_ROLE", "both"),
+        ("WP_RATES", "USD=none"),
+        ("WP_LINK_TTL_DEFAULT", "10"),
+        ("WP_KEY_PREFIX", "K1"),
+        ("WP_GATEWAY_DB", "mysql://x"),
+        ("WP_GATEWAY_PUBLIC_URL", "localhost"),
+        ("WP_RATE_LIMITS", "no"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_and_is_named(name: str, value: str) -> None:
+    """Exit status 2 and one line (section 9)."""
+    ended = CliRunner().invoke(main, env={name: value})
+    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
+    assert name in ended.output
+
+
+def test_a_file_that_cannot_be_used_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    """Also what is found only when the parts are put together."""
+    one = GatewayProcess(tmp_path, {"WP_GATEWAY_TRUSTED_JWKS": "/dev/null"})
+    ended = one.command()
+    one.close()
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert "WP_GATEWAY_TRUSTED_JWKS" in ended.stderr
+
+
+@pytest.mark.postgres
+def test_two_workers_under_forty_calls_at_once_make_one_link(
+    worker: Callable[..., GatewayProcess], postgres_database: str
+) -> None:
+    """One Idempotency-Key, workers that start together on one empty database: one link, one answer (P-ID-05)."""
+    workers = [worker(WP_GATEWAY_DB=postgres_database) for _ in range(2)]
+    for one in workers:
+        one.ready()
+    tenant = workers[0].tenant()
+
+    def call(number: int) -> tuple[int, bytes, str | None]:
+        answer = workers[number % 2].http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="order-1"))
+        return answer.status_code, answer.content, answer.headers.get("Idempotent-Replayed")
+
+    with ThreadPoolExecutor(CALLERS) as pool:
+        answers = list(pool.map(call, range(CALLERS)))
+    assert {201} == {status for status, _, _ in answers}
+    assert len({content for _, content, _ in answers}) == 1
+    assert len([replayed for _, _, replayed in answers if replayed is None]) == 1
+    with psycopg.connect(postgres_database) as connection:
+        assert connection.execute("SELECT token FROM gateway_links").fetchall() == [
+            (json.loads(answers[0][1])["token"],)
+        ]
+
+
+@pytest.mark.postgres
+def test_a_database_that_is_away_is_503_and_comes_back(
+    worker: Callable[..., GatewayProcess], postgres_server: str, postgres_database: str
+) -> None:
+    """Every call that needs it, health too, with an own code and Retry-After; the next one is served again."""
+    one = worker(WP_GATEWAY_DB=postgres_database).ready()
+    tenant = one.tenant()
+    database = str(make_url(postgres_database).database)
+
+    def ask() -> list[Any]:
+        return [
+            one.http.get("/health"),
+            one.http.post(LINKS, json=LINK, headers=tenant.headers(Idempotency_Key="a")),
+            one.http.get("/checkout/none/status"),
+        ]
+
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(Identifier(database)))
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
+        away = [*ask(), one.http.post(SCREEN, json={"recipient_address": "screen-allow", "network": "voi:mainnet"})]
+        connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(Identifier(database)))
+    assert [answer.status_code for answer in away] == [503, 503, 503, 200]
+    for answer in away[:3]:
+        assert (answer.json()["error"], answer.headers["Retry-After"]) == ("store_unavailable", "5")
+        assert answer.json()["request_id"] == answer.headers["X-Request-Id"]
+    assert [answer.status_code for answer in ask()] == [200, 201, 404]
