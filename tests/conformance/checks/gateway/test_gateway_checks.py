@@ -220,3 +220,28 @@ def test_a_thing_is_known_by_what_its_request_did_not_bring() -> None:
     assert identity("/v1/resources", answer, {"resource_id": "mine"}) == {"id": "r-1", "meta.uuid": "u-1"}
     bare = Answer(1, 201, CIMultiDictProxy(CIMultiDict[str]()), b'{"made":"x","name":"mine"}')
     assert identity("/v1/resources", bare, {"name": "mine"}) == {"made": "x"}
+
+
+@pytest.mark.parametrize("name", ["a_burst_passes", "a_key_is_bound_for_a_day"])
+async def test_the_target_itself_serves_limits_by_its_clock(name: str, tmp_path: Path) -> None:
+    """Without a service of its own a limit check moves the target's clock."""
+    clock = f'[clock]\noffset_file = "{tmp_path / "clock"}"\n'
+    verdicts = await judged(name, tmp_path, profile=_without_limited(tmp_path) + clock)
+    assert set(verdicts.values()) == {Verdict.PASS}
+
+
+async def test_limits_that_cannot_be_met_are_undecided(tmp_path: Path) -> None:
+    """Where no minute can pass, or the target's limits are raised, limit rows have no verdict."""
+    without = _without_limited(tmp_path)
+    raised = without.replace("[gateway]\n", '[gateway]\nlimits = "raised"\n')
+    raised += f'[clock]\noffset_file = "{tmp_path / "clock"}"\n'
+    for text in (without, raised):
+        verdicts = await judged("a_burst_passes", tmp_path, profile=text)
+        assert verdicts == {"GW-RATE-02": Verdict.INCONCLUSIVE}
+
+
+def _without_limited(folder: Path) -> str:
+    """Return the profile without the service for limits."""
+    text = profile_text(folder)
+    start, end = text.index("[limited.gateway]"), text.index("[tenants.first]")
+    return text[:start] + text[end : text.index("[limited.gateway.tenants.first]")]
