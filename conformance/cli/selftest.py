@@ -104,7 +104,7 @@ async def verdicts_against(
         StackFault: The stack did not come up.
     """
     log = EventLog()
-    rows = load().select([surface])
+    rows = load().select(surface.split())
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
     async with own_stack([*options, *surface_options(rows)]) as stack:
         plan = Plan(rows, select_checks(rows, stack.profile), seed=seed, workers=stack.profile.pace.workers)

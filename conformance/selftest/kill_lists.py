@@ -26,7 +26,7 @@ class KillList:
     Attributes:
         mutant: Id of the mutant.
         rule: The rule of the profile it drops, in words.
-        surface: Prefix of the rows over which the list is exact.
+        surface: Prefixes of the rows over which the list is exact, with spaces between.
         lanes: Lanes of the stack that it runs on.
         caught_by: The row its author named beforehand.
         also: Further rows, each with the reason why it sees the fault.
