@@ -23,7 +23,7 @@ class _Request(BaseModel):
 class NewTenant(_Request):
     """A tenant to be made."""
 
-    name: Annotated[StrictStr, Field(min_length=1, max_length=255)]
+    name: Annotated[StrictStr, Field(min_length=1, max_length=255, pattern=r"\A[^\x00-\x1f\x7f]+\z")]
 
 
 class NewKey(_Request):

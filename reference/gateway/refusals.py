@@ -14,7 +14,7 @@ def invalid_request(message: str) -> Refused:
 
 def unsupported_network(network: str | None) -> Refused:
     """Return the refusal of a network that is unknown, not offered, or without a payout address of the tenant."""
-    message = "the network is not offered to you; name one that has a payout address in Settings → Networks"
+    message = "this network is unknown, not offered here, or without a payout address of the tenant"
     return Refused(400, "unsupported_network", message, context={"network": network})
 
 

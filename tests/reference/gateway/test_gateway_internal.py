@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.reference.gateway.gateway_stack import ALGORAND, EVM, SOLANA, Gateway, Tenant, gateway, refused
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -135,6 +137,26 @@ async def test_payments_are_listed_by_state(shop: Gateway, seller: Tenant) -> No
         answer = await ask(shop, "GET", f"/{seller.id}/payments{query}")
         refused(answer, 422, "validation_error")
         assert answer.json()["detail"][0]["loc"] == ["query", "state"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def test_names_that_a_database_cannot_hold_are_no_faults_of_ours(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """NUL in a path is 404, in a name 422; nothing that is sent looks like a database that is away."""
+    settings = {} if kind == "sqlite" else {"gateway_db": request.getfixturevalue("postgres_database")}
+    async with gateway(tmp_path, **settings) as shop:
+        tenant = await shop.tenant()
+        refused(await ask(shop, "POST", "", {"name": "a\x00b"}), 422, "validation_error")
+        refused(await ask(shop, "POST", "", {"name": "a\nb"}), 422, "validation_error")
+        for path in ("/%00", f"/{tenant.id}%00", "/" + "x" * 4000, "/%F0%9F%92%A9", "/%FF%FE", "/'%3B--"):
+            refused(await ask(shop, "GET", path), 404, "not_found")
+            refused(await ask(shop, "DELETE", f"/{tenant.id}/api-keys{path}"), 404, "not_found")
+            refused(await shop.http.get(f"/v1/resources{path}", headers=tenant.headers()), 404, "not_found")
+            refused(await shop.http.get(f"/checkout{path}/status"), 404, "not_found")
+        resource = {"resource_id": "a", "amount_microunits": 1, "asset_id": "\x00", "price_fiat_currency": "\x00"}
+        answer = await shop.http.post("/v1/resources", json=resource, headers=tenant.headers())
+        assert (answer.status_code, answer.json()["asset_id"]) == (201, "\x00")
 
 
 async def test_the_service_word_names_keys(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from reference.web.clock import WpClock
 from tests.reference.gateway.gateway_stack import (
     LINK,
     LINKS,
@@ -202,6 +205,43 @@ async def test_a_query_that_is_not_ascii_is_400(shop: Gateway) -> None:
 
     async with httpx.AsyncClient(transport=httpx.ASGITransport(unencoded), base_url="http://x") as http:
         refused(await http.get("/health"), 400, "invalid_request")
+
+
+async def test_an_unplanned_fault_is_500_and_tells_nothing(shop: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The envelope with the request id, no word of what happened (P-CV-18)."""
+
+    def broken(_: object) -> int:
+        raise RuntimeError("the secret reason")
+
+    monkeypatch.setattr(WpClock, "now_ms", broken)
+    body = {"recipient_address": "screen-allow", "network": "base_mainnet"}
+    answer = await shop.http.post(SCREEN, json=body)
+    refused(answer, 500, "internal_error")
+    assert set(answer.json()) == {"error", "message", "request_id"}
+    assert "secret reason" not in answer.text
+
+
+async def test_a_body_that_does_not_come_is_408(shop: Gateway) -> None:
+    """A caller who sends nothing more holds nothing up."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    envelope = replace(shop.http._transport.app, body_seconds=0.01)  # type: ignore[attr-defined]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": SCREEN,
+        "query_string": b"",
+        "headers": [(b"content-length", b"5")],
+        "client": ("127.0.0.1", 1),
+    }
+    await envelope(scope, receive, send)
+    assert (408, b"request_timeout" in sent[1]["body"]) == (sent[0]["status"], True)
 
 
 async def test_an_edge_host_serves_public_reads_only(tmp_path: Path) -> None:
