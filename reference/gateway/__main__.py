@@ -1,16 +1,19 @@
-"""`weldproof-gateway`: serve the gateway, or rotate its signing key."""
+"""`weldproof-gateway`: serve the gateway, rotate its signing key, make keys for administrators."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 
 import click
 
-from reference.gateway.runtime import running
+from reference.gateway.credentials import SCOPES
+from reference.gateway.runtime import new_admin_key, running
 from reference.gateway.settings import GatewaySettings
+from reference.store.database import DatabaseUnavailable
 from reference.web import keyring, serving
-from reference.web.settings import EXIT_USAGE, Misconfigured, read_settings
+from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
 
 
 @click.group(invoke_without_command=True)
@@ -32,8 +35,25 @@ def main(ctx: click.Context) -> None:
 def rotate_key() -> None:
     """Make a new active signing key at once; the old one stays published as retired."""
     settings = read_settings(GatewaySettings)
-    fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
+    try:
+        with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
+            fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
+    except Misconfigured as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
     click.echo(fresh.kid)
+
+
+@main.command("admin-key")
+@click.argument("scopes", nargs=-1, required=True, type=click.Choice(SCOPES))
+def admin_key(scopes: tuple[str, ...]) -> None:
+    """Make a further administrator's key that may do what SCOPES say, and print it once."""
+    settings = read_settings(GatewaySettings)
+    try:
+        click.echo(asyncio.run(new_admin_key(settings, scopes)))
+    except DatabaseUnavailable as fault:
+        click.echo(f"WP_GATEWAY_DB: the database cannot be asked ({fault})", err=True)
+        sys.exit(EXIT_USAGE)
 
 
 if __name__ == "__main__":

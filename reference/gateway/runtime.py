@@ -106,6 +106,23 @@ async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncI
         yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True)
 
 
+async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:
+    """Make an administrator's key that may do what its scopes say, and return its text, which is kept nowhere.
+
+    Raises:
+        DatabaseUnavailable: It was not made.
+    """
+    database = open_database(_dsn(settings))
+    try:
+        tenants = Tenants(database)
+        await tenants.prepare()
+        key = fresh_secret(f"{settings.prefix}c_")
+        await tenants.admit(digest_of(key), scopes, now=WpClock(settings.clock_offset_file).now())
+    finally:
+        await database.close()
+    return key
+
+
 async def _admit_first(settings: GatewaySettings, tenants: Tenants, clock: WpClock) -> None:
     """See that the first administrator's key is in its file and accepted; an edge host has none."""
     if settings.gateway_role == "edge":

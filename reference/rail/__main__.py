@@ -10,7 +10,7 @@ import click
 from reference.rail.runtime import running
 from reference.rail.settings import RailSettings
 from reference.web import keyring, serving
-from reference.web.settings import EXIT_USAGE, Misconfigured, read_settings
+from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
 
 
 @click.group(invoke_without_command=True)
@@ -32,7 +32,12 @@ def main(ctx: click.Context) -> None:
 def rotate_key() -> None:
     """Make a new active signing key at once; the old one stays published as retired."""
     settings = read_settings(RailSettings)
-    fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
+    try:
+        with naming("WP_RAIL_SIGNING_KEY_FILE"):
+            fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
+    except Misconfigured as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
     click.echo(fresh.kid)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from sqlalchemy.engine import make_url
 
 from reference.gateway.__main__ import main
 from tests.reference.gateway.gateway_process import GatewayProcess
-from tests.reference.gateway.gateway_stack import LINK, LINKS, SCREEN, VERIFY
+from tests.reference.gateway.gateway_stack import LINK, LINKS, SCREEN, VERIFY, gateway, refused
 
 CALLERS = 40
 
@@ -81,6 +82,32 @@ def test_a_wrong_setting_stops_the_start_and_is_named(name: str, value: str) -> 
     ended = CliRunner().invoke(main, env={name: value})
     assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
     assert name in ended.output
+
+
+def test_an_administrators_key_is_made_for_some_scopes(tmp_path: Path) -> None:
+    """It does what they say and nothing else; its text is on no disk (3.9)."""
+    ended = CliRunner().invoke(main, ["admin-key", "kyb:write"], env={"WP_GATEWAY_DATA_DIR": str(tmp_path / "data")})
+    key = ended.output.strip()
+    assert (ended.exit_code, key.startswith("weldc_")) == (0, True), ended.output
+    assert [path for path in (tmp_path / "data").iterdir() if key.encode() in path.read_bytes()] == []
+
+    async def use() -> None:
+        async with gateway(tmp_path) as shop:
+            tenant, headers = await shop.tenant(), {"Authorization": f"Bearer {key}"}
+            at = f"/internal/tenants/{tenant.id}"
+            decided = await shop.http.post(f"{at}/kyc", json={"status": "approved"}, headers=headers)
+            assert (decided.status_code, decided.json()["kyc_status"]) == (200, "approved")
+            refused(await shop.http.get(at, headers=headers), 403, "forbidden_scope", scope="tenants:admin")
+
+    asyncio.run(use())
+    assert CliRunner().invoke(main, ["admin-key", "everything"]).exit_code == 2
+
+
+def test_a_key_that_is_not_there_is_not_rotated(tmp_path: Path) -> None:
+    """Exit status 2 and one line that names the setting."""
+    ended = CliRunner().invoke(main, ["rotate-key"], env={"WP_GATEWAY_DATA_DIR": str(tmp_path)})
+    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1)
+    assert "WP_GATEWAY_SIGNING_KEY_FILE" in ended.output
 
 
 def test_a_file_that_cannot_be_used_stops_the_start_and_is_named(tmp_path: Path) -> None:
