@@ -301,8 +301,6 @@ async def test_several_workers_do_no_harm(bench: Bench) -> None:
 @both_databases
 async def test_cancelling_and_paying_at_once_ends_a_link_once(bench: Bench) -> None:
     """Whoever comes first decides; a payment that came second is late."""
-    from reference.protocol.checkout import LinkState
-
     link = await bench.link(SOLANA)
     bench.chains[SOLANA].pay(1, bench.memo(link))
     cancelled, _ = await asyncio.gather(bench.settling.end(link, LinkState.CANCELLED), bench.worker(SOLANA).round())
