@@ -123,14 +123,15 @@ def bodies(case: Case, tenant: Credentials) -> dict[str, dict[str, Any]]:
     return found
 
 
-async def receipt_body(case: Case) -> dict[str, Any]:
+async def receipt_body(
+    case: Case, call: Caller | None = None, headers: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return a body for receipt verification: a receipt that the gateway just emitted, else one that cannot pass."""
     bindings = case.profile.gateway_bindings
     token = "e30.e30.AA"  # noqa: S105 - two empty objects and no signature
     if bindings.screen_body is not None:
-        answer = await target_of(case)(
-            "POST", SCREEN, json_body=dict(bindings.screen_body), headers=case.session.tenant_headers()
-        )
+        sent = case.session.tenant_headers() if headers is None else headers
+        answer = await (call or target_of(case))("POST", SCREEN, json_body=dict(bindings.screen_body), headers=sent)
         token = next((text for _, text in jose.tokens_in(answer.object(), {})), token)
     case.client.names.name(token, "RECEIPT")
     return {bindings.receipt_member or "jws": token}

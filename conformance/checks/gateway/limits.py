@@ -39,6 +39,8 @@ _BURSTS, _APART = 7, 9.0
 _AT_ONCE = 60
 _MINUTE = 60.0
 _A_WHILE = 3600.0
+# A date is told in whole seconds, and by the target's own clock.
+_CLOCKS_APART = 1.0
 _FIX = (
     "Count every authenticated call of a tenant, all its keys and all endpoints together: 60 at once, 300 a minute; "
     "answer 429 with Retry-After and the envelope beyond."
@@ -81,8 +83,9 @@ async def exhausted(case: Case, service: LimitedGateway, tenant: Credentials) ->
 async def a_sustained_rate_is_throttled(case: Case) -> None:
     """A tenant that sustains more than 300 requests per minute gets 429.
 
-    Sends 361 calls at once; then, after rest, seven bursts of 60 within 54 seconds; then, after rest, 361
-    calls that fail by their body. Expects at least one 429 each time.
+    Sends 361 calls at once; then, after rest, seven bursts of 60 within 54 seconds; then, after rest, 361 calls that
+    fail by their body and 60 good ones. Expects at least one 429 each time. (Which fault of a faulty call wins is open,
+    so that only the good ones may be answered 429.)
     """
     async with limited_gateway(case) as service:
         tenant = service.tenant("first")
@@ -102,7 +105,8 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         await service.advance(_MINUTE + 1)
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))
         refused = throttled(await together(calls, at_once=_AT_ONCE))
-        _judge_met(case, refused, f"{IN_A_MINUTE} calls that fail by their body")
+        refused += throttled(await burst(case, service, tenant, BURST))
+        _judge_met(case, refused, f"{IN_A_MINUTE} calls that fail by their body and {BURST} good ones")
 
 
 def _judge_met(case: Case, refused: Sequence[Answer], what: str) -> None:
@@ -184,7 +188,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
             raise Inconclusive("the 429 has no Retry-After, which GW-RATE-03 judges")
         if not case.expect("GW-RATE-05", wait <= _A_WHILE, "a wait within the hour", f"{wait:g} s", exchange=last):
             return
-        await service.advance(wait)
+        await service.advance(wait + _CLOCKS_APART)
         answer = named(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
         found = f"{answer.status} {short(answer)}"
         case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", found, exchange=answer)

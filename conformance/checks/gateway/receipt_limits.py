@@ -7,7 +7,7 @@ import time
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.limits import throttled
 from conformance.client import Answer
-from conformance.gateway import RECEIPT_VERIFY
+from conformance.gateway import RECEIPT_VERIFY, receipt_body
 from conformance.limited import LimitedGateway, limited_gateway
 from conformance.together import together
 
@@ -20,12 +20,17 @@ _MINUTE = 60.0
 _FIX = "Count receipt verifications of a caller apart from all other calls: at most 120 in any minute, 429 beyond."
 
 
-async def _verify(case: Case, service: LimitedGateway, count: int) -> list[Answer]:
-    body = {case.profile.gateway_bindings.receipt_member or "jws": "e30.e30.AA"}
+async def _prepared(case: Case, service: LimitedGateway) -> tuple[dict[str, str], dict[str, str]]:
+    """Return body and header fields of a verification that has no fault of its own, where a receipt can be had."""
     try:
         headers = service.tenant("first").headers
     except Inconclusive:
         headers = {}
+    return await receipt_body(case, service.call, headers), headers
+
+
+async def _verify(service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]], count: int) -> list[Answer]:
+    body, headers = call
     calls = (service.call("POST", RECEIPT_VERIFY, json_body=body, headers=headers) for _ in range(count))
     return await together(calls, at_once=_AT_ONCE)
 
@@ -38,8 +43,9 @@ async def verification_is_throttled(case: Case) -> None:
     one 429 each time: no reading of the rate, bucket or window, lets that many through.
     """
     async with limited_gateway(case) as service:
+        call = await _prepared(case, service)
         started = time.monotonic()
-        answers = await _verify(case, service, _BEYOND)
+        answers = await _verify(service, call, _BEYOND)
         if time.monotonic() - started > _MINUTE and not throttled(answers):
             raise Inconclusive(f"{_BEYOND} calls took more than a minute: the limit cannot be met from here")
         _judge(case, answers, "at once")
@@ -48,7 +54,7 @@ async def verification_is_throttled(case: Case) -> None:
         for number in range(_BEYOND // _BATCH):
             if number:
                 await service.advance(_APART)
-            answers += await _verify(case, service, _BATCH)
+            answers += await _verify(service, call, _BATCH)
         _judge(case, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
 
 
@@ -66,12 +72,13 @@ async def spaced_verifications_pass(case: Case) -> None:
     After rest sends two verifications a second for a minute. Expects no 429.
     """
     async with limited_gateway(case) as service:
+        call = await _prepared(case, service)
         refused: list[Answer] = []
         answers: list[Answer] = []
         for second in range(_SECONDS - 1):
             if second:
                 await service.advance(1)
-            answers += await _verify(case, service, _EACH_SECOND)
+            answers += await _verify(service, call, _EACH_SECOND)
         refused = throttled(answers)
         found = f"{len(refused)} of {len(answers)}"
         case.expect("GW-RCPT-32", not refused, "no 429", found, exchange=(refused or answers)[0])

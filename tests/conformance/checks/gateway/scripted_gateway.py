@@ -13,6 +13,7 @@ import uuid
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,14 +55,13 @@ class Gateway:
         self.stored: dict[tuple[str, ...], tuple[float, str, dict[str, Any]]] = {}
         self.names: set[tuple[str, str]] = set()
         self.calls: dict[str, deque[float]] = defaultdict(deque)
-        self._started = time.time()
         self._numbers = itertools.count(1)
         self._running: dict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
     def now(self) -> float:
-        """The service's time, which only its clock file moves."""
-        return self._started + (float(self.offset_file.read_text() or "0") if self.offset_file else 0.0)
+        """The service's time, moved on by its clock file."""
+        return time.time() + (float(self.offset_file.read_text() or "0") if self.offset_file else 0.0)
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
@@ -73,7 +73,8 @@ class Gateway:
         try:
             status, document = await self._answer(method, parts.path, fields, body or b"", host)
         except Refusal as refusal:
-            status, document = refusal.status, self._envelope(refusal)
+            document = self._envelope(refusal)
+            status = refusal.status
             own |= refusal.headers
             if f"no request id on {status}" in self.flaws:
                 del own["X-Request-Id"]
@@ -81,6 +82,8 @@ class Gateway:
         return status, CIMultiDictProxy(CIMultiDict(own)), content
 
     def _envelope(self, refusal: Refusal) -> Any:
+        if "403 for every credential" in self.flaws and refusal.status == 401:
+            refusal.status = 403
         if f"no envelope on {refusal.status}" in self.flaws:
             return b"<h1>Not so</h1>"
         document = {"error": refusal.code, "message": "Not so.", "retry_after": 3}
@@ -109,7 +112,14 @@ class Gateway:
         if path in {"/v1/receipt/verify", "/compliance/screen"}:
             return self._open(path, headers, body)
         tenant = self._tenant(headers, path, body)
-        self._limit(f"{tenant}{path}" if "a rate per endpoint" in self.flaws else tenant, path, headers)
+        if "faulty calls are free" in self.flaws and path == "/v1/payment-links":
+            self._link(self._json(path, headers, body))
+        try:
+            self._limit(f"{tenant}{path}" if "a rate per endpoint" in self.flaws else tenant, path, headers)
+        except Refusal:
+            if "faults go before limits" in self.flaws and path == "/v1/payment-links":
+                self._link(self._json(path, headers, body))
+            raise
         return await self._create(path, tenant, headers, self._json(path, headers, body))
 
     def _open(self, path: str, headers: CIMultiDict[str], body: bytes) -> tuple[int, Any]:
@@ -194,6 +204,8 @@ class Gateway:
             times.popleft()
         if len(times) >= most:
             wait = "soon" if "Retry-After is a word" in self.flaws else str(int(times[0] + 60 - self.now) + 1)
+            if "waits are dates" in self.flaws:
+                wait = format_datetime(dt.datetime.fromtimestamp(times[0] + 61, dt.UTC), usegmt=True)
             wait = "1" if "Retry-After is too short" in self.flaws else wait
             raise Refusal(429, "rate_limited", **({} if "no Retry-After" in self.flaws else {"Retry_After": wait}))
         times.append(self.now)
@@ -224,6 +236,8 @@ class Gateway:
         await asyncio.sleep(0)
         if found is not None and self.now < found[0] + most and "keys do nothing" not in self.flaws:
             if found[1] == text:
+                return 201, found[2]
+            if "a changed body gets the original" in self.flaws:
                 return 201, found[2]
             if "a changed body creates" not in self.flaws:
                 raise Refusal(409, "idempotency_conflict")

@@ -85,6 +85,7 @@ FLAWS = [
     ("no rate", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("a rate of 600", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("a rate per endpoint", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
+    ("faulty calls are free", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("a burst of 30", "a_burst_passes", {"GW-RATE-02"}),
     ("no Retry-After", "a_throttled_call_is_told_when_to_come_back", {"GW-RATE-03"}),
     ("Retry-After is a word", "a_throttled_call_is_told_when_to_come_back", {"GW-RATE-03"}),
@@ -112,6 +113,15 @@ async def test_an_honest_gateway_passes(name: str, tmp_path: Path) -> None:
 async def test_a_flaw_breaks_its_row_and_no_other(flaw: str, name: str, rows: set[str], tmp_path: Path) -> None:
     """A gateway that drops one rule is caught by the row of that rule."""
     assert rows == breached(await judged(name, tmp_path, flaw))
+
+
+LOOKS = ("403 for every credential", "a changed body gets the original", "waits are dates", "faults go before limits")
+
+
+@pytest.mark.parametrize("name", CHECKS)
+async def test_what_the_interface_leaves_open_breaks_nothing(name: str, tmp_path: Path) -> None:
+    """Other refusals of credentials, originals for changed bodies, waits as dates, 422 before 429 are as good."""
+    assert set() == breached(await judged(name, tmp_path, *LOOKS))
 
 
 @pytest.mark.parametrize("name", CHECKS)
