@@ -6,11 +6,13 @@ import asyncio
 import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
+from conformance.cli.chameleon import against_chameleon
 from conformance.cli.targets import UsageFault
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
@@ -27,14 +29,34 @@ from conformance.verdict import Exit, Verdict
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--list", "only_list", is_flag=True, help="List the mutants and what must catch each.")
+@click.option("--chameleon", is_flag=True, help="Against the correct server that takes every open point from a seed.")
+@click.option("--seeds", "number", type=click.IntRange(1), help="With --chameleon: so many seeds, from 0 or --from.")
+@click.option("--from", "first", type=click.IntRange(0), default=0, help="With --seeds: the first of them.")
+@click.option("--rows", multiple=True, metavar="ID", help="With --chameleon: only rows that start so.")
+@click.option(
+    "--logs", type=click.Path(path_type=Path, file_okay=False), help="With --chameleon: keep each run's event log here."
+)
 @click.pass_context
 def command(
-    ctx: click.Context, ids: tuple[str, ...], part: str | None, seed: int, as_json: bool, only_list: bool
+    ctx: click.Context,
+    /,
+    ids: tuple[str, ...],
+    part: str | None,
+    seed: int,
+    as_json: bool,
+    only_list: bool,
+    **chameleon: Any,
 ) -> None:
     """Run the suite against each deliberately broken reference and compare with the committed kill lists, exactly.
 
-    Exit codes: 0 every list is exact, 1 one is not, 2 usage, 3 a stack did not come up.
+    With --chameleon, MUTANT is a seed: run it against a correct server in the look of each seed, where nothing may
+    fail, and tell which values of each open point were seen on the wire.
+
+    Exit codes: 0 every list is exact (no row failed, every point was seen to vary), 1 one is not, 2 usage, 3 a stack
+    did not come up.
     """
+    if chameleon["chameleon"]:
+        ctx.exit(against_chameleon(ids, part, chameleon, as_json=as_json))
     lists = _chosen(ids, part)
     if only_list:
         _print_lists(lists, as_json=as_json)

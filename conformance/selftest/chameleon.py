@@ -9,15 +9,19 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.events import Event, EventLog
 from conformance.ledger import Requirement, load
 from conformance.own_stack import own_stack, surface_options
 from conformance.runner import Plan, Run, select_checks
+from conformance.selftest.seen import OBSERVERS, seen
 from conformance.target import LANES
 from conformance.verdict import Verdict
 
+# So many seeds in a row show every point in at least two values.
+ENOUGH = 8
 SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 
 
@@ -33,7 +37,7 @@ class Trial:
         differences: One line for each row that is not sound, none when the suite is right.
         rows: How many rows were judged.
         seconds: How long it took, the stack's start among it.
-        events: The run's log.
+        values: The values of each point that the run's log shows.
     """
 
     seed: int
@@ -43,11 +47,11 @@ class Trial:
     differences: Sequence[str]
     rows: int
     seconds: float
-    events: Sequence[Event] = field(repr=False)
+    values: Mapping[str, Sequence[str]] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the trial without its log."""
-        names = ("seed", "lane", "rows", "seconds", "differences", "drawn", "told")
+        """Return the trial as JSON members."""
+        names = ("seed", "lane", "rows", "seconds", "differences", "drawn", "told", "values")
         return {name: getattr(self, name) for name in names}
 
 
@@ -56,13 +60,20 @@ def lane_of(seed: int) -> str:
     return LANES[seed % len(LANES)]
 
 
-async def trial(seed: int, rows: Sequence[Requirement] | None = None, *, lanes: Sequence[str] = LANES) -> Trial:
+async def trial(
+    seed: int,
+    rows: Sequence[Requirement] | None = None,
+    *,
+    lanes: Sequence[str] = LANES,
+    logs: Path | None = None,
+) -> Trial:
     """Bring up a stack in the look of a seed and run the suite against it.
 
     Args:
         seed: The look, and the seed of the run.
         rows: The rows to judge; all without it.
         lanes: The lanes that the stack offers.
+        logs: Folder for the run's event log, `SEED.ndjson`.
 
     Raises:
         StackFault: The stack did not come up.
@@ -71,16 +82,17 @@ async def trial(seed: int, rows: Sequence[Requirement] | None = None, *, lanes: 
     chosen = tuple(load().select([])) if rows is None else tuple(rows)
     lane = lane_of(seed) if lane_of(seed) in lanes else lanes[0]
     offered = [word for one in lanes for word in ("--lane", one)]
-    log = EventLog()
+    log = EventLog(None if logs is None else logs / f"{seed}.ndjson")
     async with own_stack(["--chameleon", str(seed), *offered, *surface_options(chosen)]) as stack:
         looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("chameleon_*.json"))]
         checks = select_checks(chosen, stack.profile, (lane,))
         plan = Plan(chosen, checks, seed=seed, workers=stack.profile.pace.workers, lanes=(lane,))
         await Run(plan, stack.profile, log).execute()
+    log.close()
     undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}
     # A row whose checks are all of another lane is another seed's.
     judged = {row for one in checks for row in one.rows}
-    found = [row for row in log.of("row") if row["id"] in judged or row["verdict"] not in {"inconclusive"}]
+    found = [row for row in log.of("row") if row["id"] in judged or row["verdict"] != Verdict.INCONCLUSIVE.value]
     return Trial(
         seed,
         lane,
@@ -89,7 +101,7 @@ async def trial(seed: int, rows: Sequence[Requirement] | None = None, *, lanes: 
         unsound(found, undecided),
         len(found),
         round(time.perf_counter() - started, 1),
-        log.events,
+        seen(log.events),
     )
 
 
@@ -107,3 +119,36 @@ def unsound(rows: Iterable[Event], undecided: Mapping[str, str]) -> list[str]:
         if verdict not in SOUND and not excused:
             lines.append(f"{row['id']}: {verdict.value}: {row['reason']}")
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What several runs showed of one point.
+
+    Attributes:
+        point: The point's id.
+        by_seed: The values that each run showed, by its seed.
+    """
+
+    point: str
+    by_seed: Mapping[int, Sequence[str]]
+
+    @property
+    def values(self) -> list[str]:
+        """Every value that was seen."""
+        return sorted({value for values in self.by_seed.values() for value in values})
+
+    @property
+    def varied(self) -> bool:
+        """Whether two runs showed different values."""
+        return len({tuple(values) for values in self.by_seed.values() if values}) > 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the sighting as JSON members."""
+        by_seed = {str(seed): list(values) for seed, values in self.by_seed.items()}
+        return {"varied": self.varied, "values": self.values, "by_seed": by_seed}
+
+
+def sightings(trials: Sequence[Trial]) -> list[Sighting]:
+    """Return what trials showed of each point."""
+    return [Sighting(point, {one.seed: one.values.get(point, ()) for one in trials}) for point in OBSERVERS]

@@ -339,17 +339,4 @@ POINTS = (
         "status for a checkout token that nobody has",
         (Choice("404"), Choice("410", {"unknown_token": 410})),
     ),
-    Point(
-        "gateway.memo-on-base",
-        ("27", "C-13"),
-        "whether calldata may carry the memo on Base beside an authorization's nonce",
-        (
-            Choice("yes", may_bind={"gateway.memo": {"algorand": "note", "base": "eip3009", "solana": "memo"}}),
-            Choice(
-                "no",
-                settings={"WP_EVM_SUFFIX_BIND": "off"},
-                may_bind={"gateway.memo": {"algorand": "note", "base": "eip3009", "solana": "memo"}},
-            ),
-        ),
-    ),
 )

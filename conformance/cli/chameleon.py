@@ -1,0 +1,102 @@
+"""`weldproof selftest --chameleon`: the suite against correct servers that differ in everything that is open."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+import orjson
+import uvloop
+
+from conformance.cli.targets import UsageFault
+from conformance.interrupt import interruptible
+from conformance.ledger import Requirement, load
+from conformance.own_stack import StackFault
+from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
+from conformance.verdict import Exit
+
+_USUAL = 8
+_PART = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
+
+
+def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str, Any], *, as_json: bool) -> Exit:
+    """Run the suite against the look of each seed, print what came of it, and return the exit code.
+
+    Args:
+        ids: Seeds.
+        part: `I/N`, only the I-th of N parts of them.
+        options: `number` and `first`, where no seeds are given; `rows`, prefixes of the rows to judge.
+        as_json: Whether to print the result as JSON.
+
+    Raises:
+        UsageFault: A seed is no number, or a row is unknown.
+    """
+    seeds = _seeds(ids, part, options)
+    rows = _rows(options["rows"])
+    trials: list[Trial] = []
+    try:
+        uvloop.run(interruptible(_all(seeds, rows, trials, quiet=as_json)))
+    except StackFault as fault:
+        click.echo(f"weldproof selftest: {fault}", err=True)
+        return Exit.NO_VERDICT
+    except asyncio.CancelledError:
+        return Exit.INTERRUPTED
+    found = sightings(trials)
+    whole = rows is None and len(trials) >= ENOUGH
+    alike = [one.point for one in found if not one.varied] if whole else []
+    if as_json:
+        result = {
+            "trials": [one.as_json() for one in trials],
+            "points": {one.point: one.as_json() for one in found},
+            "not_varied": alike,
+        }
+        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+    else:
+        _print(trials, found, alike)
+    return Exit.FAILED if alike or any(one.differences for one in trials) else Exit.PASSED
+
+
+def _seeds(ids: Sequence[str], part: str | None, options: Mapping[str, Any]) -> list[int]:
+    wrong = [one for one in ids if not (one.isascii() and one.isdecimal())]
+    if wrong:
+        raise UsageFault(f"{', '.join(wrong)}: a seed is a number")
+    first, number = options["first"], options["number"] or _USUAL
+    seeds = [int(one) for one in ids] or list(range(first, first + number))
+    if part is None:
+        return seeds
+    match = _PART.fullmatch(part)
+    if match is None or int(match[1]) > int(match[2]):
+        raise UsageFault(f"--shard {part}: give I/N with I from 1 to N")
+    return seeds[int(match[1]) - 1 :: int(match[2])]
+
+
+def _rows(prefixes: Sequence[str]) -> tuple[Requirement, ...] | None:
+    try:
+        return tuple(load().select(list(prefixes))) if prefixes else None
+    except LookupError as unknown:
+        raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
+
+
+async def _all(seeds: Sequence[int], rows: Sequence[Requirement] | None, trials: list[Trial], *, quiet: bool) -> None:
+    for seed in seeds:
+        one = await trial(seed, rows)
+        trials.append(one)
+        if not quiet:
+            word = click.style("sound", fg="green") if not one.differences else click.style("NOT SOUND", fg="red")
+            click.echo(f"seed {seed:<6} {one.lane:9} {word}  {one.rows} rows, {one.seconds} s")
+            for line in one.differences:
+                click.echo(f"    {line}")
+
+
+def _print(trials: Sequence[Trial], found: Sequence[Sighting], alike: Sequence[str]) -> None:
+    click.echo(f"\n{'point':30} values seen on the wire")
+    for one in found:
+        click.echo(f"{one.point:30} {' | '.join(one.values) or '-'}")
+    sound = sum(not one.differences for one in trials)
+    varied = sum(one.varied for one in found)
+    click.echo(f"\n{sound} of {len(trials)} seeds are sound; {varied} of {len(found)} points were seen to vary")
+    if alike:
+        click.echo(f"not seen to vary: {', '.join(alike)}")

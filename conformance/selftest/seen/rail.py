@@ -1,0 +1,273 @@
+"""What runs show of the rail's open points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from conformance.discovery import INDEX, PAID_PREFIX
+from conformance.purchase import lane_of
+from conformance.selftest.seen.wire import Exchange, Observer, Wire, claims_of, each, names
+
+_OPENAPI, _CATALOG, _LISTING = "/openapi.json", "/.well-known/x402", "/discovery/resources"
+_V2 = frozenset({"scheme", "network", "amount", "maxAmountRequired", "asset", "payTo", "maxTimeoutSeconds", "extra"})
+_TOKENS = {
+    "time, nonce and mac": re.compile(r"[0-9]{10,11}:[0-9a-f]{16}:[0-9a-f]{64}"),
+    "opaque": re.compile(r"ch_[A-Za-z0-9_-]+"),
+    "compact JWS": re.compile(r"ey[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}"),
+}
+_HASHES = {
+    "sha256:hex": re.compile(r"sha256:[0-9a-f]{64}"),
+    "hex": re.compile(r"[0-9a-f]{64}"),
+    "base64url": re.compile(r"[A-Za-z0-9_-]{43}"),
+    "sri": re.compile(r"sha256-[A-Za-z0-9+/]{43}="),
+    "sha512": re.compile(r"[0-9a-f]{128}"),
+}
+_RECIPE = re.compile(r"recipe (\S+) in claim")
+
+
+def _paid_items(wire: Wire) -> Iterator[dict[str, Any]]:
+    """Yield the paid path items of the contract."""
+    for one in wire.documents("rail", _OPENAPI):
+        paths = one.object.get("paths", {})
+        yield {path: item for path, item in paths.items() if path.startswith(PAID_PREFIX) and path != INDEX}
+
+
+def _paths(wire: Wire) -> Iterator[str]:
+    return (names(items) for items in _paid_items(wire))
+
+
+def _entries(tell: Callable[[dict[str, Any]], str | None]) -> Observer:
+    """Return an observer of every entry of every challenge."""
+
+    def observe(wire: Wire) -> Iterator[str]:
+        for one in wire.challenges:
+            for entry in one.entries:
+                if (value := tell(entry)) is not None:
+                    yield value
+
+    return observe
+
+
+def _challenges(tell: Callable[[Exchange], str | None]) -> Observer:
+    """Return an observer of every challenge."""
+    return lambda wire: (value for one in wire.challenges if (value := tell(one)) is not None)
+
+
+def _served(tell: Callable[[Exchange], str | None]) -> Observer:
+    """Return an observer of every paid answer."""
+    return lambda wire: (value for one in wire.served if (value := tell(one)) is not None)
+
+
+def _prices(wire: Wire) -> Iterator[str]:
+    yield names({str(entry.get("maxAmountRequired")) for one in wire.challenges for entry in one.entries})
+
+
+def _body_limit(one: Exchange) -> str | None:
+    told = re.search(r"over ([0-9]+) bytes", one.text) if one.status == 413 else None
+    return told[1] if told else None
+
+
+def _order(one: Exchange) -> str:
+    return ", ".join(str(lane_of(entry)) for entry in one.entries if lane_of(entry) is not None)
+
+
+def _further(one: Exchange) -> str:
+    return names(str(entry.get("network")) for entry in one.entries if lane_of(entry) is None) or "none"
+
+
+def _extra(entry: dict[str, Any]) -> str | None:
+    own = names(entry.get("extra", {}).keys() - {"payment_reference"})
+    return own or "none" if lane_of(entry) == "algorand" else None
+
+
+def _reference(entry: dict[str, Any]) -> str | None:
+    told = [name for name in entry.get("extra", {}) if "reference" in name.lower() and name != "payment_reference"]
+    return names(told) if lane_of(entry) == "solana" else None
+
+
+def _evm_case(entry: dict[str, Any]) -> str | None:
+    if lane_of(entry) != "base":
+        return None
+    return "lower case" if str(entry.get("asset")).islower() else "checksummed"
+
+
+def _error(one: Exchange) -> str:
+    error = one.object.get("error", ...)
+    if not isinstance(error, str):
+        return "absent" if error is ... else "null"
+    return "sentence" if " " in error else "UPPER CASE" if error.isupper() else "snake_case"
+
+
+def _members(one: Exchange) -> str:
+    resource = one.object.get("resource")
+    return f"{names(one.object.keys() - {'error'})}; resource: {names(resource) if isinstance(resource, dict) else '-'}"
+
+
+def _token(entry: dict[str, Any]) -> str | None:
+    text = str(entry.get("extra", {}).get("payment_reference"))
+    return next((name for name, form in _TOKENS.items() if form.fullmatch(text)), None)
+
+
+def _wrong_method(one: Exchange) -> str | None:
+    told = one.is_paid_operation and one.method == "GET" and one.status in {402, 405}
+    return str(one.status) if told else None
+
+
+def _spent(wire: Wire) -> Iterator[str]:
+    for one in wire.judged("RAIL-WELD-16"):
+        if one["where"].get("payment") == "a payment that bought something":
+            yield str(one["found"])[:3]
+
+
+def _chain_down(wire: Wire) -> Iterator[str]:
+    checks = {one["check"] for one in wire.judged("RAIL-WELD-13")}
+    if checks:
+        statuses = {one.status for one in wire.exchanges if one.event["check"] in checks}
+        yield "503" if 503 in statuses else "402"
+
+
+def _replay(wire: Wire) -> Iterator[str]:
+    if any(one["row"] == "RAIL-WELD-11" for one in wire.judgements):
+        yield "stored answer" if any("idempotent-replayed" in one.headers for one in wire.served) else "refused"
+
+
+def _overpayment(wire: Wire) -> Iterator[str]:
+    if any(name.startswith("other_forms_of_a_solana_payment") for name in wire.finished):
+        refused = any(text.startswith("more than the price:") for text in wire.notes)
+        yield "refused" if refused else "served"
+
+
+def _errors(one: Exchange) -> str | None:
+    if one.status not in {405, 409, 413, 415, 503} or not one.object:
+        return None
+    nested = isinstance(one.object.get("error"), dict)
+    return names(one.object.keys() - {"allowed", "limit"}) + (" (an object)" if nested else "")
+
+
+def _receipt_place(wire: Wire) -> Iterator[str]:
+    return (place.lower() if place.startswith("header:") else place for place, _ in wire.receipts)
+
+
+def _result_place(one: Exchange) -> str:
+    data = one.object.get("data")
+    if "result" in one.object:
+        return "result"
+    return "data.outcome" if isinstance(data, dict) and "outcome" in data else "the whole body"
+
+
+def _answer_members(one: Exchange) -> str:
+    own = {"result", "data", "payable_receipt", "proof", "receipts"}
+    return "the result's" if _result_place(one) == "the whole body" else names(one.object.keys() - own) or "none"
+
+
+def _recipe(row: str) -> Observer:
+    def observe(wire: Wire) -> Iterator[str]:
+        for one in wire.judged(row, "recipe "):
+            if told := _RECIPE.match(str(one["expected"])):
+                yield told[1]
+
+    return observe
+
+
+def _hash_form(wire: Wire) -> Iterator[str]:
+    for _, claims in wire.receipts:
+        bound = claims.get("response_hash") or claims.get("res") or _nested(claims)
+        name = next((name for name, form in _HASHES.items() if form.fullmatch(str(bound))), None)
+        if name is not None:
+            yield name
+
+
+def _nested(claims: dict[str, Any]) -> Any:
+    value: Any = claims
+    for name in ("binds", "response", "digest"):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _verdict_claim(wire: Wire) -> Iterator[str]:
+    for one in wire.served:
+        for _, token in one.tokens:
+            claims = claims_of(token)
+            if "payer_ref" in claims:
+                yield names(claims.keys() & {"screen_result", "verdict", "decision"})
+
+
+def _payment_response(one: Exchange) -> str:
+    return names(name.upper() for name in one.headers if name.endswith("payment-response")) or "none"
+
+
+def _shape(path: str, members: tuple[str, ...]) -> Observer:
+    """Return an observer of how a document lists the operations."""
+
+    def observe(wire: Wire) -> Iterator[str]:
+        for one in wire.documents("rail", path):
+            name = next((name for name in members if name in one.object), None)
+            listed = one.object.get(name) if name is not None else None
+            if not isinstance(listed, list):
+                yield f"{name or names(one.object)}: {'an object' if isinstance(listed, dict) else 'no list'}"
+            elif listed:
+                yield f"{name}: {names(listed[0]) if isinstance(listed[0], dict) else 'addresses'}"
+
+    return observe
+
+
+def _examples(wire: Wire) -> Iterator[str]:
+    for items in _paid_items(wire):
+        for item in items.values():
+            media = item.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
+            yield names({"example", "examples"} & media.keys()) or "none"
+
+
+def _price_info(wire: Wire) -> Iterator[str]:
+    for items in _paid_items(wire):
+        for item in items.values():
+            info = item.get("post", {}).get("x-payment-info")
+            yield names(info) if isinstance(info, dict) else str(type(info).__name__)
+
+
+def _cache(one: Exchange) -> str | None:
+    return one.headers.get("cache-control", "none") if one.status == 402 else None
+
+
+OBSERVERS: Mapping[str, Observer] = {
+    "rail.paths": _paths,
+    "rail.scheme": _entries(lambda entry: str(entry.get("scheme"))),
+    "rail.lifetime": _entries(lambda entry: str(entry.get("maxTimeoutSeconds"))),
+    "rail.prices": _prices,
+    "rail.body-limit": each(_body_limit),
+    "rail.amount": _entries(lambda entry: "beside" if "amount" in entry else "absent"),
+    "rail.accepts-order": _challenges(_order),
+    "rail.further-lanes": _challenges(_further),
+    "rail.entry-members": _entries(lambda entry: names(entry.keys() - _V2) or "none"),
+    "rail.extra-members": _entries(_extra),
+    "rail.solana-reference": _entries(_reference),
+    "rail.evm-case": _entries(_evm_case),
+    "rail.challenge-header": _challenges(lambda one: "present" if "payment-required" in one.headers else "absent"),
+    "rail.challenge-error": _challenges(_error),
+    "rail.challenge-members": _challenges(_members),
+    "rail.token-form": _entries(_token),
+    "rail.wrong-method": each(_wrong_method, "rail"),
+    "rail.cache": each(_cache, "rail"),
+    "rail.spent-status": _spent,
+    "rail.chain-down-status": _chain_down,
+    "rail.replay": _replay,
+    "rail.overpayment": _overpayment,
+    "rail.errors": each(_errors, "rail"),
+    "rail.receipt-place": _receipt_place,
+    "rail.result-place": _served(_result_place),
+    "rail.answer-members": _served(_answer_members),
+    "rail.request-hash": _recipe("RAIL-RCPT-04"),
+    "rail.response-hash": _recipe("RAIL-RCPT-05"),
+    "rail.settled-ref": _recipe("RAIL-RCPT-06"),
+    "rail.hash-form": _hash_form,
+    "rail.claims": lambda wire: (names(claims) for _, claims in wire.receipts),
+    "rail.verdict-claim": _verdict_claim,
+    "rail.payment-response": _served(_payment_response),
+    "rail.catalog": _shape(_CATALOG, ("resources", "operations")),
+    "rail.listing": _shape(_LISTING, ("items", "resources", "data")),
+    "rail.index": _shape(INDEX, ("services",)),
+    "rail.openapi": _examples,
+    "rail.price-info": _price_info,
+}

@@ -1,0 +1,188 @@
+"""A run's log as observers read it: exchanges with their parts, and what was judged of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from conformance.discovery import INDEX, PAID_PREFIX
+from conformance.events import Event
+from conformance.oracles import jose
+
+PAID = 200
+UNPAID = 402
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange that was answered."""
+
+    event: Event = field(repr=False)
+    surface: str
+
+    @property
+    def method(self) -> str:
+        """The method."""
+        return str(self.event["request"]["method"])
+
+    @cached_property
+    def path(self) -> str:
+        """The path without its query."""
+        return str(self.event["request"]["path"]).partition("?")[0]
+
+    @property
+    def status(self) -> int:
+        """The status."""
+        return int(self.event["response"]["status"])
+
+    @property
+    def text(self) -> str:
+        """The answer's body."""
+        return str(self.event["response"]["body"])
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """The answer's header fields, by name in lower case."""
+        return {name.lower(): value for name, value in self.event["response"]["headers"]}
+
+    @cached_property
+    def spelled(self) -> Mapping[str, str]:
+        """The names of the answer's header fields as they were spelled, by name in lower case."""
+        return {name.lower(): name for name, _ in self.event["response"]["headers"]}
+
+    @cached_property
+    def asked(self) -> Mapping[str, str]:
+        """The request's header fields, by name in lower case."""
+        return {name.lower(): value for name, value in self.event["request"]["headers"]}
+
+    @cached_property
+    def document(self) -> Any:
+        """The answer's body as JSON, None when it is none."""
+        return _json(self.text)
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The answer's body as a JSON object, or an empty one."""
+        return self.document if isinstance(self.document, dict) else {}
+
+    @cached_property
+    def sent(self) -> dict[str, Any]:
+        """The request's body as a JSON object, or an empty one."""
+        value = _json(self.event["request"]["body"] or "")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def is_paid_operation(self) -> bool:
+        """Whether it called a paid operation."""
+        return self.surface == "rail" and self.path.startswith(PAID_PREFIX) and self.path != INDEX
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it is a paid answer."""
+        return self.is_paid_operation and self.status == PAID and self.method == "POST"
+
+    @cached_property
+    def entries(self) -> list[dict[str, Any]]:
+        """The entries of a challenge."""
+        accepts = self.object.get("accepts") if self.status == UNPAID else None
+        return [one for one in accepts if isinstance(one, dict)] if isinstance(accepts, list) else []
+
+    @cached_property
+    def tokens(self) -> list[tuple[str, str]]:
+        """The signed tokens of the answer, as (place, token)."""
+        return jose.tokens_in(self.document, dict(self.event["response"]["headers"]))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+class Wire:
+    """What a run sent, got and judged."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        targets = [one["target"] for one in events if one["event"] == "run.started"]
+        rail = targets[0]["surfaces"].get("rail", "") if targets else ""
+        self.judgements = [one for one in events if one["event"] == "judgement"]
+        self.notes = [one["text"] for one in events if one["event"] == "note"]
+        self.finished = {one["check"] for one in events if one["event"] == "check.finished"}
+        self.exchanges = [
+            Exchange(one, "rail" if rail and one["request"]["url"].startswith(rail) else "gateway")
+            for one in events
+            if one["event"] == "exchange" and one["response"] is not None
+        ]
+
+    def of(self, surface: str) -> Iterator[Exchange]:
+        """Return the exchanges of a surface."""
+        return (one for one in self.exchanges if one.surface == surface)
+
+    @cached_property
+    def challenges(self) -> list[Exchange]:
+        """The exchanges that were answered with a challenge."""
+        return [one for one in self.exchanges if one.is_paid_operation and one.entries]
+
+    @cached_property
+    def served(self) -> list[Exchange]:
+        """The paid answers."""
+        return [one for one in self.exchanges if one.is_served]
+
+    @cached_property
+    def receipts(self) -> list[tuple[str, dict[str, Any]]]:
+        """The payable receipts, as (place, claims)."""
+        return [(place, claims) for one in self.served for place, token in one.tokens if (claims := _payable(token))]
+
+    def documents(self, surface: str, path: str) -> Iterator[Exchange]:
+        """Return the exchanges in which a document was fetched."""
+        return (one for one in self.of(surface) if one.path == path and one.status == PAID and one.method == "GET")
+
+    def judged(self, row: str, expected: str = "") -> Iterator[Event]:
+        """Return the judgements of a row whose expectation starts with a text."""
+        return (one for one in self.judgements if one["row"] == row and str(one["expected"]).startswith(expected))
+
+
+def head_of(token: str) -> dict[str, Any]:
+    """Return the protected header of a token."""
+    try:
+        return dict(jose.parse(token).header)
+    except jose.JwsFault:
+        return {}
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """Return the claims of a token, verified or not."""
+    try:
+        return jose.parse(token).claims()
+    except jose.JwsFault:
+        return {}
+
+
+def _payable(token: str) -> dict[str, Any]:
+    claims = claims_of(token)
+    is_payable = "payable" in str(claims.get("kind")) or "response_hash" in claims or {"req", "res"} <= claims.keys()
+    return claims if is_payable else {}
+
+
+Observer: TypeAlias = Callable[[Wire], Iterable[str]]
+One: TypeAlias = Callable[[Exchange], str | None]
+
+
+def each(tell: One, surface: str | None = None) -> Observer:
+    """Return an observer that looks at every exchange, of one surface when it is given."""
+
+    def observe(wire: Wire) -> Iterator[str]:
+        for one in wire.exchanges:
+            if surface in {None, one.surface} and (value := tell(one)) is not None:
+                yield value
+
+    return observe
+
+
+def names(value: Iterable[str]) -> str:
+    """Return names in a fixed order, as one text."""
+    return ", ".join(sorted(value))
