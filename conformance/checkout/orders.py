@@ -202,6 +202,19 @@ async def flip(case: Case, link_: Opened, *, seconds: float | None = None) -> Fl
         retry = True
 
 
+async def first_flip(case: Case, link_: Opened, other: Opened) -> Flip | None:
+    """Look at two pages until one says that it is paid; None when the first one is not, for all that is seen then."""
+    own, another = (asyncio.ensure_future(flip(case, one)) for one in (link_, other))
+    try:
+        await asyncio.wait((own, another), return_when=asyncio.FIRST_COMPLETED)
+        # Whichever came first, the own page is given as long again.
+        return await own if own.done() else await flip(case, link_, seconds=_LONGEST_PAUSE)
+    finally:
+        for task in (own, another):
+            task.cancel()
+        await asyncio.gather(own, another, return_exceptions=True)
+
+
 async def again(case: Case, link_: Opened, *, retry: bool = False) -> tuple[View, Answer]:
     """Look at a link's page once more, for its state."""
     view, answer = await case.session.pages.look(case.client, link_.order.url, retry=retry)

@@ -14,6 +14,7 @@ from conformance.checkout.orders import (
     Flip,
     Opened,
     again,
+    first_flip,
     flip,
     opened,
     paid_rightly,
@@ -100,13 +101,32 @@ async def payment_with_another_links_memo(case: Case) -> None:
     """
     who, amount = await payer(case), case.rng.randrange(10_001, 19_999, 2)
     other, link = await together(opened(case, microunits=amount) for _ in range(2))
-    done = await paid_rightly(case, who, link)
+    await who.settle(link.bill, way(case))
+    done = await first_flip(case, link, other)
+    if done is None:
+        await _took_the_other(case, other)
+        return
     if case.lane != "base":
         await who.settle(link.bill, way(case))
     await settle_down(done)
     await judge(case, "GW-CHK-11", other, done, "as much, with the memo of another link")
     if way(case) is not None:
         await _one_at_most(case, await _two_memos(case, who, amount))
+
+
+async def _took_the_other(case: Case, other: Opened) -> None:
+    """Judge the link that was not paid where the one that was does not show it.
+
+    Raises:
+        Inconclusive: Neither does.
+    """
+    view, answer = await again(case, other)
+    if not view.turned_paid(other.before):
+        raise Inconclusive("the control, an honest payment, turned neither its own page to Paid nor another")
+    where = {"payment": "as much, with the memo of another link"}
+    case.expect(
+        "GW-CHK-11", False, "not Paid", "Paid, and the link whose memo it was is not", exchange=answer, where=where
+    )
 
 
 async def _two_memos(case: Case, who: CheckoutPayer, amount: int) -> list[Opened]:

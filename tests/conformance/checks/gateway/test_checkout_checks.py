@@ -204,6 +204,19 @@ async def test_checkout_that_pays_nobody_proves_nothing(name: str) -> None:
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 
+async def test_payment_that_is_taken_for_another_links_is_caught() -> None:
+    """A service that goes by the amount alone may pay the other link instead: that is told, not passed over."""
+    flawed = Checkout()
+    flawed.rule = lambda link, seen: (
+        honest(link, replace(seen, memo=link.memo)) and link is _first_of(flawed, seen.amount)
+    )
+    assert breached(await judged("payment_with_another_links_memo", flawed)) == {"GW-CHK-11"}
+
+
+def _first_of(checkout: Checkout, amount: int) -> Link:
+    return next(one for one in checkout.links.values() if one.microunits == amount)
+
+
 async def test_payment_that_is_never_seen_is_caught() -> None:
     """An honest payment that does not turn its page to Paid is told, on Algorand for being late, too."""
     assert breached(await judged("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
