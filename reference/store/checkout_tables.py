@@ -29,14 +29,6 @@ links = Table(
 )
 _active = links.c.watched_until.is_(None)
 Index(
-    "gateway_links_active",
-    links.c.network,
-    links.c.pay_to,
-    links.c.created_at,
-    sqlite_where=_active,
-    postgresql_where=_active,
-)
-Index(
     "gateway_links_due",
     links.c.network,
     links.c.pay_to,
@@ -44,7 +36,8 @@ Index(
     sqlite_where=_active,
     postgresql_where=_active,
 )
-Index("gateway_links_ended", links.c.watched_until, links.c.network, links.c.pay_to, links.c.created_at)
+Index("gateway_links_watched", links.c.network, links.c.pay_to, links.c.watched_until, links.c.created_at)
+Index("gateway_links_new", links.c.network, links.c.created_at, links.c.pay_to)
 
 # How a link ended: whoever inserts its row has decided it, on any worker.
 link_ends = Table(

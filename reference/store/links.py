@@ -45,21 +45,6 @@ class Link:
     expires_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """A payout address with links that are watched.
-
-    Attributes:
-        network: Network key.
-        address: Payout address.
-        since: When the oldest of those links was created, in unix seconds.
-    """
-
-    network: str
-    address: str
-    since: int
-
-
 _ROW = links.c
 _NAMES = tuple(Link.__slots__)
 _STATE = func.coalesce(link_ends.c.state, "active")
@@ -87,12 +72,13 @@ _DUE = (
     .order_by(_ROW.expires_at)
     .limit(bindparam("most"))
 )
-_WATCHED = (
-    select(_ROW.network, _ROW.pay_to, func.min(_ROW.created_at))
-    .where(_IS_WATCHED)
-    .group_by(_ROW.network, _ROW.pay_to)
-    .order_by(_ROW.network, _ROW.pay_to)
-)
+_AT_ADDRESS = (_ROW.network == bindparam("network"), _ROW.pay_to == bindparam("pay_to"))
+_ADDRESSES = select(_ROW.pay_to).where(_ROW.network == bindparam("network"), _IS_WATCHED).distinct()
+# Not made distinct by the database, which would choose its index for that instead of for the time.
+_NEW_ADDRESSES = select(_ROW.pay_to).where(_ROW.network == bindparam("network"), _ROW.created_at >= bindparam("since"))
+_ACTIVE_AT = select(_ROW.id).where(*_AT_ADDRESS, _ROW.watched_until.is_(None)).limit(1)
+_LAST_WATCH = select(func.max(_ROW.watched_until)).where(*_AT_ADDRESS)
+_OLDEST = select(func.min(_ROW.created_at)).where(*_AT_ADDRESS, _IS_WATCHED)
 _PAID_ON_MAINNET = (
     select(func.coalesce(func.sum(_ROW.amount_microunits), 0))
     .select_from(links.join(link_ends, link_ends.c.link_id == _ROW.id))
@@ -167,9 +153,28 @@ class Links:
         rows = await self._database.rows(_DUE, network=network, pay_to=pay_to, now=now, most=most)
         return [Link(*row) for row in rows]
 
-    async def watches(self, *, now: int) -> Sequence[Watch]:
-        """Return the payout addresses that have links which are active, or which ended a short while ago."""
-        return [Watch(*row) for row in await self._database.rows(_WATCHED, now=now)]
+    async def addresses(self, network: str, *, now: int) -> Sequence[str]:
+        """Return the payout addresses with links that are active, or that ended a short while ago."""
+        return [str(row[0]) for row in await self._database.rows(_ADDRESSES, network=network, now=now)]
+
+    async def new_addresses(self, network: str, *, since: int) -> Sequence[str]:
+        """Return the payout addresses of the links that were created since then."""
+        rows = await self._database.rows(_NEW_ADDRESSES, network=network, since=since)
+        return list(dict.fromkeys(str(row[0]) for row in rows))
+
+    async def has_active(self, network: str, pay_to: str) -> bool:
+        """Return whether a payout address has a link without an end."""
+        return bool(await self._database.rows(_ACTIVE_AT, network=network, pay_to=pay_to))
+
+    async def last_watch(self, network: str, pay_to: str) -> int | None:
+        """Return until when a payout address is watched for the links that ended, or None when none did."""
+        rows = await self._database.rows(_LAST_WATCH, network=network, pay_to=pay_to)
+        return None if rows[0][0] is None else int(rows[0][0])
+
+    async def oldest(self, network: str, pay_to: str, *, now: int) -> int | None:
+        """Return when the oldest watched link of a payout address was created, or None without any."""
+        rows = await self._database.rows(_OLDEST, network=network, pay_to=pay_to, now=now)
+        return None if rows[0][0] is None else int(rows[0][0])
 
     async def paid_on_mainnet(self, tenant_id: str) -> int:
         """Return the sum of a tenant's paid links on mainnet networks, in micro-units (P-TR-06)."""

@@ -19,13 +19,16 @@ from reference.gateway.settings import GatewaySettings
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkState, NotPaid
 from reference.protocol.observed import ObservedTransaction, TxStatus
-from reference.store.links import Link, Watch
+from reference.store.links import Link
 from reference.store.payments import Payment
 from reference.web.clock import WpClock
 
 _log = structlog.get_logger()
 _KEEP_EVERY_SECONDS = 10.0
 _REMEMBERED = 100_000
+# A link may become visible a little later than it says it was created.
+_COMMIT_SECONDS = 30
+_ACTIVE_FOR_SECONDS = 30
 # A block of the link's last second may come to light a little later than that; a chain that stands still is not
 # waited for longer than this.
 GRACE_SECONDS = 10
@@ -61,7 +64,9 @@ class Watcher:
         self._settling = settling
         self._lane = lane
         self._positions: dict[str, int] = {}
-        self._read = False
+        # Payout addresses, and until when each is known to be watched.
+        self._watched: dict[str, int] = {}
+        self._looked_at: int | None = None
         self._kept_at = -_KEEP_EVERY_SECONDS
         # Transactions that will never tell anything new.
         self._done: OrderedDict[str, None] = OrderedDict()
@@ -74,17 +79,16 @@ class Watcher:
             DatabaseUnavailable: Nothing can be noted.
         """
         now = self._clock.now()
-        watches = [one for one in await self._settling.links.watches(now=now) if one.network == self.network]
-        if watches:
-            await self._load()
+        await self._follow_links(now)
+        if self._watched:
             head = await self._lane.finder.head()
-            for watch in watches:
+            for address in list(self._watched):
                 try:
-                    await self._expire(watch, await self._search(watch, head), head, now)
+                    await self._expire(address, await self._search(address, head, now), head, now)
                 except ChainUnavailable as fault:
                     _log.warning("search_failed", network=self.network, reason=str(fault))
         await self._recheck(now)
-        await self._keep({watch.address for watch in watches})
+        await self._keep()
 
     async def look(self, link: Link) -> Look:
         """Search a link's payout address now, and let it expire if its time is over.
@@ -93,36 +97,59 @@ class Watcher:
             ChainUnavailable: The chain cannot be asked.
         """
         now = self._clock.now()
-        # Where the search begins is decided by the oldest link that waits there.
-        waits = Watch(link.network, link.pay_to, link.created_at)
-        watched = await self._settling.links.watches(now=now)
-        watch = next((one for one in watched if (one.network, one.address) == (waits.network, waits.address)), waits)
-        await self._load()
+        await self._follow_links(now)
         head = await self._lane.finder.head()
-        look = await self._search(watch, head)
-        await self._expire(watch, look, head, now)
+        look = await self._search(link.pay_to, head, now)
+        await self._expire(link.pay_to, look, head, now)
         for tx_id in await self._lane.finder.waiting(link.pay_to):
             seen = await self._lane.observe(tx_id)
             if not seen.final and checkout.is_on_its_way(seen, self._settling.asked(link)):
                 look.held.setdefault(link.id, tx_id)
         return look
 
+    # What is watched.
+
+    async def _follow_links(self, now: int) -> None:
+        """Take up addresses with new links, and drop those whose links have all been over for long enough."""
+        links = self._settling.links
+        if self._looked_at is None:
+            kept = await self._settling.payments.positions()
+            self._positions = {address: at for (network, address), at in kept.items() if network == self.network}
+            found = await links.addresses(self.network, now=now)
+        else:
+            found = await links.new_addresses(self.network, since=self._looked_at - _COMMIT_SECONDS)
+        self._watched = {**dict.fromkeys(found, now - 1), **self._watched}
+        self._looked_at = now
+        for address in [one for one, until in self._watched.items() if until < now]:
+            until = await self._watched_until(address, now)
+            if until is None:
+                del self._watched[address]
+            else:
+                self._watched[address] = until
+
+    async def _watched_until(self, address: str, now: int) -> int | None:
+        if await self._settling.links.has_active(self.network, address):
+            return now + _ACTIVE_FOR_SECONDS
+        last = await self._settling.links.last_watch(self.network, address)
+        return last if last is not None and last >= now else None
+
     # Searching.
 
-    async def _search(self, watch: Watch, head: Head) -> Look:
-        position = self._positions.get(watch.address)
+    async def _search(self, address: str, head: Head, now: int) -> Look:
+        position = self._positions.get(address)
         if position is not None and position > head.position:
             self._done.clear()  # the chain went back: it is another one, or an older state of it
             position = None
         if position is None:
-            position = await self._lane.finder.start(watch.since, head)
-        found = await self._lane.finder.find(watch.address, position, head)
+            oldest = await self._settling.links.oldest(self.network, address, now=now)
+            position = await self._lane.finder.start(now if oldest is None else oldest, head)
+        found = await self._lane.finder.find(address, position, head)
         look = Look(found.complete)
         for candidate in found.candidates:
             if candidate.tx_id not in self._done:
                 await self._consider(candidate, look)
         reached = found.searched if look.unfinished is None else min(found.searched, look.unfinished - 1)
-        self._positions[watch.address] = max(position, reached)
+        self._positions[address] = max(position, reached)
         return look
 
     async def _consider(self, candidate: Candidate, look: Look) -> None:
@@ -165,11 +192,11 @@ class Watcher:
 
     # Expiring.
 
-    async def _expire(self, watch: Watch, look: Look, head: Head, now: int) -> None:
+    async def _expire(self, address: str, look: Look, head: Head, now: int) -> None:
         """End the links whose time was over before the look, and that nothing on its way may still pay."""
         if not look.complete:
             return
-        for link in await self._settling.links.due(watch.network, watch.address, now=now):
+        for link in await self._settling.links.due(self.network, address, now=now):
             passed = head.time is not None and head.time > link.expires_at
             if link.id not in look.held and (passed or now >= link.expires_at + GRACE_SECONDS):
                 await self._settling.end(link, LinkState.EXPIRED)
@@ -196,15 +223,9 @@ class Watcher:
 
     # Where it was.
 
-    async def _load(self) -> None:
-        if not self._read:
-            kept = await self._settling.payments.positions()
-            self._positions |= {address: at for (network, address), at in kept.items() if network == self.network}
-            self._read = True
-
-    async def _keep(self, watched: set[str]) -> None:
+    async def _keep(self) -> None:
         """Keep the positions of watched addresses now and then; forget those that nobody waits at any more."""
-        forgotten = [address for address in self._positions if address not in watched]
+        forgotten = [address for address in self._positions if address not in self._watched]
         for address in forgotten:
             del self._positions[address]
         if not forgotten and time.monotonic() - self._kept_at < _KEEP_EVERY_SECONDS:

@@ -8,7 +8,7 @@ import pytest
 
 from reference.protocol.service_word import ServiceWord
 from reference.store.database import Database, Taken
-from reference.store.links import Link, Links, Watch
+from reference.store.links import Link, Links
 
 LINK = Link(
     id="11111111-1111-4111-8111-111111111111",
@@ -74,12 +74,27 @@ async def test_addresses_are_watched_while_a_link_is_active_and_a_while_longer(
     links: Links, database: Database
 ) -> None:
     """A payout address is watched for active links, and for ended ones as long as they are watched."""
+    older = replace(LINK, id="33333333-3333-4333-8333-333333333333", token="older", created_at=900)
+    await database.change_all(links.insertion(LINK), links.insertion(OTHER), links.insertion(older))
+    here = (LINK.network, LINK.pay_to)
+    assert await links.addresses(LINK.network, now=50_000) == [LINK.pay_to]
+    assert await links.oldest(*here, now=50_000) == 900
+    assert (await links.has_active(*here), await links.last_watch(*here)) == (True, None)
+    await links.end(older.id, "expired", now=2_001, watched_until=3_000)
+    assert (await links.oldest(*here, now=3_000), await links.oldest(*here, now=3_001)) == (900, 1_000)
+    await links.end(LINK.id, "paid", now=2_001, watched_until=4_000)
+    assert (await links.has_active(*here), await links.last_watch(*here)) == (False, 4_000)
+    assert await links.addresses(LINK.network, now=4_000) == [LINK.pay_to]
+    assert await links.addresses(LINK.network, now=4_001) == []
+    assert await links.oldest(*here, now=4_001) is None
+
+
+async def test_new_links_name_their_addresses(links: Links, database: Database) -> None:
+    """What was created since a time is found on its own network."""
     await database.change_all(links.insertion(LINK), links.insertion(OTHER))
-    both = [Watch("base_mainnet", LINK.pay_to, 1_000), Watch("base_sepolia", LINK.pay_to, 1_500)]
-    assert await links.watches(now=50_000) == both
-    await links.end(LINK.id, "expired", now=2_001, watched_until=3_000)
-    assert await links.watches(now=3_000) == both
-    assert await links.watches(now=3_001) == both[1:]
+    assert await links.new_addresses(LINK.network, since=1_000) == [LINK.pay_to]
+    assert await links.new_addresses(LINK.network, since=1_001) == []
+    assert await links.new_addresses(OTHER.network, since=1_001) == [OTHER.pay_to]
 
 
 async def test_the_mainnet_sum_counts_paid_links_on_mainnet_alone(links: Links, database: Database) -> None:
