@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -46,7 +47,9 @@ _NOT_SENT = frozenset(
 )
 _CREDENTIALS = frozenset({"authorization", "cookie", "x-tenant-id"})
 _STEPS = 6
-_WALKS = 4
+_NO_ENTRY = frozenset({401, 403})
+# A secured operation that refused so many credentials in a row is one for which the runner has none.
+_HOPELESS = 6
 
 
 class Talk(Protocol):
@@ -70,6 +73,7 @@ class Generation:
     order: Order
     talk: Talk
     _ends: float | None = None
+    _refused: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> End:
         """Draw round after round until the rounds or the seconds are used up."""
@@ -110,13 +114,15 @@ class Generation:
             for operation in operations
         ]
         if machine is not None:
-            work += [partial(self._journeys, machine, rng.getrandbits(64)) for _ in range(_WALKS)]
+            work.append(partial(self._journeys, machine, rng.getrandbits(64)))
         rng.shuffle(work)
         for part in work:
             part()
 
     def _examples(self, operation: Any, mode: GenerationMode, seed: int) -> None:
         kind = str(mode.value)
+        if self._refused[operation.label] >= _HOPELESS:
+            return
 
         @hypothesis.seed(seed)
         @self._settings(self.order.examples)
@@ -131,7 +137,7 @@ class Generation:
     def _journeys(self, machine: type, seed: int) -> None:
         from schemathesis.generation.stateful import run_state_machine_as_test  # noqa: PLC0415 - lazy in the library
 
-        settings = self._settings(max(1, self.order.examples // 2), stateful_step_count=_STEPS)
+        settings = self._settings(self.order.examples, stateful_step_count=_STEPS)
         seeded = hypothesis.seed(seed)(type(machine.__name__, (machine,), {}))
         self._guarded(lambda: run_state_machine_as_test(seeded, settings=settings), "all", "stateful")
 
@@ -208,6 +214,10 @@ class Generation:
                 secured=secured,
             )
         )
+        if secured and reply.status in _NO_ENTRY:
+            self._refused[case.operation.label] += 1
+        else:
+            self._refused[case.operation.label] = 0
         if reply.status == 0:
             self.talk.tell(Finding(None))
             return None

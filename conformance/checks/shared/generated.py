@@ -21,7 +21,7 @@ from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")
-_EXAMPLES = 3
+_EXAMPLES, _DEEP_EXAMPLES = 4, 20
 # Requests of an operation that go out with a credential where the document demands one.
 _WITH_CREDENTIAL = 0.9
 _REQUEST_SECONDS = 5.0
@@ -101,8 +101,9 @@ class _Calls:
     def _examples(self, seconds: float, operations: int) -> int:
         """Return how many requests of a kind each operation gets: fewer where the target's pace leaves no time."""
         pace = self.case.profile.pace.requests_per_second
-        room = seconds * pace / (3 * max(1, operations)) if pace > 0 else _EXAMPLES
-        return max(2, min(_EXAMPLES, int(room)))
+        most = _EXAMPLES if seconds <= NORMAL_SECONDS else _DEEP_EXAMPLES
+        room = seconds * pace / (3 * max(1, operations)) if pace > 0 else most
+        return max(2, min(most, int(room)))
 
     async def _send(self, request: Request) -> Answer:
         headers = [(name, value) for name, value in request.headers]

@@ -152,7 +152,7 @@ class Gateway:
         except (ValueError, RecursionError):
             return _refusal(400, "invalid_request")
         amount = body.get("amount") if isinstance(body, dict) else None
-        if not isinstance(amount, int | float) or isinstance(amount, bool) or not 0 < amount < 10**9:
+        if not isinstance(amount, int | float) or isinstance(amount, bool) or not 0 < amount < 1e100:
             return _refusal(422, "validation_error")
         token = f"{len(self._links):022}"
         self._links.add(token)

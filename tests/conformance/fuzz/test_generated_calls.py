@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ PASSED = {"X-OAS-01": Verdict.PASS, "X-ROB-01": Verdict.PASS}
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw few requests: these tests are about what becomes of them."""
     monkeypatch.setattr(generated, "_EXAMPLES", 3)
+    monkeypatch.setattr(generated, "_DEEP_EXAMPLES", 6)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
     """Another status, shape, media type, or an unknown value behind a link breaks X-OAS-01 and nothing else."""
     outcome = await judged(CHECK, Gateway(_wrong_everywhere), profile(tmp_path))
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.PASS}
-    for words in ("undocumented status code: received: 409", "content-type", '"string"', '"active"'):
+    for words in ("undocumented status code: received: 409", "content-type", '"integer"', '"active"'):
         assert words in outcome.found.lower()
 
 
@@ -149,12 +151,29 @@ async def test_closing_the_conversation_ends_the_process() -> None:
         await asyncio.wait_for(task, 10)
 
 
-async def test_deeper_goes_on_until_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A budget deeper than usual goes round after round and ends with the seconds."""
-    monkeypatch.setattr(generated, "NORMAL_SECONDS", 1.0)
-    gateway = Gateway()
-    started = asyncio.get_running_loop().time()
-    outcome = await judged(CHECK, gateway, profile(tmp_path, "[budgets]\nfuzz = 5"))
-    assert asyncio.get_running_loop().time() - started < 15
-    assert outcome.verdicts == PASSED
-    assert "whole rounds" in str(list(outcome.log.of("note")))
+async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A normal run draws one round, a deeper one as many as fit, and of each more."""
+    orders: list[Order] = []
+
+    async def driven(order: Order, _: Any) -> AsyncGenerator[End, None]:
+        orders.append(order)
+        yield End(0)
+
+    monkeypatch.setattr(generated, "drive", driven)
+    for budget in ("", "[budgets]\nfuzz = 30"):
+        await judged(CHECK, Gateway(), profile(tmp_path, budget))
+    assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 10.0, 3), (0, 30.0, 6)]
+
+
+async def test_nothing_is_sent_when_the_time_is_up() -> None:
+    """The process ends by itself, in the middle of a round."""
+    sent: list[Request] = []
+
+    async def send(request: Request) -> Any:
+        sent.append(request)
+
+    found = [one async for one in drive(Order(document(), 1, 0.0, 5, 0), send)]
+    assert found == [End(0)]
+    assert sent == []
