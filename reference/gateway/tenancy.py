@@ -97,7 +97,7 @@ class Tenancy:
         return {"key_id": key.id, "api_key": text, "mode": key.mode, "old_valid_until": utc_text(until)}
 
     async def delete_key(self, tenant_id: str, key_id: str) -> None:
-        """End a key at once (P-AU-04)."""
+        """End a key at once; one that has lapsed is deleted like any other (P-AU-04)."""
         await self.find(tenant_id)
         if not await self._tenants.revoke_key(tenant_id, key_id, now=self._clock.now()):
             raise refusals.not_found()

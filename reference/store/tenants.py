@@ -94,7 +94,7 @@ _LAPSE = (
     .where(*_IS_KEY, api_keys.c.revoked_at.is_(None), api_keys.c.valid_until.is_(None))
     .values(valid_until=bindparam("until"))
 )
-_REVOKE = update(api_keys).where(*_IS_KEY, *_IS_ACCEPTED).values(revoked_at=bindparam("now"))
+_REVOKE = update(api_keys).where(*_IS_KEY, api_keys.c.revoked_at.is_(None)).values(revoked_at=bindparam("now"))
 _ADD_ADMIN = insert(admin_keys).values({name: bindparam(name) for name in ("digest", "scopes", "created_at")})
 _SCOPES = select(admin_keys.c.scopes).where(admin_keys.c.digest == bindparam("digest"))
 
@@ -162,7 +162,7 @@ class Tenants:
         return await self._database.change(_LAPSE, owner=tenant_id, key_id=key_id, until=until) == 1
 
     async def revoke_key(self, tenant_id: str, key_id: str, *, now: int) -> bool:
-        """Delete a key at once; False when there is no such key, or it is no longer accepted."""
+        """Delete a key at once, a lapsed one too; False when there is no such key, or it is deleted already."""
         return await self._database.change(_REVOKE, owner=tenant_id, key_id=key_id, now=now) == 1
 
     async def bearer(self, digest: str, *, now: int) -> tuple[ApiKey, Tenant] | None:

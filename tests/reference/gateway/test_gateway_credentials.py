@@ -91,6 +91,8 @@ async def test_a_rotated_key_is_valid_for_the_overlap(shop: Gateway, seller: Ten
     shop.advance(10)
     refused(await shop.link(seller), 401, "invalid_api_key")
     await shop.made(fresh)
+    await shop.internal("DELETE", f"/{seller.id}/api-keys/{old}", status=204)
+    await shop.internal("DELETE", f"/{seller.id}/api-keys/{old}", status=404)
 
 
 async def test_a_key_is_rotated_once(shop: Gateway, seller: Tenant) -> None:
