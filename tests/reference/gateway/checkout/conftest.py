@@ -38,7 +38,8 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.clock = WpClock(system=lambda: self.now)
-        self.settling = Settling(self.settings, self.clock, self.database, Announcements())
+        self.announcements = Announcements()
+        self.settling = Settling(self.settings, self.clock, self.database, self.announcements)
         self.chains = {key: ScriptedChain(key, now=START) for key in NETWORKS}
         self.watchers = {key: self.worker(key) for key in NETWORKS}
 

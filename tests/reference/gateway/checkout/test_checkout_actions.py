@@ -217,7 +217,8 @@ async def test_nobody_walks_away_from_a_payment_on_its_way(shop: Shop, seller: T
 async def test_bodies_that_do_not_fit(shop: Shop, seller: Tenant) -> None:
     """Each action refuses what is not its body, before anything is looked at."""
     link = await shop.on(ALGORAND, seller)
-    for tx_id in ("short", "x" * 129, 7, None, [], {}):
+    wrong: tuple[object, ...] = ("short", "x" * 129, 7, None, [], {})
+    for tx_id in wrong:
         refused(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "validation_error")
     refused(await shop.post(link, "/verify", {}), 422, "validation_error")
     refused(await shop.post(link, "/verify", {"tx_id": "x" * 20, "chain": 7}), 422, "validation_error")

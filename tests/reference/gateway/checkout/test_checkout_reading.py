@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 from io import BytesIO
@@ -12,7 +11,7 @@ import orjson
 import pytest
 import zxingcpp
 from PIL import Image
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, refused
@@ -36,6 +35,12 @@ def read(png: bytes) -> str:
     return str(found.text)
 
 
+def one(page: LexborHTMLParser, selector: str) -> LexborNode:
+    """Return the element that a page has once."""
+    (found,) = page.css(selector)
+    return found
+
+
 @pytest.mark.parametrize("network", [ALGORAND, BASE, SOLANA, "algorand_mainnet", "base_mainnet"])
 async def test_an_active_page_shows_what_to_pay(shop: Shop, network: str) -> None:
     """Address, memo, amount, expiry, state and code stand where P-CK-01 puts them, and Paid nowhere."""
@@ -46,21 +51,19 @@ async def test_an_active_page_shows_what_to_pay(shop: Shop, network: str) -> Non
     page = LexborHTMLParser(answer.text)
 
     def text(selector: str) -> str:
-        found = page.css_first(selector)
-        assert found is not None, selector
-        return found.text().strip()
+        return one(page, selector).text().strip()
 
     assert (text("#addr"), text("#memo")) == (PAYOUTS[network], shop.memo(link))
-    assert (text("#amount"), page.css_first("#amount").attributes["data-microunits"]) == ("8.41 USDC", "8410000")
-    assert (text("#state"), page.css_first("#state").attributes["data-state"]) == ("Waiting for payment", "active")
-    assert page.css_first("#expires time").attributes["datetime"] == link["expires_at"]
-    assert page.css_first("#qr").attributes["src"] == f"/checkout/{link['token']}/qr"
+    assert (text("#amount"), one(page, "#amount").attributes["data-microunits"]) == ("8.41 USDC", "8410000")
+    assert (text("#state"), one(page, "#state").attributes["data-state"]) == ("Waiting for payment", "active")
+    assert one(page, "#expires time").attributes["datetime"] == link["expires_at"]
+    assert one(page, "#qr").attributes["src"] == f"/checkout/{link['token']}/qr"
     assert text("h1") == 'Tea & "Cake" <1>'
     assert "Paid" not in answer.text
-    assert page.css_first("noscript meta[http-equiv=refresh]").attributes["content"] == "5"
+    assert one(page, "noscript meta[http-equiv=refresh]").attributes["content"] == "5"
     code = await shop.get(link, "/qr")
     assert (code.status_code, code.headers["content-type"]) == (200, "image/png")
-    assert read(code.content) == page.css_first("#qr").attributes["data-payload"]
+    assert read(code.content) == one(page, "#qr").attributes["data-payload"]
     assert (page.css_first(".badge") is None) == live
 
 
@@ -72,8 +75,8 @@ async def test_nothing_on_the_page_is_inline(shop: Shop, seller: Tenant) -> None
         assert page.css("style, iframe, object, form, [style]") == []
         assert all(not name.startswith("on") for node in page.css("*") for name in node.attributes)
         for node in page.css("script, img, link"):
-            address = node.attributes.get("src") or node.attributes["href"]
-            answer = await shop.http.get(str(address))
+            address = str(node.attributes.get("src") or node.attributes["href"])
+            answer = await shop.http.get(address)
             assert (answer.status_code, address.startswith("/checkout/")) == (200, True)
 
 
@@ -100,8 +103,8 @@ async def test_a_page_that_is_over_asks_for_nothing(shop: Shop, seller: Tenant, 
         await shop.post(link, "/abandon")
     answer = await shop.get(link)
     page = LexborHTMLParser(answer.text)
-    assert (answer.status_code, page.css_first("#state").text()) == (200, end.capitalize())
-    assert page.css_first("#state").attributes["data-state"] == end
+    assert (answer.status_code, one(page, "#state").text()) == (200, end.capitalize())
+    assert one(page, "#state").attributes["data-state"] == end
     assert page.css("#addr, #memo, #qr, #expires") == []
     assert PAYOUTS[ALGORAND] not in answer.text
     assert shop.memo(link) not in answer.text
@@ -118,7 +121,7 @@ async def test_after_the_expiry_no_address_is_shown(shop: Shop, seller: Tenant) 
     shop.pass_time(61)
     answer = await shop.get(link)
     page = LexborHTMLParser(answer.text)
-    assert page.css_first("#state").attributes["data-state"] == "active"
+    assert one(page, "#state").attributes["data-state"] == "active"
     assert page.css("#addr, #memo, #qr") == []
     assert PAYOUTS[ALGORAND] not in answer.text
     refused(await shop.get(link, "/qr"), 404, "not_found")
@@ -153,29 +156,6 @@ async def test_reading_changes_nothing(shop: Shop, seller: Tenant) -> None:
             await shop.get(link, below)
     assert await shop.status(link) == {"status": "active", "redirect_url": None, "tx_id": None}
     assert shop.chains[ALGORAND].asked == before
-
-
-async def test_events_tell_the_status_at_once_and_when_it_changes(shop: Shop, seller: Tenant) -> None:
-    """One event at once, one for the change, announced without waiting for a poll, and the stream ends."""
-    link = await shop.on(ALGORAND, seller)
-
-    async def follow() -> list[str]:
-        # The transport of these tests hands an answer over when it is whole.
-        answer = await shop.get(link, "/events")
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        assert answer.headers["cache-control"] == "no-store"
-        return [event for event in answer.text.split("\n\n") if event]
-
-    following = asyncio.create_task(follow())
-    while not shop.chains[ALGORAND].asked and not following.done():
-        await asyncio.sleep(0)
-        tx_id = shop.chains[ALGORAND].pay(1, shop.memo(link))
-        assert (await shop.post(link, "/verify", {"tx_id": tx_id})).status_code == 200
-    events = await asyncio.wait_for(following, 10)
-    told = [orjson.loads(event.partition("data: ")[2]) for event in events]
-    assert all(event.startswith("event: status\n") for event in events)
-    assert [one["status"] for one in told][-1] == "paid"
-    assert told[-1]["tx_id"] == tx_id
 
 
 async def test_events_of_a_link_that_is_over_are_one(shop: Shop, seller: Tenant) -> None:

@@ -1,0 +1,80 @@
+"""Server-sent events: at once, and at each change (P-CK-02)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+
+from reference.gateway.checkout import events
+from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.events import statuses
+from reference.gateway.checkout.settling import Settling
+from reference.protocol.checkout import LinkState
+from reference.store.links import Link
+from tests.reference.gateway.checkout.conftest import Bench
+
+NEVER = 3600.0
+
+
+def follow(bench: Bench, link: Link, *, every: float = NEVER) -> AsyncIterator[bytes]:
+    return statuses(bench.settling, bench.announcements, link, every=every)
+
+
+async def told(stream: AsyncIterator[bytes]) -> Any:
+    """Return the data of the next event."""
+    async with asyncio.timeout(10):
+        event = await anext(stream)
+    name, data, *rest = event.decode().split("\n")
+    assert (name, rest) == ("event: status", ["", ""])
+    return orjson.loads(data.removeprefix("data: "))
+
+
+async def test_the_status_comes_at_once_and_when_it_changes(bench: Bench) -> None:
+    """The change is announced to every follower without waiting for the next look, and the stream ends."""
+    link = await bench.link(redirect_url="https://shop.example/")
+    streams = [follow(bench, link), follow(bench, link)]
+    active = {"status": "active", "redirect_url": "https://shop.example/", "tx_id": None}
+    assert [await told(one) for one in streams] == [active, active]
+    waiting = [asyncio.create_task(told(one)) for one in streams]
+    await asyncio.sleep(0)
+    tx_id = bench.chains[link.network].pay(1, bench.memo(link))
+    await bench.rounds(link.network)
+    paid = {"status": "paid", "redirect_url": "https://shop.example/", "tx_id": tx_id}
+    assert [await one for one in waiting] == [paid, paid]
+    for stream in streams:
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+
+async def test_what_another_worker_did_is_seen_at_the_next_look(bench: Bench) -> None:
+    """A change that this process was not told of comes with a look at the database."""
+    link = await bench.link()
+    stream = follow(bench, link, every=0.01)
+    assert (await told(stream))["status"] == "active"
+    elsewhere = Settling(bench.settings, bench.clock, bench.database, Announcements())
+    assert await elsewhere.end(link, LinkState.CANCELLED)
+    assert (await told(stream))["status"] == "cancelled"
+
+
+async def test_a_quiet_stream_shows_that_it_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without news a comment comes now and then, and no stream lives for ever."""
+    monkeypatch.setattr(events, "_COMMENT_SECONDS", 0.0)
+    monkeypatch.setattr(events, "_LONGEST_SECONDS", 0.2)
+    link = await bench.link()
+    seen = [event async for event in follow(bench, link, every=0.01)]
+    assert seen[0].startswith(b"event: status\n")
+    assert set(seen[1:]) == {b": still here\n\n"}
+
+
+async def test_followers_that_leave_are_forgotten(bench: Bench) -> None:
+    """A stream that is closed leaves nothing behind."""
+    link = await bench.link()
+    stream = follow(bench, link)
+    await anext(stream)
+    assert bench.announcements._followers
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert bench.announcements._followers == {}
