@@ -12,6 +12,7 @@ from unittest.mock import Mock
 
 import jsonschema_rs
 import pytest
+from pydantic import BaseModel
 from quart import Quart
 
 from reference.gateway import links, refusals
@@ -53,7 +54,7 @@ def resolved(value: Any) -> Any:
 
 def link_maker(settings: GatewaySettings) -> links.PaymentLinks:
     """Return what reads the bodies of links."""
-    return links.PaymentLinks(settings, *(Mock() for _ in range(4)), frozenset())
+    return links.PaymentLinks(settings, Mock(), Mock(), Mock(), Mock(), frozenset())
 
 
 def offered() -> dict[tuple[str, str], Operation]:
@@ -173,7 +174,7 @@ BODIES: Mapping[tuple[str, str], tuple[Mapping[str, Any], tuple[str, ...]]] = {
     ("POST", "/checkout/{token}/cancel"): ({"cancel_secret": "x"}, ()),
     ("POST", "/checkout/{token}/abandon"): ({}, ()),
 }
-CHECKOUT = {"verify": VerifyRequest, "cancel": CancelRequest, "abandon": AbandonRequest}
+CHECKOUT: Mapping[str, type[BaseModel]] = {"verify": VerifyRequest, "cancel": CancelRequest, "abandon": AbandonRequest}
 # Networks are looked up after the body was read: an unknown one is 400, and to the document no value of the enum.
 LOOKED_UP = {"preferred_network", "payment_network", "networks", "network"}
 VALUES: tuple[Any, ...] = (
