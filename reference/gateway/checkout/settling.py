@@ -126,6 +126,8 @@ class Settling:
 
     async def _free(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
         used = await self.payments.of_transaction(link.network, tx_id)
+        if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
+            raise LinkEnded
         transfer = checkout.chosen(found, {one.ordinal for one in used}, self.asked(link))
         if transfer is None:
             fitting = {one.ordinal for one in found}
