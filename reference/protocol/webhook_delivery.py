@@ -1,0 +1,95 @@
+"""How an event reaches a destination: states, outcomes of attempts, and what follows from one (P-WH-08, P-WH-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+MOST_DESTINATIONS = 9
+DEFAULT_SCHEDULE = (30, 120, 600, 3600, 21600)
+
+
+class EventType(StrEnum):
+    """What an event tells (P-WH-12)."""
+
+    PAYMENT_CONFIRMED = "payment.confirmed"
+    PAYMENT_CANCELLED = "payment.cancelled"
+
+
+DEFAULT_TYPES = (EventType.PAYMENT_CONFIRMED,)
+
+
+class DeliveryState(StrEnum):
+    """Where the delivery of one event to one destination stands."""
+
+    PENDING = "pending"
+    SENDING = "sending"
+    DELIVERED = "delivered"
+    DEAD = "dead"
+    DROPPED = "dropped"
+
+
+# A delivery waits for its time, is claimed by one worker, and waits again until a 2xx or the end of the schedule. Both
+# ends can be left on demand. What belongs to a destination that is deleted is dropped, for ever.
+NEXT: Mapping[DeliveryState, frozenset[DeliveryState]] = {
+    DeliveryState.PENDING: frozenset({DeliveryState.SENDING, DeliveryState.DROPPED}),
+    DeliveryState.SENDING: frozenset(
+        {DeliveryState.PENDING, DeliveryState.DELIVERED, DeliveryState.DEAD, DeliveryState.DROPPED}
+    ),
+    DeliveryState.DELIVERED: frozenset({DeliveryState.PENDING}),
+    DeliveryState.DEAD: frozenset({DeliveryState.PENDING}),
+    DeliveryState.DROPPED: frozenset(),
+}
+
+
+class Outcome(StrEnum):
+    """What came of one attempt."""
+
+    DELIVERED = "delivered"
+    STATUS = "status"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    ADDRESS = "address"
+    # Its worker ended before it told what came of it: the receiver may have had it or not.
+    INTERRUPTED = "interrupted"
+
+
+def outcome_of(status: int) -> Outcome:
+    """Return what an answer's status makes of an attempt: a 2xx delivers, a redirect does not (P-WH-09)."""
+    return Outcome.DELIVERED if 200 <= status < 300 else Outcome.STATUS
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What follows from an attempt.
+
+    Attributes:
+        state: Where the delivery stands now.
+        failures: How many attempts have failed.
+        delay: Seconds from the end of this attempt to the next one; None when there is none.
+    """
+
+    state: DeliveryState
+    failures: int
+    delay: int | None
+
+
+def following(outcome: Outcome, *, failures: int, delivered_before: bool, schedule: Sequence[int]) -> Following:
+    """Return what follows from an attempt.
+
+    Args:
+        outcome: What came of it.
+        failures: How many attempts of this delivery failed before it.
+        delivered_before: Whether an earlier one was answered 2xx, so that this one was asked for by somebody.
+        schedule: Seconds to wait after each failure but the last.
+    """
+    if outcome is Outcome.DELIVERED:
+        return Following(DeliveryState.DELIVERED, failures, None)
+    if outcome is Outcome.INTERRUPTED:  # nobody knows that it failed, so nothing of the schedule is used up
+        return Following(DeliveryState.PENDING, failures, 0)
+    if delivered_before:
+        return Following(DeliveryState.DELIVERED, failures + 1, None)
+    if failures < len(schedule):
+        return Following(DeliveryState.PENDING, failures + 1, schedule[failures])
+    return Following(DeliveryState.DEAD, failures + 1, None)

@@ -1,0 +1,353 @@
+"""The outbox: events, their deliveries, and the attempts of each (P-WH-03, P-WH-08).
+
+An event and its deliveries are inserted by the transaction that makes the event true. An attempt belongs to whoever
+raised the delivery's attempt number from the one that he saw: one statement, so that no two workers make the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Integer, String, bindparam, cast, exists, func, insert, null, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
+from reference.store.database import Change, Database, Row, Taken
+from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event.
+
+    Attributes:
+        id: `evt_` and a UUID.
+        tenant_id: Whose it is.
+        link_id: The link it tells of.
+        type: What it tells.
+        created_at: Unix seconds of the change that it tells.
+        body: The bytes that every attempt sends.
+    """
+
+    id: str
+    tenant_id: str
+    link_id: str
+    type: EventType
+    created_at: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A delivery whose time has come.
+
+    Attributes:
+        id: The delivery.
+        url: Where it goes.
+        attempt: Number of the last attempt that was made, 0 when there was none.
+        failures: How many attempts failed.
+        delivered_before: Whether an attempt was answered 2xx.
+        event_id: The event.
+        body: Its bytes.
+        destination_id: The destination.
+        sealed_secret: Its secret, sealed; None when the destination was deleted.
+    """
+
+    id: str
+    url: str
+    attempt: int
+    failures: int
+    delivered_before: bool
+    event_id: str
+    body: bytes
+    destination_id: str
+    sealed_secret: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt that is over.
+
+    Attributes:
+        number: Counted from 1.
+        started_ms: Unix milliseconds.
+        ended_ms: Unix milliseconds.
+        outcome: What came of it.
+        status: Status of the answer, None without one.
+    """
+
+    number: int
+    started_ms: int
+    ended_ms: int
+    outcome: Outcome
+    status: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The delivery of one event to one destination.
+
+    Attributes:
+        id: `dlv_`, 32 hex digits and a number.
+        event_id: The event.
+        type: Its type.
+        destination_id: The destination, which may be deleted.
+        url: Where it goes.
+        state: Where it stands.
+        created_at: Unix seconds of the event.
+        due_ms: Unix milliseconds of the next attempt, None when none is planned.
+        delivered_at: Unix seconds of the last 2xx, or None.
+        attempts: Those that are over, the first one first.
+    """
+
+    id: str
+    event_id: str
+    type: EventType
+    destination_id: str
+    url: str
+    state: DeliveryState
+    created_at: int
+    due_ms: int | None
+    delivered_at: int | None
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """An attempt that a worker, perhaps a dead one, has claimed.
+
+    Attributes:
+        delivery_id: Of which delivery.
+        number: Its number.
+        started_ms: Unix milliseconds of the claim.
+        failures: How many attempts of the delivery failed before.
+    """
+
+    delivery_id: str
+    number: int
+    started_ms: int
+    failures: int
+
+
+_ROW = deliveries.c
+_EVENT = tuple(Event.__slots__)
+_ATTEMPT = tuple(Attempt.__slots__)
+_RECORD = insert(events).values({name: bindparam(name) for name in _EVENT})
+
+
+def _told(name: str) -> ColumnElement[str]:
+    return bindparam(name, type_=String())
+
+
+# For every destination of the tenant that asked for the type, in the very transaction of the event.
+_FAN_OUT = insert(deliveries).from_select(
+    ["id", "event_id", "destination_id", "tenant_id", "url", "created_at", "state", "attempt", "failures", "due_ms"],
+    select(
+        _told("stem") + cast(destinations.c.place, String),
+        cast(bindparam("of_event"), String),
+        destinations.c.id,
+        destinations.c.tenant_id,
+        destinations.c.url,
+        cast(bindparam("at"), _ROW.created_at.type),
+        cast(bindparam("first_state"), String),
+        cast(bindparam("none_yet"), Integer),
+        cast(bindparam("none_yet"), Integer),
+        cast(bindparam("at_ms"), _ROW.created_at.type),
+    )
+    .select_from(destinations.join(subscriptions, subscriptions.c.destination_id == destinations.c.id))
+    .where(destinations.c.tenant_id == bindparam("owner"), subscriptions.c.type == bindparam("of_type")),
+)
+_DUE_DESTINATIONS = (
+    select(_ROW.destination_id)
+    .where(_ROW.due_ms.isnot(None), _ROW.due_ms <= bindparam("now_ms"))
+    .group_by(_ROW.destination_id)
+    .order_by(func.min(_ROW.due_ms))
+)
+_DUE = (
+    select(
+        *(_ROW.id, _ROW.url, _ROW.attempt, _ROW.failures, _ROW.delivered_at),
+        *(_ROW.event_id, events.c.body, _ROW.destination_id, destinations.c.sealed_secret),
+    )
+    .select_from(
+        deliveries.join(events, events.c.id == _ROW.event_id).outerjoin(
+            destinations, destinations.c.id == _ROW.destination_id
+        )
+    )
+    .where(
+        _ROW.destination_id == bindparam("destination"),
+        _ROW.due_ms.isnot(None),
+        _ROW.due_ms <= bindparam("now_ms"),
+    )
+    .order_by(_ROW.due_ms)
+    .limit(bindparam("most"))
+)
+_CLAIM = (
+    update(deliveries)
+    .where(
+        _ROW.id == bindparam("delivery"),
+        _ROW.attempt == bindparam("seen"),
+        _ROW.due_ms.isnot(None),
+        _ROW.due_ms <= bindparam("now_ms"),
+    )
+    .values(state=DeliveryState.SENDING.value, attempt=bindparam("mine"), due_ms=None, started_ms=bindparam("began_ms"))
+)
+_TELL = insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *_ATTEMPT)})
+_FINISH = (
+    update(deliveries)
+    .where(_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
+    .values(
+        state=bindparam("new_state"),
+        failures=bindparam("new_failures"),
+        due_ms=bindparam("next_ms"),
+        started_ms=None,
+        delivered_at=func.coalesce(bindparam("arrived_at", type_=_ROW.delivered_at.type), _ROW.delivered_at),
+    )
+)
+_IN_FLIGHT = select(_ROW.id, _ROW.attempt, _ROW.started_ms, _ROW.failures).where(_ROW.started_ms.isnot(None))
+_DROP = (
+    update(deliveries)
+    .where(_ROW.id == bindparam("delivery"), _ROW.due_ms.isnot(None))
+    .values(state=DeliveryState.DROPPED.value, due_ms=None)
+)
+_HAS_DESTINATION = exists().where(destinations.c.id == _ROW.destination_id)
+_RETRY = (
+    update(deliveries)
+    .where(
+        _ROW.tenant_id == bindparam("owner"),
+        _ROW.id == bindparam("delivery"),
+        _ROW.started_ms.is_(null()),
+        _HAS_DESTINATION,
+    )
+    .values(state=DeliveryState.PENDING.value, due_ms=bindparam("at_ms"))
+)
+_IS_SENDING = select(_ROW.id).where(
+    _ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _ROW.started_ms.isnot(None)
+)
+_LISTED = ("id", "event_id", "type", "destination_id", "url", "state", "created_at", "due_ms", "delivered_at")
+_OF_TENANT = (
+    select(*(events.c.type if name == "type" else _ROW[name] for name in _LISTED))
+    .select_from(deliveries.join(events, events.c.id == _ROW.event_id))
+    .where(_ROW.tenant_id == bindparam("owner"))
+    .order_by(_ROW.created_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+)
+_NEWEST = (
+    select(_ROW.id)
+    .where(_ROW.tenant_id == bindparam("owner"))
+    .order_by(_ROW.created_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+    .subquery()
+)
+_ATTEMPTS_OF_TENANT = (
+    select(attempts.c.delivery_id, *(attempts.c[name] for name in _ATTEMPT))
+    .select_from(attempts.join(_NEWEST, _NEWEST.c.id == attempts.c.delivery_id))
+    .order_by(attempts.c.delivery_id, attempts.c.number)
+)
+
+
+class Deliveries:
+    """Statements over events and deliveries. Each public method is one transaction, or part of somebody's."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # What a change of state writes.
+
+    def recording(self, event: Event) -> tuple[Change, Change]:
+        """Return the changes that note an event and its deliveries, due at once; a second one is refused as `Taken`."""
+        members = {name: getattr(event, name) for name in _EVENT}
+        spread = {
+            "stem": f"dlv_{event.id.removeprefix('evt_').replace('-', '')}_",
+            "of_event": event.id,
+            "of_type": event.type.value,
+            "owner": event.tenant_id,
+            "at": event.created_at,
+            "at_ms": event.created_at * 1000,
+            "first_state": DeliveryState.PENDING.value,
+            "none_yet": 0,
+        }
+        return Change(_RECORD, {**members, "type": event.type.value}), Change(_FAN_OUT, spread)
+
+    # What workers do.
+
+    async def due_destinations(self, *, now_ms: int) -> Sequence[str]:
+        """Return the destinations that something is due for, the longest waiting first."""
+        return [str(row[0]) for row in await self._database.rows(_DUE_DESTINATIONS, now_ms=now_ms)]
+
+    async def due(self, destination_id: str, *, now_ms: int, most: int) -> Sequence[Due]:
+        """Return what is due for a destination, the longest waiting first."""
+        rows = await self._database.rows(_DUE, destination=destination_id, now_ms=now_ms, most=most)
+        return [
+            Due(
+                *(str(row[0]), str(row[1]), int(row[2]), int(row[3]), row[4] is not None),
+                *(str(row[5]), bytes(row[6]), str(row[7]), None if row[8] is None else bytes(row[8])),
+            )
+            for row in rows
+        ]
+
+    async def claim(self, due: Due, *, now_ms: int) -> bool:
+        """Claim the next attempt of a delivery; False when somebody else has it, or it is not due any more."""
+        given = {"delivery": due.id, "seen": due.attempt, "mine": due.attempt + 1}
+        return await self._database.change(_CLAIM, **given, now_ms=now_ms, began_ms=now_ms) == 1
+
+    async def finish(
+        self, delivery_id: str, attempt: Attempt, *, state: DeliveryState, failures: int, due_ms: int | None
+    ) -> bool:
+        """Tell what came of an attempt; False when it was told already, which changes nothing.
+
+        Args:
+            delivery_id: The delivery.
+            attempt: The attempt.
+            state: Where the delivery stands now.
+            failures: How many attempts have failed.
+            due_ms: When the next one is due, None for never.
+        """
+        told = {name: getattr(attempt, name) for name in _ATTEMPT} | {"outcome": attempt.outcome.value}
+        arrived = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
+        given = {"delivery": delivery_id, "mine": attempt.number, "new_state": state.value, "new_failures": failures}
+        ending = Change(_FINISH, {**given, "next_ms": due_ms, "arrived_at": arrived})
+        try:
+            await self._database.change_all(Change(_TELL, {"delivery_id": delivery_id, **told}), ending)
+        except Taken:
+            return False
+        return True
+
+    async def in_flight(self) -> Sequence[InFlight]:
+        """Return the attempts that are claimed and not told, of every worker."""
+        rows = await self._database.rows(_IN_FLIGHT)
+        return [InFlight(str(row[0]), *(int(one) for one in row[1:])) for row in rows]
+
+    async def drop(self, delivery_id: str) -> None:
+        """Drop a pending delivery whose destination is deleted."""
+        await self._database.change(_DROP, delivery=delivery_id)
+
+    # What tenants see and ask for.
+
+    async def retry(self, tenant_id: str, delivery_id: str, *, now_ms: int) -> bool:
+        """Make a delivery due now, whatever became of it; one that is being sent is left alone.
+
+        Returns:
+            False when the tenant has no such delivery, or its destination is deleted.
+        """
+        named = {"owner": tenant_id, "delivery": delivery_id}
+        if await self._database.change(_RETRY, **named, at_ms=now_ms) == 1:
+            return True
+        return bool(await self._database.rows(_IS_SENDING, **named))
+
+    async def of_tenant(self, tenant_id: str, *, most: int = 200) -> Sequence[Delivery]:
+        """Return a tenant's deliveries with their attempts, newest first."""
+        told: dict[str, list[Attempt]] = {}
+        for one, number, began, ended, outcome, status in await self._database.rows(
+            _ATTEMPTS_OF_TENANT, owner=tenant_id, most=most
+        ):
+            told.setdefault(one, []).append(Attempt(number, began, ended, Outcome(outcome), status))
+        rows = await self._database.rows(_OF_TENANT, owner=tenant_id, most=most)
+        return [_listed(row, tuple(told.get(row[0], ()))) for row in rows]
+
+
+def _listed(row: Row, told: tuple[Attempt, ...]) -> Delivery:
+    members: dict[str, Any] = dict(zip(_LISTED, row, strict=True))
+    members |= {"type": EventType(members["type"]), "state": DeliveryState(members["state"])}
+    return Delivery(**members, attempts=told)

@@ -1,0 +1,105 @@
+"""Where tenants want their events: destinations, what each asks for, and its sealed secret (P-WH-07, P-WH-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryState, EventType
+from reference.store.database import Change, Database, Row, Taken
+from reference.store.webhook_tables import METADATA, deliveries, destinations, subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """One destination, without its secret.
+
+    Attributes:
+        id: UUID.
+        tenant_id: Whose it is.
+        url: Where events are posted.
+        created_at: Unix seconds.
+        rotated_at: Unix seconds of when it got its present secret, or None while that is the first.
+        types: The types of events that it gets, in alphabetical order.
+    """
+
+    id: str
+    tenant_id: str
+    url: str
+    created_at: int
+    rotated_at: int | None
+    types: tuple[EventType, ...]
+
+
+_ROW = destinations.c
+_NAMES = ("id", "tenant_id", "url", "created_at", "rotated_at")
+_IS_IT = (_ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("destination"))
+_OF_TENANT = (
+    select(*(_ROW[name] for name in _NAMES), subscriptions.c.type)
+    .select_from(destinations.join(subscriptions, subscriptions.c.destination_id == _ROW.id))
+    .where(_ROW.tenant_id == bindparam("owner"))
+    .order_by(_ROW.created_at, _ROW.place, subscriptions.c.type)
+)
+_PLACES = select(_ROW.place).where(_ROW.tenant_id == bindparam("owner"))
+_ADD = insert(destinations).values(
+    {name: bindparam(name) for name in ("id", "tenant_id", "place", "url", "sealed_secret", "created_at")}
+)
+_ASK = insert(subscriptions).values({name: bindparam(name) for name in ("destination_id", "type")})
+_ROTATE = update(destinations).where(*_IS_IT).values(sealed_secret=bindparam("new_secret"), rotated_at=bindparam("now"))
+_DELETE = delete(destinations).where(*_IS_IT)
+_UNASK = delete(subscriptions).where(subscriptions.c.destination_id == bindparam("destination"))
+_DROP = (
+    update(deliveries)
+    .where(deliveries.c.destination_id == bindparam("destination"), deliveries.c.due_ms.isnot(None))
+    .values(state=DeliveryState.DROPPED.value, due_ms=None)
+)
+
+
+class Destinations:
+    """Statements over destinations. Each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prepare(self) -> None:
+        """Create the tables that are missing, those of events and deliveries too."""
+        await self._database.create(METADATA)
+
+    async def add(self, destination: Destination, sealed_secret: bytes) -> bool:
+        """Add a destination; False when the tenant has as many as it may (P-WH-11)."""
+        members = {name: getattr(destination, name) for name in ("id", "tenant_id", "url", "created_at")}
+        asked = [Change(_ASK, {"destination_id": destination.id, "type": one.value}) for one in destination.types]
+        while True:
+            taken = {int(row[0]) for row in await self._database.rows(_PLACES, owner=destination.tenant_id)}
+            place = next((one for one in range(MOST_DESTINATIONS) if one not in taken), None)
+            if place is None:
+                return False
+            added = Change(_ADD, {**members, "place": place, "sealed_secret": sealed_secret})
+            try:
+                await self._database.change_all(added, *asked)
+            except Taken:  # the place, by somebody who adds another one at the same moment
+                continue
+            return True
+
+    async def of_tenant(self, tenant_id: str) -> Sequence[Destination]:
+        """Return a tenant's destinations, the oldest first."""
+        found: dict[str, list[Row]] = {}
+        for row in await self._database.rows(_OF_TENANT, owner=tenant_id):
+            found.setdefault(row[0], []).append(row)
+        return [Destination(*rows[0][:-1], tuple(EventType(row[-1]) for row in rows)) for rows in found.values()]
+
+    async def rotate(self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int) -> bool:
+        """Replace a secret, which signs from now on; False when there is no such destination."""
+        given = {"owner": tenant_id, "destination": destination_id, "new_secret": sealed_secret, "now": now}
+        return await self._database.change(_ROTATE, **given) == 1
+
+    async def delete(self, tenant_id: str, destination_id: str) -> bool:
+        """Delete a destination with its secret and drop what waits for it; False when there is no such one."""
+        if not any(one.id == destination_id for one in await self.of_tenant(tenant_id)):
+            return False
+        there = {"destination": destination_id}
+        gone = Change(_DELETE, {"owner": tenant_id, **there})
+        await self._database.change_all(gone, Change(_UNASK, there), Change(_DROP, there))
+        return True

@@ -1,0 +1,167 @@
+"""The outbox on both databases: fan-out, claims, outcomes, restarts, retries on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import dataclass
+
+import pytest
+
+from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryState, EventType, Outcome
+from reference.store.database import Database, Taken
+from reference.store.deliveries import Attempt, Deliveries, Due, Event
+from reference.store.destinations import Destination, Destinations
+
+TENANT = str(uuid.uuid4())
+OTHER = str(uuid.uuid4())
+NOW = 1_767_225_600
+CONFIRMED, CANCELLED = EventType.PAYMENT_CONFIRMED, EventType.PAYMENT_CANCELLED
+
+
+@dataclass
+class Box:
+    database: Database
+    destinations: Destinations
+    deliveries: Deliveries
+
+    async def add(self, *types: EventType, tenant_id: str = TENANT) -> Destination:
+        one = Destination(str(uuid.uuid4()), tenant_id, "https://a.test/h", NOW, None, types or (CONFIRMED,))
+        assert await self.destinations.add(one, b"sealed " + one.id.encode())
+        return one
+
+    async def tell(self, type_: EventType = CONFIRMED, link_id: str = "", tenant_id: str = TENANT) -> Event:
+        event = Event(f"evt_{uuid.uuid4()}", tenant_id, link_id or str(uuid.uuid4()), type_, NOW, b'{"a":1}')
+        await self.database.change_all(*self.deliveries.recording(event))
+        return event
+
+    async def due(self, destination: Destination, now: int = NOW) -> list[Due]:
+        return list(await self.deliveries.due(destination.id, now_ms=now * 1000, most=100))
+
+
+@pytest.fixture
+async def box(database: Database) -> Box:
+    made = Box(database, Destinations(database), Deliveries(database))
+    await made.destinations.prepare()
+    return made
+
+
+def attempt(number: int, outcome: Outcome, status: int | None = None, at: int = NOW) -> Attempt:
+    return Attempt(number, at * 1000, at * 1000 + 40, outcome, status)
+
+
+async def test_an_event_is_due_at_once_at_every_destination_that_asked_for_its_type(box: Box) -> None:
+    """One delivery a destination with the event's id, bytes and that destination's secret; none for others."""
+    first, second = await box.add(), await box.add(CANCELLED, CONFIRMED)
+    third, foreign = await box.add(CANCELLED), await box.add(tenant_id=OTHER)
+    event = await box.tell()
+    for destination in (first, second):
+        (due,) = await box.due(destination)
+        assert (event.id, b'{"a":1}', 0, 0) == (due.event_id, due.body, due.attempt, due.failures)
+        assert due.sealed_secret == b"sealed " + destination.id.encode()
+    assert await box.due(third) + await box.due(foreign) == []
+    assert {first.id, second.id} == set(await box.deliveries.due_destinations(now_ms=NOW * 1000))
+    assert list(await box.deliveries.due_destinations(now_ms=NOW * 1000 - 1)) == []
+
+
+async def test_a_link_has_one_event_of_a_type(box: Box) -> None:
+    """A second one is refused and takes nothing with it."""
+    destination = await box.add()
+    await box.tell(link_id="a")
+    with pytest.raises(Taken):
+        await box.tell(link_id="a")
+    await box.tell(CANCELLED, link_id="a")
+    assert len(await box.due(destination)) == 1
+
+
+async def test_one_of_many_workers_claims_an_attempt(box: Box) -> None:
+    """The others learn that it is not theirs, and nobody sees it as due any more."""
+    destination = await box.add()
+    await box.tell()
+    (due,) = await box.due(destination)
+    claims = await asyncio.gather(*(box.deliveries.claim(due, now_ms=NOW * 1000) for _ in range(10)))
+    assert sum(claims) == 1
+    assert await box.due(destination) == []
+    assert [(due.id, 1)] == [(one.delivery_id, one.number) for one in await box.deliveries.in_flight()]
+
+
+async def test_an_attempt_is_told_once(box: Box) -> None:
+    """A worker that was thought dead changes nothing by what it tells afterwards."""
+    destination = await box.add()
+    await box.tell()
+    (due,) = await box.due(destination)
+    assert await box.deliveries.claim(due, now_ms=NOW * 1000)
+    lost, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
+    assert await box.deliveries.finish(due.id, lost, state=DeliveryState.PENDING, failures=0, due_ms=NOW * 1000)
+    assert not await box.deliveries.finish(due.id, late, state=DeliveryState.DEAD, failures=1, due_ms=None)
+    (again,) = await box.due(destination)
+    assert (again.attempt, again.failures) == (1, 0)
+    assert await box.deliveries.claim(again, now_ms=NOW * 1000)
+    done = attempt(2, Outcome.DELIVERED, 204)
+    assert await box.deliveries.finish(due.id, done, state=DeliveryState.DELIVERED, failures=0, due_ms=None)
+    (listed,) = await box.deliveries.of_tenant(TENANT)
+    assert (DeliveryState.DELIVERED, NOW, (lost, done)) == (listed.state, listed.delivered_at, listed.attempts)
+    assert list(await box.deliveries.in_flight()) == []
+
+
+async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: Box) -> None:
+    """Pending is due at its time, a dead letter and a delivered one when somebody asks; others' cannot be asked for."""
+    destination = await box.add()
+    await box.tell()
+    (due,) = await box.due(destination)
+    later = (NOW + 30) * 1000
+    assert await box.deliveries.claim(due, now_ms=NOW * 1000)
+    assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)  # it is under way
+    assert await box.due(destination, NOW + 99) == []
+    failed = attempt(1, Outcome.TIMEOUT)
+    await box.deliveries.finish(due.id, failed, state=DeliveryState.PENDING, failures=1, due_ms=later)
+    assert await box.due(destination, NOW + 29) == []
+    (again,) = await box.due(destination, NOW + 30)
+    assert (again.attempt, again.failures, again.delivered_before) == (1, 1, False)
+    assert await box.deliveries.claim(again, now_ms=later)
+    done = attempt(2, Outcome.DELIVERED, 200)
+    await box.deliveries.finish(due.id, done, state=DeliveryState.DELIVERED, failures=1, due_ms=None)
+    assert not await box.deliveries.retry(OTHER, due.id, now_ms=NOW * 1000)
+    assert not await box.deliveries.retry(TENANT, "dlv_none", now_ms=NOW * 1000)
+    assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)
+    (resent,) = await box.due(destination)
+    assert (resent.attempt, resent.delivered_before) == (2, True)
+
+
+async def test_places_are_nine_also_for_those_who_come_together(box: Box) -> None:
+    """Twelve at once: nine get in, a place that is given back is taken again, other tenants do not count."""
+    made = [Destination(str(uuid.uuid4()), TENANT, "https://a.test/", NOW, None, (CONFIRMED,)) for _ in range(12)]
+    added = await asyncio.gather(*(box.destinations.add(one, b"s") for one in made))
+    assert MOST_DESTINATIONS == sum(added) == len(await box.destinations.of_tenant(TENANT))
+    await box.add(tenant_id=OTHER)
+    (kept,) = await box.destinations.of_tenant(OTHER)
+    assert await box.destinations.delete(OTHER, kept.id)
+    gone = (await box.destinations.of_tenant(TENANT))[0]
+    assert not await box.destinations.delete(OTHER, gone.id)
+    assert await box.destinations.delete(TENANT, gone.id)
+    assert await box.destinations.add(made[0], b"s") or await box.destinations.add(made[1], b"s")
+    assert not await box.destinations.add(made[-1], b"s")
+
+
+async def test_a_deleted_destination_gets_nothing_more(box: Box) -> None:
+    """What waits for it is dropped and cannot be asked for; the list still tells where it went."""
+    destination = await box.add(CANCELLED, CONFIRMED)
+    await box.tell()
+    await box.destinations.delete(TENANT, destination.id)
+    await box.tell()
+    assert await box.due(destination) == []
+    (listed,) = await box.deliveries.of_tenant(TENANT)
+    assert (DeliveryState.DROPPED, destination.url) == (listed.state, listed.url)
+    assert not await box.deliveries.retry(TENANT, listed.id, now_ms=NOW * 1000)
+
+
+async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
+    """The secret is read with each attempt, and a destination tells when it was rotated and what it gets."""
+    destination = await box.add(CONFIRMED, CANCELLED)
+    await box.tell()
+    assert not await box.destinations.rotate(OTHER, destination.id, b"new", now=NOW)
+    assert await box.destinations.rotate(TENANT, destination.id, b"new", now=NOW + 5)
+    (due,) = await box.due(destination)
+    assert due.sealed_secret == b"new"
+    (shown,) = await box.destinations.of_tenant(TENANT)
+    assert (shown.rotated_at, shown.types) == (NOW + 5, (CANCELLED, CONFIRMED))
