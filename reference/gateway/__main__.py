@@ -1,4 +1,7 @@
-"""`weldproof-gateway`: serve the gateway, rotate its signing key, make keys for administrators."""
+"""`weldproof-gateway`: serve the gateway, rotate its signing key, make keys for administrators.
+
+The program is where surfaces meet: it alone knows both the gateway and the dispatcher that runs beside it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import keyring, serving
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
+from reference.webhooks.service import deliver
 
 
 @click.group(invoke_without_command=True)
@@ -25,7 +29,9 @@ def main(ctx: click.Context) -> None:
     settings = read_settings(GatewaySettings)
     serving.configure_logs(settings.log_level)
     try:
-        serving.run(lambda: running(settings), host=settings.bind, port=settings.gateway_port, fd=settings.gateway_fd)
+        serving.run(
+            lambda: running(settings, [deliver]), host=settings.bind, port=settings.gateway_port, fd=settings.gateway_fd
+        )
     except (Misconfigured, ValueError) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)

@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 from reference.gateway.calls import Access, Calls, Operation, reader
 from reference.gateway.documents import Documents
 from reference.gateway.faults import fault_reply
-from reference.gateway.internal import Decision, Internal, NewKey, NewTenant, Payouts
+from reference.gateway.internal import Decision, Internal, NewDestination, NewKey, NewTenant, Payouts
 from reference.gateway.links import PaymentLinks
 from reference.gateway.receipts import ReceiptVerification
 from reference.gateway.resources import ResourceRecords, ResourceRequest
@@ -24,6 +24,9 @@ from reference.web.exchange import Reply, asked
 
 _TENANT = "/internal/tenants/<tenant_id>"
 _KEY = f"{_TENANT}/api-keys/<key_id>"
+_WEBHOOKS = f"{_TENANT}/webhooks"
+_WEBHOOK = f"{_WEBHOOKS}/<destination_id>"
+_DELIVERIES = f"{_TENANT}/deliveries"
 
 
 def operations(
@@ -54,6 +57,11 @@ def operations(
         Operation("POST", f"{_TENANT}/api-keys", internal.add_key, admin, reader(NewKey), "apikeys:admin"),
         Operation("POST", f"{_KEY}/rotate", internal.rotate_key, admin, None, "apikeys:admin"),
         Operation("DELETE", _KEY, internal.delete_key, admin, None, "apikeys:admin"),
+        Operation("POST", _WEBHOOKS, internal.add_webhook, admin, reader(NewDestination), "tenants:admin"),
+        Operation("POST", f"{_WEBHOOK}/rotate", internal.rotate_webhook, admin, None, "tenants:admin"),
+        Operation("DELETE", _WEBHOOK, internal.delete_webhook, admin, None, "tenants:admin"),
+        Operation("GET", _DELIVERIES, internal.deliveries, admin, None, "tenants:admin"),
+        Operation("POST", f"{_DELIVERIES}/<delivery_id>/retry", internal.retry_delivery, admin, None, "tenants:admin"),
     )
 
 

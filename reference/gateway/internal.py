@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 from urllib.parse import parse_qs
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, StrictStr
 
 from reference.gateway import refusals
 from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.gateway.tenancy import Tenancy
+from reference.gateway.webhooks import Webhooks
+from reference.protocol.destination_address import MAX_URL, URL_FORM
+from reference.protocol.webhook_delivery import DEFAULT_TYPES, EventType
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
@@ -51,11 +55,29 @@ class Payouts(RootModel[dict[str, Payout]]):
     model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
 
 
+_TYPES: Mapping[object, EventType] = {one.value: one for one in EventType}
+
+
+def _event_types(value: object) -> object:
+    """Let the names of types stand for them; what is no name is left for the schema to refuse."""
+    if not isinstance(value, list):
+        return value
+    return [_TYPES.get(one, one) if isinstance(one, str) else one for one in value]
+
+
+class NewDestination(_Request):
+    """Where events are to be sent, and which."""
+
+    url: Annotated[StrictStr, Field(max_length=MAX_URL, pattern=rf"\A{URL_FORM}\z")]
+    events: Annotated[list[EventType], Field(min_length=1), BeforeValidator(_event_types)] = list(DEFAULT_TYPES)
+
+
 class Internal:
     """The operations of administrators."""
 
-    def __init__(self, tenancy: Tenancy) -> None:
+    def __init__(self, tenancy: Tenancy, webhooks: Webhooks) -> None:
         self._tenancy = tenancy
+        self._webhooks = webhooks
 
     async def create(self, call: Call) -> Reply:
         """Answer POST /internal/tenants."""
@@ -99,3 +121,27 @@ class Internal:
         """Answer POST …/kyc."""
         await self._tenancy.judge(call.arguments["tenant_id"], call.content.status, call.content.plan)
         return await self.show(call)
+
+    async def add_webhook(self, call: Call) -> Reply:
+        """Answer POST …/webhooks."""
+        asked: NewDestination = call.content
+        return json_reply(201, await self._webhooks.add(call.arguments["tenant_id"], asked.url, asked.events))
+
+    async def rotate_webhook(self, call: Call) -> Reply:
+        """Answer POST …/webhooks/{destination_id}/rotate."""
+        named = call.arguments
+        return json_reply(201, await self._webhooks.rotate(named["tenant_id"], named["destination_id"]))
+
+    async def delete_webhook(self, call: Call) -> Reply:
+        """Answer DELETE …/webhooks/{destination_id}."""
+        await self._webhooks.delete(call.arguments["tenant_id"], call.arguments["destination_id"])
+        return Reply(204, b"", {})
+
+    async def deliveries(self, call: Call) -> Reply:
+        """Answer GET …/deliveries."""
+        return json_reply(200, {"deliveries": await self._webhooks.deliveries(call.arguments["tenant_id"])})
+
+    async def retry_delivery(self, call: Call) -> Reply:
+        """Answer POST …/deliveries/{delivery_id}/retry."""
+        await self._webhooks.retry(call.arguments["tenant_id"], call.arguments["delivery_id"])
+        return json_reply(202, {"delivery_id": call.arguments["delivery_id"]})

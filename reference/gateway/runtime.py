@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import aiohttp
 import orjson
@@ -29,10 +29,13 @@ from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import Tenancy
+from reference.gateway.webhooks import Webhooks
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
-from reference.store.database import DatabaseUnavailable
+from reference.store.database import Database, DatabaseUnavailable
+from reference.store.deliveries import Deliveries
+from reference.store.destinations import Destinations
 from reference.store.links import Links
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
@@ -41,6 +44,7 @@ from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import KeyFile, make_secret, secret_bytes
+from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
 
@@ -48,9 +52,23 @@ _log = structlog.get_logger()
 _TEND_SECONDS = 60.0
 
 
+class Beside(Protocol):
+    """Work that a program lets run beside the gateway, over the same database, clock and seal, until it is cancelled.
+
+    The dispatcher of webhooks is such work. The program hands it in, so that the gateway need not know it.
+    """
+
+    async def __call__(self, settings: GatewaySettings, database: Database, clock: WpClock, seal: Seal) -> None:
+        """Do the work, for ever."""
+
+
 @asynccontextmanager
-async def running(settings: GatewaySettings) -> AsyncIterator[AsgiApp]:
+async def running(settings: GatewaySettings, beside: Sequence[Beside] = ()) -> AsyncIterator[AsgiApp]:
     """Open a gateway and close what it holds on leaving.
+
+    Args:
+        settings: What the process was told.
+        beside: What runs beside it.
 
     Raises:
         Misconfigured: A node is of another network (P-NW-06), or a file cannot be used.
@@ -58,19 +76,21 @@ async def running(settings: GatewaySettings) -> AsyncIterator[AsgiApp]:
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
-        yield await exits.enter_async_context(opened(settings, await _lanes(settings, session)))
+        yield await exits.enter_async_context(opened(settings, await _lanes(settings, session), beside))
 
 
 @asynccontextmanager
-async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncIterator[AsgiApp]:
-    """Open a gateway over lanes that are open already, by network key."""
+async def opened(
+    settings: GatewaySettings, lanes: Mapping[str, Lane], beside: Sequence[Beside] = ()
+) -> AsyncIterator[AsgiApp]:
+    """Open a gateway over lanes that are open already, by network key, and what runs beside it."""
     async with AsyncExitStack() as exits:
         database = open_database(_dsn(settings))
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
-        tenants, links = Tenants(database), Links(database, settings.word)
-        await tenants.prepare()
-        await links.prepare()
+        tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
+        for tables in (tenants, links, destinations):
+            await tables.prepare()
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
             keyring()
@@ -83,13 +103,15 @@ async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncI
         )
         did = did_web(settings.public_url)
         trusted = _trusted(settings)
+        check = AddressCheck(allow_loopback=settings.loopback_webhooks)
+        webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
         offered = operations(
             PaymentLinks(settings, clock, tenants, links, idempotency, frozenset(lanes)),
             ResourceRecords(clock, Resources(database), idempotency),
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
             Documents(did, keyring, tenants.alive),
-            Internal(Tenancy(settings, clock, tenants, links, Payments(database), lanes)),
+            Internal(Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks), webhooks),
         )
         routed = {one.endpoint: one for one in offered}
         app = build_app(Calls(Credentials(tenants, clock), limits), routed)
@@ -100,7 +122,8 @@ async def opened(settings: GatewaySettings, lanes: Mapping[str, Lane]) -> AsyncI
         checkout = Checkout(settings, clock, database, lanes, limits, sign=sign, did=did)
         checkout.add_routes(app)
         if settings.gateway_role == "api":
-            for work in (_tend(idempotency), checkout.watch()):
+            works = (work(settings, database, clock, seal) for work in beside)
+            for work in (_tend(idempotency), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
         gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
         yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True)

@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from reference.web.settings import CommaList, CommonSettings, Switch
+from reference.web.settings import CommaList, Switch
+from reference.web.webhook_settings import WebhookSettings
 
 _PREFIX = re.compile(r"[a-z]{2,8}")
 
@@ -30,7 +31,7 @@ Rates = Annotated[dict[str, Annotated[Decimal, Field(gt=0, le=10**6)]], NoDecode
 _DEFAULT_RATES = {"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"}
 
 
-class GatewaySettings(CommonSettings):
+class GatewaySettings(WebhookSettings):
     """What one gateway process is told."""
 
     key_prefix: str = ""

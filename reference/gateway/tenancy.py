@@ -10,6 +10,7 @@ from reference.chains.lane import Lane
 from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.webhooks import Webhooks
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode
@@ -34,6 +35,7 @@ class Tenancy:
         links: Links,
         payments: Payments,
         lanes: Mapping[str, Lane],
+        webhooks: Webhooks,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -41,6 +43,7 @@ class Tenancy:
         self._links = links
         self._payments = payments
         self._lanes = lanes
+        self._webhooks = webhooks
 
     async def create(self, name: str) -> dict[str, Any]:
         """Make a tenant on trial with a test key, whose text is in the answer and nowhere else."""
@@ -58,7 +61,7 @@ class Tenancy:
             **_described(tenant),
             "plan": tenant.plan,
             "networks": {key: {"payout_address": address} for key, address in payouts.items()},
-            "destinations": [],
+            "destinations": await self._webhooks.destinations(tenant_id),
             "keys": [_shown(key) for key in await self._tenants.keys(tenant_id)],
             "allowance_microunits": self._settings.mainnet_allowance_microunits,
             "used_microunits": await self._links.paid_on_mainnet(tenant_id),

@@ -51,6 +51,8 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     ADDRESS = "address"
+    # The secret could not be opened, so nothing was sent.
+    UNSIGNED = "unsigned"
     # Its worker ended before it told what came of it: the receiver may have had it or not.
     INTERRUPTED = "interrupted"
 

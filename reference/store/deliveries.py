@@ -7,6 +7,7 @@ raised the delivery's attempt number from the one that he saw: one statement, so
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,10 +194,22 @@ _CLAIM = (
     )
     .values(state=DeliveryState.SENDING.value, attempt=bindparam("mine"), due_ms=None, started_ms=bindparam("began_ms"))
 )
-_TELL = insert(attempts).values({name: bindparam(name) for name in ("delivery_id", *_ATTEMPT)})
+_IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
+# Only of an attempt that is claimed: a row too many would stand in the way of the attempt that comes.
+_TELL = insert(attempts).from_select(
+    ["delivery_id", *_ATTEMPT],
+    select(
+        _ROW.id,
+        _ROW.attempt,
+        _ROW.started_ms,
+        cast(bindparam("over_ms"), attempts.c.ended_ms.type),
+        cast(bindparam("came"), String),
+        cast(bindparam("answered"), Integer),
+    ).where(*_IS_CLAIMED),
+)
 _FINISH = (
     update(deliveries)
-    .where(_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
+    .where(*_IS_CLAIMED)
     .values(
         state=bindparam("new_state"),
         failures=bindparam("new_failures"),
@@ -294,8 +307,8 @@ class Deliveries:
 
     async def finish(
         self, delivery_id: str, attempt: Attempt, *, state: DeliveryState, failures: int, due_ms: int | None
-    ) -> bool:
-        """Tell what came of an attempt; False when it was told already, which changes nothing.
+    ) -> None:
+        """Tell what came of a claimed attempt; one that was told already, or never claimed, changes nothing.
 
         Args:
             delivery_id: The delivery.
@@ -304,15 +317,12 @@ class Deliveries:
             failures: How many attempts have failed.
             due_ms: When the next one is due, None for never.
         """
-        told = {name: getattr(attempt, name) for name in _ATTEMPT} | {"outcome": attempt.outcome.value}
+        named = {"delivery": delivery_id, "mine": attempt.number}
+        told = {"over_ms": attempt.ended_ms, "came": attempt.outcome.value, "answered": attempt.status}
         arrived = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
-        given = {"delivery": delivery_id, "mine": attempt.number, "new_state": state.value, "new_failures": failures}
-        ending = Change(_FINISH, {**given, "next_ms": due_ms, "arrived_at": arrived})
-        try:
-            await self._database.change_all(Change(_TELL, {"delivery_id": delivery_id, **told}), ending)
-        except Taken:
-            return False
-        return True
+        after = {"new_state": state.value, "new_failures": failures, "next_ms": due_ms, "arrived_at": arrived}
+        with suppress(Taken):  # by somebody who tells of it at the same moment
+            await self._database.change_all(Change(_TELL, {**named, **told}), Change(_FINISH, {**named, **after}))
 
     async def in_flight(self) -> Sequence[InFlight]:
         """Return the attempts that are claimed and not told, of every worker."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
@@ -88,7 +89,7 @@ class Destinations:
         found: dict[str, list[Row]] = {}
         for row in await self._database.rows(_OF_TENANT, owner=tenant_id):
             found.setdefault(row[0], []).append(row)
-        return [Destination(*rows[0][:-1], tuple(EventType(row[-1]) for row in rows)) for rows in found.values()]
+        return [_one(rows) for rows in found.values()]
 
     async def rotate(self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int) -> bool:
         """Replace a secret, which signs from now on; False when there is no such destination."""
@@ -103,3 +104,9 @@ class Destinations:
         gone = Change(_DELETE, {"owner": tenant_id, **there})
         await self._database.change_all(gone, Change(_UNASK, there), Change(_DROP, there))
         return True
+
+
+def _one(rows: Sequence[Row]) -> Destination:
+    """Return the destination of rows that differ in the type alone."""
+    members: dict[str, Any] = dict(zip(_NAMES, rows[0], strict=False))
+    return Destination(**members, types=tuple(EventType(row[-1]) for row in rows))

@@ -36,3 +36,8 @@ class Seal:
             return AESGCM(self._key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
         except (InvalidTag, ValueError) as fault:
             raise SealBroken("the stored secret cannot be opened with this key") from fault
+
+
+def webhook_place(destination_id: str) -> bytes:
+    """Return the place of a webhook destination's secret: sealed for one destination, it opens for no other."""
+    return b"webhook:" + destination_id.encode()

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.settings import GatewaySettings
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ObservedTransaction, Transfer
 from reference.store.database import Change, Database, Taken
+from reference.store.deliveries import Deliveries
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments, PaymentState
 from reference.web.clock import WpClock
@@ -64,6 +66,7 @@ class Settling:
     ) -> None:
         self.links = Links(database, settings.word)
         self.payments = Payments(database)
+        self._outbox = Outbox(Deliveries(database))
         self._settings = settings
         self._clock = clock
         self._database = database
@@ -115,11 +118,13 @@ class Settling:
                 raise LinkEnded
 
     async def _paid_by(self, link: Link, payment: Payment) -> bool:
-        """Note the payment and the link's end in one transaction; False when either was taken already."""
+        """Note the payment, the link's end and its event in one transaction; False when either was taken already."""
         recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
         noted = self.payments.insertion(payment, recheck_at=recheck_at)
+        now = self._clock.now()
+        told = self._outbox.confirmed(link, payment, now=now)
         try:
-            await self._database.change_all(noted, *self._ending(link, LinkState.PAID))
+            await self._database.change_all(noted, *self._ending(link, LinkState.PAID, now), *told)
         except Taken:
             return False
         return True
@@ -147,16 +152,17 @@ class Settling:
         await self.payments.note_late(self._payment(link, tx_id, transfer, PaymentState.LATE, seen))
 
     async def end(self, link: Link, state: LinkState) -> bool:
-        """End a link without a payment; False when it had an end already."""
+        """End a link without a payment; False when it had an end already. A cancellation is told to those who asked."""
+        now = self._clock.now()
+        told = self._outbox.cancelled(link, now=now) if state is LinkState.CANCELLED else ()
         try:
-            await self._database.change_all(*self._ending(link, state))
+            await self._database.change_all(*self._ending(link, state, now), *told)
         except Taken:
             return False
         self._announcements.announce(link.id)
         return True
 
-    def _ending(self, link: Link, state: LinkState) -> tuple[Change, Change]:
-        now = self._clock.now()
+    def _ending(self, link: Link, state: LinkState, now: int) -> tuple[Change, Change]:
         watched_until = now + self._settings.late_watch_seconds
         return self.links.ending(link.id, state.value, now=now, watched_until=watched_until)
 

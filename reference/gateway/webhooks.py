@@ -1,0 +1,150 @@
+"""What can be done with a tenant's webhooks, whoever asks: the internal API or the dashboard (profile 3.9, 4)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from reference.gateway import refusals
+from reference.gateway.credentials import fresh_secret
+from reference.gateway.settings import GatewaySettings
+from reference.protocol.destination_address import BadDestination
+from reference.protocol.times import utc_text
+from reference.protocol.webhook_delivery import MOST_DESTINATIONS, EventType
+from reference.store.deliveries import Attempt, Deliveries, Delivery
+from reference.store.destinations import Destination, Destinations
+from reference.store.tenants import Tenants
+from reference.web.clock import WpClock
+from reference.web.errors import Unprocessable
+from reference.web.resolving import AddressCheck
+from reference.web.sealing import Seal, webhook_place
+
+
+class Webhooks:
+    """Makes destinations and changes them. Every method raises `Refused` 404 when there is no such tenant or thing."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        tenants: Tenants,
+        destinations: Destinations,
+        deliveries: Deliveries,
+        *,
+        seal: Seal,
+        check: AddressCheck,
+    ) -> None:
+        """Take the parts.
+
+        Args:
+            settings: What the process was told.
+            clock: The service's clock.
+            tenants: Who there is.
+            destinations: Where they want their events.
+            deliveries: What became of the events.
+            seal: Encrypts secrets.
+            check: Judges addresses.
+        """
+        self._settings = settings
+        self._clock = clock
+        self._tenants = tenants
+        self._destinations = destinations
+        self._deliveries = deliveries
+        self._seal = seal
+        self._check = check
+
+    async def add(self, tenant_id: str, url: str, types: Sequence[EventType]) -> dict[str, Any]:
+        """Make a destination; its secret is in the answer and nowhere else in clear.
+
+        Raises:
+            Unprocessable: No event may be sent there, or the tenant has nine already (P-WH-10, P-WH-11).
+        """
+        await self._find(tenant_id)
+        try:
+            await self._check.url(url)
+        except BadDestination as fault:
+            raise _unfit("url", str(fault), "destination_address") from fault
+        made = Destination(str(uuid.uuid4()), tenant_id, url, self._clock.now(), None, tuple(sorted(set(types))))
+        secret = self._fresh_secret()
+        if not await self._destinations.add(made, self._sealed(made.id, secret)):
+            raise _unfit("url", f"a tenant has up to {MOST_DESTINATIONS} destinations; delete one", "too_many")
+        return {"destination_id": made.id, "secret": secret}
+
+    async def rotate(self, tenant_id: str, destination_id: str) -> dict[str, Any]:
+        """Give a destination a new secret, which signs at once (P-WH-07)."""
+        secret, now = self._fresh_secret(), self._clock.now()
+        sealed = self._sealed(destination_id, secret)
+        if not await self._destinations.rotate(tenant_id, destination_id, sealed, now=now):
+            raise refusals.not_found()
+        return {"destination_id": destination_id, "secret": secret}
+
+    async def delete(self, tenant_id: str, destination_id: str) -> None:
+        """Delete a destination; what waits for it is dropped."""
+        if not await self._destinations.delete(tenant_id, destination_id):
+            raise refusals.not_found()
+
+    async def destinations(self, tenant_id: str) -> list[dict[str, Any]]:
+        """Return a tenant's destinations without their secrets, the oldest first."""
+        return [_shown(one) for one in await self._destinations.of_tenant(tenant_id)]
+
+    async def deliveries(self, tenant_id: str) -> list[dict[str, Any]]:
+        """Return a tenant's deliveries with their attempts, newest first."""
+        await self._find(tenant_id)
+        return [_listed(one) for one in await self._deliveries.of_tenant(tenant_id)]
+
+    async def retry(self, tenant_id: str, delivery_id: str) -> None:
+        """Send a delivery again, whatever became of it, unless its destination is gone (P-WH-08)."""
+        if not await self._deliveries.retry(tenant_id, delivery_id, now_ms=self._clock.now_ms()):
+            raise refusals.not_found()
+
+    async def _find(self, tenant_id: str) -> None:
+        if await self._tenants.get(tenant_id) is None:
+            raise refusals.not_found()
+
+    def _fresh_secret(self) -> str:
+        return fresh_secret(f"{self._settings.prefix}w_")
+
+    def _sealed(self, destination_id: str, secret: str) -> bytes:
+        return self._seal.seal(secret.encode(), webhook_place(destination_id))
+
+
+def _shown(destination: Destination) -> dict[str, Any]:
+    rotated = destination.rotated_at
+    return {
+        "destination_id": destination.id,
+        "url": destination.url,
+        "events": [one.value for one in destination.types],
+        "created_at": utc_text(destination.created_at),
+        "rotated_at": None if rotated is None else utc_text(rotated),
+    }
+
+
+def _listed(delivery: Delivery) -> dict[str, Any]:
+    due, arrived = delivery.due_ms, delivery.delivered_at
+    return {
+        "delivery_id": delivery.id,
+        "event_id": delivery.event_id,
+        "type": delivery.type.value,
+        "destination_id": delivery.destination_id,
+        "url": delivery.url,
+        "state": delivery.state.value,
+        "created_at": utc_text(delivery.created_at),
+        "next_attempt_at": None if due is None else utc_text(due // 1000),
+        "delivered_at": None if arrived is None else utc_text(arrived),
+        "attempts": [_told(one) for one in delivery.attempts],
+    }
+
+
+def _told(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "started_at": utc_text(attempt.started_ms // 1000),
+        "ended_at": utc_text(attempt.ended_ms // 1000),
+        "outcome": attempt.outcome.value,
+        "status": attempt.status,
+    }
+
+
+def _unfit(member: str, message: str, kind: str) -> Unprocessable:
+    return Unprocessable([{"loc": ["body", member], "msg": message, "type": kind}])

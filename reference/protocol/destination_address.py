@@ -1,0 +1,152 @@
+"""Where events may be sent: the form of a destination's address, and which IP addresses are nobody's (P-WH-10)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Literal
+from urllib.parse import urlsplit
+
+MAX_URL = 2048
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
+_REST = r"([/?][A-Za-z0-9._~!$&'()*+,;=:@/?%-]*)?"
+# No credentials, no zone of an interface, no fragment; names in ASCII.
+URL_FORM = rf"https?://({_LABEL}(\.{_LABEL})*|\[[0-9A-Fa-f:.]+\]){_PORT}{_REST}"
+_URL = re.compile(URL_FORM)
+
+Address = IPv4Address | IPv6Address
+_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+# What is refused and why; of several networks that hold an address the first names the reason.
+REFUSED: tuple[tuple[str, str], ...] = (
+    ("0.0.0.0/8", "unspecified"),
+    ("10.0.0.0/8", "private"),
+    ("100.64.0.0/10", "carrier-grade NAT"),
+    ("127.0.0.0/8", "loopback"),
+    ("169.254.0.0/16", "link-local"),
+    ("172.16.0.0/12", "private"),
+    ("192.0.0.0/24", "reserved for protocols"),
+    ("192.0.2.0/24", "documentation"),
+    ("192.31.196.0/24", "AS112"),
+    ("192.52.193.0/24", "automatic multicast tunnels"),
+    ("192.88.99.0/24", "6to4 relays"),
+    ("192.168.0.0/16", "private"),
+    ("192.175.48.0/24", "AS112"),
+    ("198.18.0.0/15", "benchmarks"),
+    ("198.51.100.0/24", "documentation"),
+    ("203.0.113.0/24", "documentation"),
+    ("224.0.0.0/4", "multicast"),
+    ("255.255.255.255/32", "broadcast"),
+    ("240.0.0.0/4", "reserved"),
+    ("::/128", "unspecified"),
+    ("::1/128", "loopback"),
+    ("::ffff:0:0/96", "IPv4-mapped"),
+    ("::/96", "IPv4-compatible"),
+    ("64:ff9b::/96", "NAT64"),
+    ("64:ff9b:1::/48", "NAT64"),
+    ("100::/64", "discard-only"),
+    ("2001::/32", "Teredo"),
+    ("2001::/23", "reserved for protocols"),
+    ("2001:db8::/32", "documentation"),
+    ("2002::/16", "6to4"),
+    ("3fff::/20", "documentation"),
+    ("fc00::/7", "private"),
+    ("fe80::/10", "link-local"),
+    ("fec0::/10", "site-local"),
+    ("ff00::/8", "multicast"),
+)
+_REFUSED: tuple[tuple[IPv4Network | IPv6Network, str], ...] = tuple((ip_network(net), why) for net, why in REFUSED)
+_GLOBAL_UNICAST = ip_network("2000::/3")
+
+
+class BadDestination(ValueError):
+    """An address that no event may be sent to; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a destination's address says.
+
+    Attributes:
+        scheme: `https`, or `http` where that is allowed.
+        host: A name, or an IP address without brackets.
+        port: Its port, the scheme's own when it names none.
+    """
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+
+    @property
+    def literal(self) -> Address | None:
+        """The IP address that the host is, None when it is a name."""
+        try:
+            return ip_address(self.host)
+        except ValueError:
+            return None
+
+
+@lru_cache(maxsize=1024)
+def target_of(url: str, *, allow_loopback: bool) -> Target:
+    """Return the host and port of a destination's address.
+
+    Args:
+        url: The address.
+        allow_loopback: Whether `http` is allowed too (test mode).
+
+    Raises:
+        BadDestination: It has not the form of one.
+    """
+    if len(url) > MAX_URL or _URL.fullmatch(url) is None:
+        raise BadDestination("give an absolute https address, without credentials and fragment")
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not allow_loopback:
+        raise BadDestination("give an https address")
+    host = parts.hostname or ""
+    if len(host) > 253 or (":" in host and not _is_address(host)):
+        raise BadDestination("the host is neither a name nor an IP address")
+    scheme: Literal["http", "https"] = "http" if parts.scheme == "http" else "https"
+    return Target(scheme, host, parts.port or (80 if scheme == "http" else 443))
+
+
+@lru_cache(maxsize=1024)
+def refusal(address: Address, *, allow_loopback: bool) -> str | None:
+    """Return why an IP address is refused, None when events may be sent to it.
+
+    Args:
+        address: An address that a destination's host has.
+        allow_loopback: Whether loopback is allowed (test mode).
+    """
+    if allow_loopback and any(address in network for network in _LOOPBACK):
+        return None
+    for network, why in _REFUSED:
+        if address in network:
+            return why
+    if isinstance(address, IPv6Address) and (address not in _GLOBAL_UNICAST or address.scope_id is not None):
+        return "not global"
+    return None
+
+
+def judge(addresses: Sequence[Address], *, allow_loopback: bool) -> None:
+    """Let a host pass all of whose addresses are public.
+
+    Raises:
+        BadDestination: It has none, or one is refused; a host that is half public is not.
+    """
+    if not addresses:
+        raise BadDestination("the host has no address")
+    for address in addresses:
+        why = refusal(address, allow_loopback=allow_loopback)
+        if why is not None:
+            raise BadDestination(f"the host has an address that is not public ({why})")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""The body of an event, made once and sent unchanged on every attempt (profile 4, P-WH-01 to P-WH-03)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from reference.protocol.money import MICRO_DIGITS, amount_pretty, atomic_units
+from reference.protocol.networks import Network
+from reference.protocol.webhook_delivery import EventType
+
+API_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """The link that an event tells of.
+
+    Attributes:
+        network: Its network.
+        token: Its token.
+        label: Its label, as the tenant sent it.
+        amount_microunits: What was asked.
+    """
+
+    network: Network
+    token: str
+    label: str
+    amount_microunits: int
+
+
+@dataclass(frozen=True, slots=True)
+class PaidBy:
+    """What paid it.
+
+    Attributes:
+        tx_id: The transaction, canonical.
+        payer: Its sender, by the rule of P-WH-01.
+        value: Atomic units that moved.
+    """
+
+    tx_id: str
+    payer: str
+    value: int
+
+
+def event_body(event_id: str, type_: EventType, sale: Sale, paid: PaidBy | None, *, created: int) -> bytes:
+    """Return the bytes of an event.
+
+    Args:
+        event_id: `evt_` and a UUID.
+        type_: What it tells.
+        sale: The link.
+        paid: What paid it; None when nothing did.
+        created: Unix seconds of the change of state (P-WH-02).
+    """
+    return orjson.dumps(
+        {
+            "id": event_id,
+            "type": type_.value,
+            "created": created,
+            "api_version": API_VERSION,
+            "data": _data(sale, paid),
+        }
+    )
+
+
+def _data(sale: Sale, paid: PaidBy | None) -> dict[str, Any]:
+    network = sale.network
+    data: dict[str, Any] = {
+        "tenant_label": sale.label,
+        "chain": network.event,
+        "asset": {"id": network.asset_id, "label": network.asset_label, "decimals": network.decimals},
+        "amount_microunits": str(sale.amount_microunits),
+        "amount_pretty": amount_pretty(sale.amount_microunits, network.asset_label),
+        "tx_id": None if paid is None else paid.tx_id,
+        "payer_address": None if paid is None else paid.payer,
+        "resource_id": None,
+        "payment_link_token": sale.token,
+        "payment_link_label": sale.label,
+    }
+    over = 0 if paid is None else overpaid_microunits(sale, paid)
+    return {**data, "overpaid_microunits": str(over)} if over > 0 else data
+
+
+def overpaid_microunits(sale: Sale, paid: PaidBy) -> int:
+    """Return what was paid beyond the amount, in whole micro-units, what is left over cut off."""
+    excess = paid.value - atomic_units(sale.amount_microunits, sale.network.decimals)
+    units: int = 10 ** (sale.network.decimals - MICRO_DIGITS)
+    return excess // units

@@ -1,0 +1,58 @@
+"""The signature of one attempt: HMACs over its time and the body's very bytes (P-WH-04 to P-WH-06)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from functools import lru_cache
+
+from Crypto.Hash import SHA256
+from Crypto.Protocol.KDF import HKDF
+
+from reference.protocol.service_word import ServiceWord
+
+_V2_KEY_BYTES = 48
+_V2_INFO = b"hmac-sha384-outbound"
+
+
+def header_name(word: ServiceWord) -> str:
+    """Return the name of the header, `X-<Service>-Signature`."""
+    return f"X-{word.word}-Signature"
+
+
+def header_value(secret: str, body: bytes, *, t: int, word: ServiceWord | None = None) -> str:
+    """Return `t=<unix>,v1=<hex>`, with `,v2=<hex>` behind it when a service word is given, whose salt v2 needs.
+
+    Args:
+        secret: The destination's secret, its whole text.
+        body: The bytes that are sent.
+        t: Unix seconds of the attempt.
+        word: The service word, for v2; None leaves v2 out.
+    """
+    value = f"t={t},v1={v1(secret, body, t=t)}"
+    return value if word is None else f"{value},v2={v2(secret, body, t=t, word=word)}"
+
+
+def v1(secret: str, body: bytes, *, t: int) -> str:
+    """Return HMAC-SHA256 under the secret's UTF-8 bytes, 64 lower-case hex digits (P-WH-05)."""
+    return hmac.new(secret.encode(), signed_bytes(body, t=t), hashlib.sha256).hexdigest()
+
+
+def v2(secret: str, body: bytes, *, t: int, word: ServiceWord) -> str:
+    """Return HMAC-SHA384 under the derived key, 96 lower-case hex digits (P-WH-06)."""
+    return hmac.new(v2_key(secret, word), signed_bytes(body, t=t), hashlib.sha384).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def v2_key(secret: str, word: ServiceWord) -> bytes:
+    """Return the 48-byte key of v2: HKDF-SHA256 of the secret's bytes."""
+    salt = f"{word.lower}-webhook-v2-pqc".encode()
+    key = HKDF(secret.encode(), _V2_KEY_BYTES, salt, SHA256, context=_V2_INFO)
+    if not isinstance(key, bytes):
+        raise TypeError("one key was asked for")
+    return key
+
+
+def signed_bytes(body: bytes, *, t: int) -> bytes:
+    """Return what is signed: the decimal time, a full stop, the body."""
+    return b"%d.%b" % (t, body)

@@ -1,0 +1,67 @@
+"""Looking up the host of a webhook destination, and judging every address that it has (P-WH-10)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import ip_address
+
+from reference.protocol.destination_address import Address, BadDestination, Target, judge, target_of
+
+# Returns the addresses of a name at a port, as texts.
+Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
+_SECONDS = 5.0
+
+
+async def system_lookup(host: str, port: int) -> Sequence[str]:
+    """Return the addresses that the system's resolver knows.
+
+    Raises:
+        OSError: It knows none.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+class AddressCheck:
+    """Tells where a destination may be reached, by looking it up anew each time."""
+
+    def __init__(self, *, allow_loopback: bool, lookup: Lookup = system_lookup, seconds: float = _SECONDS) -> None:
+        """Take the rules.
+
+        Args:
+            allow_loopback: Whether http and loopback are allowed (test mode).
+            lookup: Asks for the addresses of a name.
+            seconds: How long a lookup may take.
+        """
+        self._allow_loopback = allow_loopback
+        self._lookup = lookup
+        self._seconds = seconds
+
+    async def url(self, url: str) -> Sequence[Address]:
+        """Return the addresses of a destination.
+
+        Raises:
+            BadDestination: Its form, or one of its addresses, is refused; or it has none.
+        """
+        return await self.target(target_of(url, allow_loopback=self._allow_loopback))
+
+    async def target(self, target: Target) -> Sequence[Address]:
+        """Return the addresses of a host.
+
+        Raises:
+            BadDestination: One of them is refused, or it has none.
+        """
+        literal = target.literal
+        found = await self._addresses(target.host, target.port) if literal is None else [literal]
+        judge(found, allow_loopback=self._allow_loopback)
+        return found
+
+    async def _addresses(self, host: str, port: int) -> list[Address]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return [ip_address(text) for text in await self._lookup(host, port)]
+        except (OSError, TimeoutError, UnicodeError, ValueError) as fault:
+            raise BadDestination("the host cannot be looked up") from fault

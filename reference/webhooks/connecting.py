@@ -1,0 +1,78 @@
+"""The one HTTP session of the dispatcher: it connects to checked addresses only (P-WH-10, P-CV-21).
+
+A name is looked up for each connection, and the connection is made to the addresses that were judged, with the name in
+SNI, in the certificate's check and in Host. So a name that changes between a check and its use changes nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from reference.protocol.destination_address import BadDestination, Target
+from reference.protocol.service_word import ServiceWord
+from reference.web.resolving import AddressCheck
+
+CONNECTIONS = 256
+# A receiver that closes a connection while we write on it would cost an attempt, so none is kept for long.
+_KEEP_SECONDS = 2.0
+
+
+class AddressRefused(OSError):
+    """The name has an address that no event may be sent to."""
+
+
+class CheckedResolver(AbstractResolver):
+    """Gives aiohttp the addresses of a name, provided that all of them are allowed."""
+
+    def __init__(self, check: AddressCheck) -> None:
+        """Take what judges."""
+        self._check = check
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of a host.
+
+        Raises:
+            AddressRefused: One of them is refused, or it has none.
+        """
+        del family  # every address is judged, and the connector tries them in turn
+        try:
+            found = await self._check.target(Target("https", host, port))
+        except BadDestination as fault:
+            raise AddressRefused(str(fault)) from fault
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address),
+                port=port,
+                family=socket.AF_INET if address.version == 4 else socket.AF_INET6,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address in found
+        ]
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+def open_session(word: ServiceWord, check: AddressCheck) -> aiohttp.ClientSession:
+    """Return the session that all attempts share; whoever opened it closes it."""
+    connector = aiohttp.TCPConnector(
+        resolver=CheckedResolver(check),
+        use_dns_cache=False,
+        limit=CONNECTIONS,
+        keepalive_timeout=_KEEP_SECONDS,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        trust_env=False,
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": f"{word.word}/1", "Content-Type": "application/json"},
+        timeout=aiohttp.ClientTimeout(total=None),
+    )

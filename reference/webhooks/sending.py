@@ -1,0 +1,102 @@
+"""One attempt: check the address, sign, post, look at the status (P-WH-03, P-WH-08, P-WH-09)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from reference.protocol.destination_address import BadDestination
+from reference.protocol.service_word import ServiceWord
+from reference.protocol.webhook_delivery import Outcome, outcome_of
+from reference.protocol.webhook_signature import header_name, header_value
+from reference.web.clock import WpClock
+from reference.web.resolving import AddressCheck
+from reference.webhooks.connecting import AddressRefused
+
+READ_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What came of sending.
+
+    Attributes:
+        outcome: As it is told.
+        status: Status of the answer, None without one.
+    """
+
+    outcome: Outcome
+    status: int | None = None
+
+
+class Sender:
+    """Sends events."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        check: AddressCheck,
+        clock: WpClock,
+        word: ServiceWord,
+        *,
+        seconds: float,
+        with_v2: bool,
+    ) -> None:
+        """Take what sends.
+
+        Args:
+            session: Connects to checked addresses only.
+            check: Judges the address before each attempt.
+            clock: Tells the time that is signed.
+            word: Names the header.
+            seconds: How long an attempt may take, looking up the name included.
+            with_v2: Whether v2 is signed too (P-WH-06).
+        """
+        self._session = session
+        self._check = check
+        self._clock = clock
+        self._header = header_name(word)
+        self._v2_word = word if with_v2 else None
+        self._seconds = seconds
+
+    async def send(self, url: str, secret: str, body: bytes) -> Sent:
+        """Make one attempt; whatever goes wrong is its outcome, never an exception."""
+        answered: list[int] = []
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._check.url(url)
+                await self._post(url, secret, body, answered)
+        except BadDestination:
+            return Sent(Outcome.ADDRESS)
+        except TimeoutError:
+            fault = Outcome.TIMEOUT
+        except aiohttp.ClientConnectorDNSError as unresolved:
+            fault = Outcome.ADDRESS if isinstance(unresolved.os_error, AddressRefused) else Outcome.CONNECTION
+        except (aiohttp.ClientError, OSError, ValueError):
+            fault = Outcome.CONNECTION
+        # A status is an answer, whatever becomes of the body behind it.
+        return Sent(outcome_of(answered[0]), answered[0]) if answered else Sent(fault)
+
+    async def _post(self, url: str, secret: str, body: bytes, answered: list[int]) -> None:
+        signed = header_value(secret, body, t=self._clock.now(), word=self._v2_word)
+        async with self._session.post(
+            URL(url, encoded=True), data=body, headers={self._header: signed}, allow_redirects=False
+        ) as response:
+            answered.append(response.status)
+            with suppress(aiohttp.ClientError):
+                await _drop(response)
+
+
+async def _drop(response: aiohttp.ClientResponse) -> None:
+    """Read up to 4 KiB of a body; a connection with more on it is closed."""
+    left = READ_BYTES
+    while left > 0:
+        part = await response.content.read(left)
+        if not part:
+            return
+        left -= len(part)
+    response.close()

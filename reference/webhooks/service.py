@@ -1,0 +1,32 @@
+"""The dispatcher as a program lets it run, beside the gateway whose outbox it empties."""
+
+from __future__ import annotations
+
+from reference.store.database import Database
+from reference.store.deliveries import Deliveries
+from reference.web.clock import WpClock
+from reference.web.resolving import AddressCheck
+from reference.web.sealing import Seal
+from reference.web.webhook_settings import WebhookSettings
+from reference.webhooks.connecting import open_session
+from reference.webhooks.dispatcher import Dispatcher, Pace
+from reference.webhooks.sending import Sender
+
+# A claim that nobody ends is taken back this long after the attempt must have been over.
+_LEASE_BEYOND_TIMEOUT = 5.0
+
+
+async def deliver(settings: WebhookSettings, database: Database, clock: WpClock, seal: Seal) -> None:
+    """Deliver what the outbox holds, until cancelled."""
+    check = AddressCheck(allow_loopback=settings.loopback_webhooks)
+    async with open_session(settings.word, check) as session:
+        sender = Sender(
+            session,
+            check,
+            clock,
+            settings.word,
+            seconds=settings.webhook_timeout,
+            with_v2=settings.webhook_v2,
+        )
+        pace = Pace(lease=settings.webhook_timeout + _LEASE_BEYOND_TIMEOUT)
+        await Dispatcher(Deliveries(database), sender, seal, clock, settings.webhook_schedule, pace).run()
