@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Literal
-from urllib.parse import urlsplit
 
 MAX_URL = 2048
+MAX_HOST = 253
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
 _REST = r"([/?][A-Za-z0-9._~!$&'()*+,;=:@/?%-]*)?"
 # No credentials, no zone of an interface, no fragment; names in ASCII.
 URL_FORM = rf"https?://({_LABEL}(\.{_LABEL})*|\[[0-9A-Fa-f:.]+\]){_PORT}{_REST}"
 _URL = re.compile(URL_FORM)
+_AUTHORITY = re.compile(r"https?://(\[[^]]*\]|[^:/?]+)(?::([0-9]+))?")
+_PORTS = {"http": 80, "https": 443}
 
 Address = IPv4Address | IPv6Address
 _LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
@@ -100,16 +102,17 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
     Raises:
         BadDestination: It has not the form of one.
     """
-    if len(url) > MAX_URL or _URL.fullmatch(url) is None:
+    found = _URL.fullmatch(url) if len(url) <= MAX_URL else None
+    if found is None:
         raise BadDestination("give an absolute https address, without credentials and fragment")
-    parts = urlsplit(url)
-    if parts.scheme == "http" and not allow_loopback:
+    scheme: Literal["http", "https"] = "http" if url.startswith("http:") else "https"
+    if scheme == "http" and not allow_loopback:
         raise BadDestination("give an https address")
-    host = parts.hostname or ""
-    if len(host) > 253 or (":" in host and not _is_address(host)):
+    authority = _AUTHORITY.match(url)
+    host, port = (authority[1].lower(), authority[2]) if authority is not None else ("", None)
+    if len(host) > MAX_HOST or (host.startswith("[") and not _is_ipv6(host[1:-1])):
         raise BadDestination("the host is neither a name nor an IP address")
-    scheme: Literal["http", "https"] = "http" if parts.scheme == "http" else "https"
-    return Target(scheme, host, parts.port or (80 if scheme == "http" else 443))
+    return Target(scheme, host.strip("[]"), int(port) if port else _PORTS[scheme])
 
 
 @lru_cache(maxsize=1024)
@@ -144,9 +147,9 @@ def judge(addresses: Sequence[Address], *, allow_loopback: bool) -> None:
             raise BadDestination(f"the host has an address that is not public ({why})")
 
 
-def _is_address(text: str) -> bool:
+def _is_ipv6(text: str) -> bool:
     try:
-        ip_address(text)
+        IPv6Address(text)
     except ValueError:
         return False
     return True

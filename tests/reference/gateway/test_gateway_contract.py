@@ -170,6 +170,7 @@ BODIES: Mapping[tuple[str, str], tuple[Mapping[str, Any], tuple[str, ...]]] = {
     ("PUT", "/internal/tenants/{tenant_id}/networks"): ({"base_sepolia": {"payout_address": "0x1"}}, ()),
     ("POST", "/internal/tenants/{tenant_id}/kyc"): ({"status": "approved"}, ("plan",)),
     ("POST", "/internal/tenants/{tenant_id}/api-keys"): ({"mode": "test"}, ()),
+    ("POST", "/internal/tenants/{tenant_id}/webhooks"): ({"url": "https://a.test/"}, ("events",)),
     ("POST", "/checkout/{token}/verify"): ({"tx_id": "A" * 52}, ("chain",)),
     ("POST", "/checkout/{token}/cancel"): ({"cancel_secret": "x"}, ()),
     ("POST", "/checkout/{token}/abandon"): ({}, ()),
@@ -184,6 +185,10 @@ VALUES: tuple[Any, ...] = (
     *("a" * n for n in (4, 8, 9, 10, 63, 64, 65, 127, 128, 129, 255, 256, 2048, 2049)),
     *("a\nb", "a\x7f", "\x00", " "),
     *([], ["algorand_testnet"], ["algorand_testnet"] * 32, ["algorand_testnet"] * 33, [1], [None]),
+    *(["payment.confirmed"], ["payment.cancelled", "payment.confirmed"], ["payment.failed"], "payment.confirmed"),
+    *("https://a.test", "https://a.test:0/", "https://a.test:65535/", "https://a.test:65536", "https://a_b.test/"),
+    *("https://u:p@a.test/", "https://[2001:db8::1]:8443/h?a=%20", "https://[fe80::1%25eth0]/", "https://a.test/é"),
+    *("https://-a.test/", "https://a..test/", "https://a.test/\n", "https://" + "a" * 64),
     *({}, {"keys": []}, {"payout_address": ""}, {"payout_address": "x"}, {"payout_address": 1}),
 )
 

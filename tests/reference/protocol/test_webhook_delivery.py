@@ -1,0 +1,60 @@
+"""What follows from an attempt: the schedule, the dead letter, resending (P-WH-08, P-WH-09)."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference.protocol.webhook_delivery import (
+    DEFAULT_SCHEDULE,
+    NEXT,
+    DeliveryState,
+    Following,
+    Outcome,
+    following,
+    outcome_of,
+)
+
+FAILURES = [one for one in Outcome if one not in {Outcome.DELIVERED, Outcome.INTERRUPTED}]
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 226, 299])
+def test_any_2xx_delivers(status: int) -> None:
+    """Whatever it is called."""
+    assert outcome_of(status) is Outcome.DELIVERED
+
+
+@pytest.mark.parametrize("status", [100, 199, 300, 301, 302, 307, 308, 400, 404, 410, 429, 500, 503, 599])
+def test_no_other_status_delivers(status: int) -> None:
+    """Redirects and refusals neither."""
+    assert outcome_of(status) is Outcome.STATUS
+
+
+@pytest.mark.parametrize("outcome", FAILURES)
+def test_six_attempts_and_then_a_dead_letter(outcome: Outcome) -> None:
+    """+30 s, +2 min, +10 min, +1 h, +6 h, then nothing more."""
+    told = [following(outcome, failures=n, delivered_before=False, schedule=DEFAULT_SCHEDULE) for n in range(7)]
+    waits = [30, 120, 600, 3600, 21600]
+    assert told[:5] == [Following(DeliveryState.PENDING, n + 1, wait) for n, wait in enumerate(waits)]
+    assert told[5:] == [Following(DeliveryState.DEAD, n, None) for n in (6, 7)]
+
+
+def test_what_was_delivered_stays_so_when_a_resend_fails() -> None:
+    """It is not tried again by itself."""
+    told = following(Outcome.TIMEOUT, failures=0, delivered_before=True, schedule=DEFAULT_SCHEDULE)
+    assert told == Following(DeliveryState.DELIVERED, 1, None)
+
+
+def test_an_interrupted_attempt_uses_up_nothing() -> None:
+    """Nobody knows that it failed: the next one is due at once, and the schedule is where it was."""
+    told = following(Outcome.INTERRUPTED, failures=3, delivered_before=False, schedule=DEFAULT_SCHEDULE)
+    assert told == Following(DeliveryState.PENDING, 3, 0)
+
+
+def test_every_state_that_follows_is_one_the_table_allows() -> None:
+    """From sending, by any outcome."""
+    for outcome in Outcome:
+        for failures in range(7):
+            for before in (False, True):
+                told = following(outcome, failures=failures, delivered_before=before, schedule=DEFAULT_SCHEDULE)
+                assert told.state in NEXT[DeliveryState.SENDING]
+    assert set(NEXT) == set(DeliveryState)
