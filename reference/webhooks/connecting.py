@@ -7,6 +7,7 @@ SNI, in the certificate's check and in Host. So a name that changes between a ch
 from __future__ import annotations
 
 import socket
+import ssl
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -60,11 +61,20 @@ class CheckedResolver(AbstractResolver):
         """Hold nothing."""
 
 
-def open_session(word: ServiceWord, check: AddressCheck) -> aiohttp.ClientSession:
-    """Return the session that all attempts share; whoever opened it closes it."""
+def open_session(
+    word: ServiceWord, check: AddressCheck, trusted: ssl.SSLContext | None = None
+) -> aiohttp.ClientSession:
+    """Return the session that all attempts share; whoever opened it closes it.
+
+    Args:
+        word: Names the User-Agent.
+        check: Judges the addresses of names.
+        trusted: Whose certificates are believed; None for the system's authorities.
+    """
     connector = aiohttp.TCPConnector(
         resolver=CheckedResolver(check),
         use_dns_cache=False,
+        ssl=True if trusted is None else trusted,
         limit=CONNECTIONS,
         keepalive_timeout=_KEEP_SECONDS,
     )

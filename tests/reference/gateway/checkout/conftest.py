@@ -16,6 +16,7 @@ from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import Database
+from reference.store.destinations import Destinations
 from reference.store.links import Link
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payment
@@ -115,4 +116,5 @@ async def bench(database: Database) -> Bench:
     """A checkout."""
     made = Bench(database, GatewaySettings(late_watch_seconds=1_000, chain_poll_seconds=3600))
     await made.settling.links.prepare()
+    await Destinations(database).prepare()
     return made

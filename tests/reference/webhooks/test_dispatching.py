@@ -1,0 +1,211 @@
+"""Deliveries over time: the schedule by the clock, dead letters, resending, many destinations (P-WH-07 to P-WH-11)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, DeliveryState, Outcome
+from reference.store.database import DatabaseUnavailable
+from reference.store.deliveries import Deliveries
+from tests.reference.webhooks.conftest import SEAL, START, TENANT, Desk
+from tests.reference.webhooks.receiver import Receiver, ok, status
+
+
+async def test_six_attempts_by_the_clock_and_then_a_dead_letter(desk: Desk, receiver: Receiver) -> None:
+    """At once, +30 s, +2 min, +10 min, +1 h, +6 h; the same bytes each time under a new signature; then silence."""
+    receiver.answer = status(500)
+    destination = await desk.destination(receiver.url)
+    event = await desk.event()
+    worker = await desk.worker()
+    await desk.run(worker)
+    times = [START]
+    for number, wait in enumerate(DEFAULT_SCHEDULE, start=1):
+        told = await desk.told(number)
+        desk.now += wait - 0.5
+        await worker.look()
+        assert len(receiver.got) == number, "it was tried again too early"
+        assert told.due_ms == (times[-1] + wait) * 1000
+        desk.now += 0.5
+        times.append(int(desk.now))
+    told = await desk.told(6)
+    assert (told.state, told.due_ms) == (DeliveryState.DEAD, None)
+    desk.now += 10 * 86400
+    await worker.look()
+    assert [got.time for got in receiver.got] == times
+    assert {got.body for got in receiver.got} == {event.body}
+    assert all(got.is_signed_by(desk.secrets[destination.id]) for got in receiver.got)
+
+
+async def test_a_receiver_that_recovers_gets_the_event_once_more_and_never_again(
+    desk: Desk, receiver: Receiver
+) -> None:
+    """The first 2xx ends it."""
+    receiver.answer = status(503)
+    await desk.destination(receiver.url)
+    await desk.event()
+    worker = await desk.worker()
+    await desk.run(worker)
+    await desk.told(1)
+    receiver.answer = ok
+    desk.now += 30
+    told = await desk.told(2)
+    assert told.state is DeliveryState.DELIVERED
+    desk.now += 86400
+    await worker.look()
+    assert len(receiver.got) == 2
+
+
+async def test_a_dead_letter_and_a_delivered_event_are_sent_again_on_demand(desk: Desk, receiver: Receiver) -> None:
+    """One attempt a demand; one that fails leaves things as they were."""
+    receiver.answer = status(500)
+    await desk.destination(receiver.url)
+    await desk.event()
+    await desk.started()
+    for number, wait in enumerate((*DEFAULT_SCHEDULE, 0), start=1):
+        told = await desk.told(number)
+        desk.now += wait
+    assert await desk.deliveries.retry(TENANT, told.id, now_ms=desk.clock.now_ms())
+    assert (await desk.told(7)).state is DeliveryState.DEAD
+    receiver.answer = ok
+    assert await desk.deliveries.retry(TENANT, told.id, now_ms=desk.clock.now_ms())
+    assert (await desk.told(8)).state is DeliveryState.DELIVERED
+    receiver.answer = status(500)
+    assert await desk.deliveries.retry(TENANT, told.id, now_ms=desk.clock.now_ms())
+    last = await desk.told(9)
+    assert (last.state, last.due_ms) == (DeliveryState.DELIVERED, None)
+    assert len({got.event_id for got in receiver.got}) == 1
+
+
+async def test_the_new_secret_signs_the_next_attempt(desk: Desk, receiver: Receiver) -> None:
+    """Rotation between two attempts of one delivery (P-WH-07)."""
+    receiver.answer = status(500)
+    destination = await desk.destination(receiver.url)
+    await desk.event()
+    await desk.started()
+    await desk.told(1)
+    sealed = SEAL.seal(b"weldw_new", b"webhook:" + destination.id.encode())
+    assert await desk.destinations.rotate(TENANT, destination.id, sealed, now=START)
+    desk.now += 30
+    await desk.told(2)
+    first, second = receiver.got
+    assert first.is_signed_by(desk.secrets[destination.id])
+    assert second.is_signed_by("weldw_new")
+    assert not second.is_signed_by(desk.secrets[destination.id])
+
+
+async def test_destinations_do_not_wait_for_each_other(desk: Desk, receiver: Receiver) -> None:
+    """With one that hangs on more than it may have at once, another gets its event within a second."""
+    slow = await Receiver().open()
+    slow.answer = slow.hang
+    await desk.destination(slow.url)
+    for _ in range(40):
+        await desk.event()
+    await desk.started()
+    await slow.until(16)
+    await desk.destination(receiver.url)
+    began = time.monotonic()
+    event = await desk.event()
+    (got,) = await receiver.until(1)
+    assert got.event_id == event.id
+    assert time.monotonic() - began < 1
+    assert len(slow.got) == 16
+    await slow.close()
+
+
+async def test_each_destination_gets_the_event_under_its_own_secret(desk: Desk) -> None:
+    """Nine of them, one of which fails alone."""
+    receivers = [await Receiver().open() for _ in range(9)]
+    receivers[3].answer = status(500)
+    made = [await desk.destination(one.url) for one in receivers]
+    event = await desk.event()
+    await desk.started()
+    found = await desk.until(lambda all_: len(all_) == 9 and all(one.attempts for one in all_))
+    for one, destination in zip(receivers, made, strict=True):
+        (got,) = one.got
+        assert got.event_id == event.id
+        assert [got.is_signed_by(desk.secrets[other.id]) for other in made].count(True) == 1
+        assert got.is_signed_by(desk.secrets[destination.id])
+        await one.close()
+    states = [one.state for one in found]
+    assert (states.count(DeliveryState.DELIVERED), states.count(DeliveryState.PENDING)) == (8, 1)
+
+
+async def test_a_destination_that_is_deleted_while_it_fails_gets_nothing_more(desk: Desk, receiver: Receiver) -> None:
+    """The attempt under way ends; what would follow is dropped."""
+    receiver.answer = receiver.hang
+    destination = await desk.destination(receiver.url)
+    await desk.event()
+    await desk.started(seconds=0.3)
+    await receiver.until(1)
+    await desk.destinations.delete(TENANT, destination.id)
+    await desk.told(1)
+    desk.now += 30
+    await desk.until(lambda found: found[0].state is DeliveryState.DROPPED)
+    assert len(receiver.got) == 1
+
+
+async def test_a_worker_that_is_stopped_gives_back_what_is_under_way(desk: Desk, receiver: Receiver) -> None:
+    """It is due at once for the next one, as an attempt of its own, and no failure is counted."""
+    receiver.answer = receiver.hang
+    await desk.destination(receiver.url)
+    await desk.event()
+    task = await desk.started()
+    await receiver.until(1)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    told = await desk.told(1)
+    assert (told.state, told.attempts[0].outcome) == (DeliveryState.PENDING, Outcome.INTERRUPTED)
+    receiver.answer = ok
+    await desk.started()
+    again = await desk.told(2)
+    assert (again.state, again.attempts[1].number) == (DeliveryState.DELIVERED, 2)
+
+
+class Faltering:
+    """A database that is away for some of its calls."""
+
+    def __init__(self, real: Any, faults: int) -> None:
+        self._real = real
+        self._faults = faults
+
+    def _fails(self) -> bool:
+        self._faults -= 1
+        return self._faults >= 0 and self._faults % 3 != 0
+
+    async def rows(self, statement: Any, /, **values: Any) -> Sequence[Any]:
+        if self._fails():
+            raise DatabaseUnavailable("away")
+        found: Sequence[Any] = await self._real.rows(statement, **values)
+        return found
+
+    async def change(self, statement: Any, /, **values: Any) -> int:
+        if self._fails():
+            raise DatabaseUnavailable("away")
+        return int(await self._real.change(statement, **values))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+async def test_a_database_that_comes_and_goes_loses_nothing(desk: Desk, receiver: Receiver) -> None:
+    """Every event arrives, each in one attempt."""
+    await desk.destination(receiver.url)
+    events = [await desk.event() for _ in range(10)]
+    faltering: Any = Faltering(desk.database, 60)
+    await desk.started(database=faltering)
+    await desk.until(lambda found: all(one.state is DeliveryState.DELIVERED for one in found))
+    assert sorted(got.event_id for got in receiver.got) == sorted(one.id for one in events)
+
+
+async def test_what_is_listed_is_what_was_sent(desk: Desk, receiver: Receiver) -> None:
+    """`Deliveries.of_tenant` shows nothing of other tenants and the newest first."""
+    await desk.destination(receiver.url)
+    first = await desk.event()
+    desk.now += 1
+    second = await desk.event()
+    found = await Deliveries(desk.database).of_tenant(TENANT)
+    assert [one.event_id for one in found] == [second.id, first.id]
+    assert list(await Deliveries(desk.database).of_tenant("somebody")) == []

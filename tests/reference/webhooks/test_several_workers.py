@@ -1,0 +1,98 @@
+"""Several workers and dead ones: no attempt is made twice, and none is lost (design: single delivery of an event)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reference.protocol.webhook_delivery import DeliveryState, Outcome
+from reference.webhooks.dispatcher import Pace
+from tests.reference.webhooks.conftest import START, Desk
+from tests.reference.webhooks.receiver import Receiver
+
+DOOMED = Path(__file__).with_name("doomed.py")
+ROOT = Path(__file__).parents[3]
+IMPATIENT = Pace(poll=0.01, lease=0.3, grace=0.2)
+
+both_databases = pytest.mark.parametrize(
+    "dsn", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+@both_databases
+async def test_three_workers_deliver_each_event_once_to_each_destination(desk: Desk) -> None:
+    """Forty events for three destinations, over three connections to one database."""
+    receivers = [await Receiver().open() for _ in range(3)]
+    for one in receivers:
+        await desk.destination(one.url)
+    for database in (desk.database, desk.another(), desk.another()):
+        await desk.started(database=database)
+    events = [await desk.event() for _ in range(40)]
+    found = await desk.until(lambda all_: len(all_) == 120 and all(one.state == "delivered" for one in all_))
+    for one in receivers:
+        assert Counter(got.event_id for got in one.got) == Counter(event.id for event in events)
+        await one.close()
+    assert all([attempt.number for attempt in one.attempts] == [1] for one in found)
+
+
+@both_databases
+async def test_nobody_takes_back_what_a_live_worker_holds_for_less_than_the_lease(
+    desk: Desk, receiver: Receiver
+) -> None:
+    """A second worker looks on while the first waits for its receiver."""
+    receiver.answer = receiver.hang
+    await desk.destination(receiver.url)
+    await desk.event()
+    await desk.started()
+    await receiver.until(1)
+    onlooker = await desk.worker(database=desk.another())
+    for _ in range(5):
+        await onlooker.look()
+    receiver.release.set()
+    told = await desk.told(1)
+    assert told.attempts[0].outcome is Outcome.DELIVERED
+    assert len(receiver.got) == 1
+
+
+async def killed(desk: Desk, when: str) -> None:
+    """Let a worker claim what is due and be killed by SIGKILL before or after it sends."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(DOOMED), desk.dsn, str(START), when, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}
+    )
+    assert await asyncio.wait_for(process.wait(), 60) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("when", "sent"), [("before", 0), ("after", 1)])
+async def test_a_claim_of_a_killed_worker_is_taken_back(desk: Desk, receiver: Receiver, when: str, sent: int) -> None:
+    """Between claim and send, or between send and note: the next worker sends the same event, by its own attempt."""
+    await desk.destination(receiver.url)
+    event = await desk.event()
+    await killed(desk, when)
+    assert len(receiver.got) == sent
+    assert [one.number for one in await desk.deliveries.in_flight()] == [1]
+    await desk.started(pace=IMPATIENT)
+    told = await desk.told(2)
+    assert [one.outcome for one in told.attempts] == [Outcome.INTERRUPTED, Outcome.DELIVERED]
+    assert told.state is DeliveryState.DELIVERED
+    assert [got.event_id for got in receiver.got] == [event.id] * (sent + 1)
+
+
+async def test_the_lease_runs_by_monotonic_time(desk: Desk, receiver: Receiver) -> None:
+    """A day by the service's clock does not make a claim stand still for longer (P-CV-08)."""
+    receiver.answer = receiver.hang
+    await desk.destination(receiver.url)
+    await desk.event()
+    await desk.started()
+    await receiver.until(1)
+    onlooker = await desk.worker(database=desk.another())
+    await onlooker.look()
+    desk.now += 86400
+    await onlooker.look()
+    assert len(await desk.deliveries.in_flight()) == 1
+    receiver.release.set()
+    assert (await desk.told(1)).state is DeliveryState.DELIVERED
