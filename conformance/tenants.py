@@ -13,7 +13,7 @@ import orjson
 _SECONDS = 15
 _ADVICE = {
     401: "the admin key is not accepted; it is in the file admin_key of the gateway's data directory",
-    404: "this gateway has no such tenant or key",
+    404: "this gateway has no such tenant, key, destination or delivery",
     429: "the gateway limits calls; try again in a moment",
 }
 

@@ -19,7 +19,7 @@ from conformance.verdict import Exit
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _USUAL_URL = "http://localhost:8090"
-_SHOWN_ONCE = "The key is shown once; keep it now."
+_SHOWN_ONCE = "The {} is shown once; keep it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -35,6 +35,11 @@ def command() -> None:
 @command.group("keys")
 def keys() -> None:
     """Create, rotate and delete API keys."""
+
+
+@command.group("webhooks")
+def webhooks() -> None:
+    """Add, rotate and delete webhook destinations; list and repeat deliveries."""
 
 
 def _asks(function: Command) -> Command:
@@ -135,6 +140,58 @@ async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) 
     return await administrator.ask("DELETE", tenant_id, "api-keys", key_id)
 
 
+@webhooks.command("add")
+@click.argument("tenant_id")
+@click.argument("destination_url", metavar="URL")
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    type=click.Choice(["payment.confirmed", "payment.cancelled"]),
+    help="What it gets; repeat for several. Default: payment.confirmed.",
+)
+@_asks
+async def add_webhook(administrator: Administrator, tenant_id: str, destination_url: str, events: Sequence[str]) -> Any:
+    """Add the destination URL of a tenant; the secret that signs its events is shown once."""
+    body: dict[str, Any] = {"url": destination_url, **({"events": list(events)} if events else {})}
+    return await administrator.ask("POST", tenant_id, "webhooks", body=body)
+
+
+@webhooks.command("rotate")
+@click.argument("tenant_id")
+@click.argument("destination_id")
+@_asks
+async def rotate_webhook(administrator: Administrator, tenant_id: str, destination_id: str) -> Any:
+    """Give a destination a new secret, which signs from the next attempt on and is shown once."""
+    return await administrator.ask("POST", tenant_id, "webhooks", destination_id, "rotate")
+
+
+@webhooks.command("delete")
+@click.argument("tenant_id")
+@click.argument("destination_id")
+@_asks
+async def delete_webhook(administrator: Administrator, tenant_id: str, destination_id: str) -> Any:
+    """Delete a destination; what waits for it is dropped."""
+    return await administrator.ask("DELETE", tenant_id, "webhooks", destination_id)
+
+
+@webhooks.command("deliveries")
+@click.argument("tenant_id")
+@_asks
+async def deliveries(administrator: Administrator, tenant_id: str) -> Any:
+    """List the deliveries of a tenant with their attempts, newest first."""
+    return await administrator.ask("GET", tenant_id, "deliveries")
+
+
+@webhooks.command("retry")
+@click.argument("tenant_id")
+@click.argument("delivery_id")
+@_asks
+async def retry_delivery(administrator: Administrator, tenant_id: str, delivery_id: str) -> Any:
+    """Send an event again now, whatever became of its delivery."""
+    return await administrator.ask("POST", tenant_id, "deliveries", delivery_id, "retry")
+
+
 def _address(url: str | None) -> str:
     if url is None and WORKING_PROFILE.exists():
         try:
@@ -184,7 +241,9 @@ def _show(answer: Any, *, as_json: bool) -> None:
     for name, value in answer.items():
         _show_member(name, value)
     if "api_key" in answer:
-        click.echo(_SHOWN_ONCE, err=True)
+        click.echo(_SHOWN_ONCE.format("key"), err=True)
+    if "secret" in answer:
+        click.echo(_SHOWN_ONCE.format("secret"), err=True)
 
 
 def _show_member(name: str, value: Any) -> None:
@@ -192,7 +251,7 @@ def _show_member(name: str, value: Any) -> None:
     if isinstance(value, Mapping):
         rows = [f"{key} {_one_line(member)}" for key, member in value.items()]
     elif isinstance(value, list):
-        rows = [_one_line(member) for member in value]
+        rows = [row for member in value for row in _rows(member)]
     else:
         click.echo(f"{label} {'-' if value is None else value}")
         return
@@ -201,7 +260,20 @@ def _show_member(name: str, value: Any) -> None:
         click.echo(f"  {row}")
 
 
+def _rows(value: Any) -> list[str]:
+    """Return a record as a line, and below it a line for each record that it holds."""
+    below = [] if not isinstance(value, Mapping) else [one for one in value.values() if _is_records(one)]
+    return [_one_line(value), *(f"  {_one_line(record)}" for records in below for record in records)]
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
+
+
 def _one_line(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(str(one) for one in value)
     if not isinstance(value, Mapping):
         return str(value)
-    return ", ".join(f"{name} {member}" for name, member in value.items() if member is not None)
+    value = {name: member for name, member in value.items() if not _is_records(member)}
+    return ", ".join(f"{name} {_one_line(member)}" for name, member in value.items() if member is not None)

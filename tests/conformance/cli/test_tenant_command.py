@@ -95,6 +95,17 @@ def run(gateway: ScriptedGateway | None, *words: str, key: str = KEY) -> Result:
         (("keys", "create", "t-1", "live"), "POST", "/t-1/api-keys", {"mode": "live"}),
         (("keys", "rotate", "t-1", "k-1"), "POST", "/t-1/api-keys/k-1/rotate", None),
         (("keys", "delete", "t-1", "k-1"), "DELETE", "/t-1/api-keys/k-1", None),
+        (("webhooks", "add", "t-1", "https://a.test/h"), "POST", "/t-1/webhooks", {"url": "https://a.test/h"}),
+        (
+            ("webhooks", "add", "t-1", "https://a.test/", "--event", "payment.cancelled"),
+            "POST",
+            "/t-1/webhooks",
+            {"url": "https://a.test/", "events": ["payment.cancelled"]},
+        ),
+        (("webhooks", "rotate", "t-1", "d-1"), "POST", "/t-1/webhooks/d-1/rotate", None),
+        (("webhooks", "delete", "t-1", "d-1"), "DELETE", "/t-1/webhooks/d-1", None),
+        (("webhooks", "deliveries", "t-1"), "GET", "/t-1/deliveries", None),
+        (("webhooks", "retry", "t-1", "dlv_1"), "POST", "/t-1/deliveries/dlv_1/retry", None),
         (("show", "a/../b?c"), "GET", "/a%2F..%2Fb%3Fc", None),
     ],
 )
@@ -124,6 +135,18 @@ def test_the_answer_is_shown_for_people_or_as_json(scripted: ScriptedGateway) ->
     }
     lines = run(scripted, "show", "t-1").stdout.splitlines()
     assert lines == ["networks:", "  base_sepolia payout_address 0x1", "keys:", "  mode test", "plan: -"]
+    scripted.answer = {"destination_id": "d-1", "secret": "weldw_abc"}
+    rotated = run(scripted, "webhooks", "rotate", "t-1", "d-1")
+    assert ("secret: weldw_abc" in rotated.stdout, "secret is shown once" in rotated.stderr) == (True, True)
+    attempts = [{"number": 1, "outcome": "status", "status": 500}, {"number": 2, "outcome": "timeout", "status": None}]
+    scripted.answer = {"deliveries": [{"delivery_id": "dlv_1", "events": ["a", "b"], "attempts": attempts}]}
+    lines = run(scripted, "webhooks", "deliveries", "t-1").stdout.splitlines()
+    assert lines == [
+        "deliveries:",
+        "  delivery_id dlv_1, events a b",
+        "    number 1, outcome status, status 500",
+        "    number 2, outcome timeout",
+    ]
     scripted.status, scripted.answer = 204, b""
     assert run(scripted, "keys", "delete", "t-1", "k-1").stdout == "done\n"
 
@@ -139,7 +162,7 @@ def test_a_refusal_says_why_and_what_to_do(scripted: ScriptedGateway) -> None:
             "complete the verification",
         ),
         (401, {"error": "invalid_api_key", "message": "x"}, "admin_key of the gateway's data directory"),
-        (404, {"error": "not_found", "message": "x"}, "no such tenant or key"),
+        (404, {"error": "not_found", "message": "x"}, "no such tenant, key, destination or delivery"),
         (302, {}, "302"),
         (500, [], "500"),
     ):

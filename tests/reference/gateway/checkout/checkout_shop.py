@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from reference.gateway.runtime import opened
+from reference.gateway.runtime import Beside, opened
 from reference.gateway.settings import GatewaySettings
 from tests.reference.gateway.checkout.scripted_chain import ScriptedChain
 from tests.reference.gateway.gateway_stack import PAYOUTS, URL, Gateway, Tenant
@@ -54,8 +54,10 @@ class Shop(Gateway):
 
 
 @asynccontextmanager
-async def checkout_shop(folder: Path, *, now: int, **settings: Any) -> AsyncIterator[Shop]:
-    """Open a shop; `now` is the time of the chains' newest blocks."""
+async def checkout_shop(
+    folder: Path, *, now: int, beside: Sequence[Beside] = (), **settings: Any
+) -> AsyncIterator[Shop]:
+    """Open a shop; `now` is the time of the chains' newest blocks, `beside` what runs in its process."""
     clock_file = folder / "clock"
     clock_file.write_text("0", "ascii")
     given = GatewaySettings(
@@ -68,7 +70,7 @@ async def checkout_shop(folder: Path, *, now: int, **settings: Any) -> AsyncIter
         }
     )
     chains = {key: ScriptedChain(key, now=now) for key in PAYOUTS}
-    async with opened(given, {key: chain.lane for key, chain in chains.items()}) as app:
+    async with opened(given, {key: chain.lane for key, chain in chains.items()}, beside) as app:
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
             yield Shop(http, given, clock_file, chains=chains)
