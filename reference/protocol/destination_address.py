@@ -76,19 +76,13 @@ class Target:
         scheme: `https`, or `http` where that is allowed.
         host: A name, or an IP address without brackets.
         port: Its port, the scheme's own when it names none.
+        literal: The IP address that the host is, None when it is a name.
     """
 
     scheme: Literal["http", "https"]
     host: str
     port: int
-
-    @property
-    def literal(self) -> Address | None:
-        """The IP address that the host is, None when it is a name."""
-        try:
-            return ip_address(self.host)
-        except ValueError:
-            return None
+    literal: Address | None = None
 
 
 @lru_cache(maxsize=1024)
@@ -110,9 +104,10 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
         raise BadDestination("give an https address")
     authority = _AUTHORITY.match(url)
     host, port = (authority[1].lower(), authority[2]) if authority is not None else ("", None)
-    if len(host) > MAX_HOST or (host.startswith("[") and not _is_ipv6(host[1:-1])):
+    literal = _literal(host.strip("[]"))
+    if len(host) > MAX_HOST or (host.startswith("[") and not isinstance(literal, IPv6Address)):
         raise BadDestination("the host is neither a name nor an IP address")
-    return Target(scheme, host.strip("[]"), int(port) if port else _PORTS[scheme])
+    return Target(scheme, host.strip("[]"), int(port) if port else _PORTS[scheme], literal)
 
 
 @lru_cache(maxsize=1024)
@@ -147,9 +142,8 @@ def judge(addresses: Sequence[Address], *, allow_loopback: bool) -> None:
             raise BadDestination(f"the host has an address that is not public ({why})")
 
 
-def _is_ipv6(text: str) -> bool:
+def _literal(host: str) -> Address | None:
     try:
-        IPv6Address(text)
+        return ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None

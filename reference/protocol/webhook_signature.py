@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from functools import lru_cache
 
@@ -35,12 +34,12 @@ def header_value(secret: str, body: bytes, *, t: int, word: ServiceWord | None =
 
 def v1(secret: str, body: bytes, *, t: int) -> str:
     """Return HMAC-SHA256 under the secret's UTF-8 bytes, 64 lower-case hex digits (P-WH-05)."""
-    return hmac.new(secret.encode(), signed_bytes(body, t=t), hashlib.sha256).hexdigest()
+    return hmac.digest(secret.encode(), signed_bytes(body, t=t), "sha256").hex()
 
 
 def v2(secret: str, body: bytes, *, t: int, word: ServiceWord) -> str:
     """Return HMAC-SHA384 under the derived key, 96 lower-case hex digits (P-WH-06)."""
-    return hmac.new(v2_key(secret, word), signed_bytes(body, t=t), hashlib.sha384).hexdigest()
+    return hmac.digest(v2_key(secret, word), signed_bytes(body, t=t), "sha384").hex()
 
 
 @lru_cache(maxsize=256)

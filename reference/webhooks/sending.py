@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
+import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 import aiohttp
 from yarl import URL
@@ -66,10 +68,10 @@ class Sender:
     async def send(self, url: str, secret: str, body: bytes) -> Sent:
         """Make one attempt; whatever goes wrong is its outcome, never an exception."""
         answered: list[int] = []
+        ends = time.monotonic() + self._seconds
         try:
-            async with asyncio.timeout(self._seconds):
-                await self._check.url(url)
-                await self._post(url, secret, body, answered)
+            await self._check.url(url)
+            await self._post(url, secret, body, answered, ends - time.monotonic())
         except BadDestination:
             return Sent(Outcome.ADDRESS)
         except TimeoutError:
@@ -81,22 +83,31 @@ class Sender:
         # A status is an answer, whatever becomes of the body behind it.
         return Sent(outcome_of(answered[0]), answered[0]) if answered else Sent(fault)
 
-    async def _post(self, url: str, secret: str, body: bytes, answered: list[int]) -> None:
+    async def _post(self, url: str, secret: str, body: bytes, answered: list[int], left: float) -> None:
+        if left <= 0:  # looking up the name took all the time
+            raise TimeoutError
         signed = header_value(secret, body, t=self._clock.now(), word=self._v2_word)
         async with self._session.post(
-            URL(url, encoded=True), data=body, headers={self._header: signed}, allow_redirects=False
+            _url(url),
+            data=body,
+            headers={self._header: signed},
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=left, ceil_threshold=math.inf),
         ) as response:
             answered.append(response.status)
             with suppress(aiohttp.ClientError):
                 await _drop(response)
 
 
+@lru_cache(maxsize=1024)
+def _url(text: str) -> URL:
+    return URL(text, encoded=True)  # as it was configured, quoted no further
+
+
 async def _drop(response: aiohttp.ClientResponse) -> None:
     """Read up to 4 KiB of a body; a connection with more on it is closed."""
     left = READ_BYTES
-    while left > 0:
-        part = await response.content.read(left)
-        if not part:
-            return
-        left -= len(part)
-    response.close()
+    while left > 0 and not response.content.at_eof():
+        left -= len(await response.content.read(left))
+    if not response.content.at_eof():
+        response.close()

@@ -18,7 +18,7 @@ _LEASE_BEYOND_TIMEOUT = 5.0
 
 async def deliver(settings: WebhookSettings, database: Database, clock: WpClock, seal: Seal) -> None:
     """Deliver what the outbox holds, until cancelled."""
-    check = AddressCheck(allow_loopback=settings.loopback_webhooks)
+    check = AddressCheck(allow_loopback=settings.loopback_webhooks, seconds=settings.webhook_timeout)
     async with open_session(settings.word, check) as session:
         sender = Sender(
             session,
