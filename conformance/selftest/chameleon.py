@@ -5,6 +5,7 @@ The lane of a run turns with the seed, so that a few seeds in a row try all of t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,6 +78,7 @@ async def trial(
 
     Raises:
         StackFault: The stack did not come up.
+        CancelledError: The run was interrupted.
     """
     started = time.perf_counter()
     chosen = tuple(load().select([])) if rows is None else tuple(rows)
@@ -89,6 +91,8 @@ async def trial(
         plan = Plan(chosen, checks, seed=seed, workers=stack.profile.pace.workers, lanes=(lane,))
         await Run(plan, stack.profile, log).execute()
     log.close()
+    if any(event["interrupted"] for event in log.of("run.finished")):
+        raise asyncio.CancelledError
     undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}
     # A row whose checks are all of another lane is another seed's.
     judged = {row for one in checks for row in one.rows}

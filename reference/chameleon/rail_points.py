@@ -227,6 +227,7 @@ POINTS = (
         ("27",),
         "more than the price on a mined lane",
         (Choice("served"), Choice("refused", {"overpayment": "refused"})),
+        lane="solana",
     ),
     Point(
         "rail.errors",
