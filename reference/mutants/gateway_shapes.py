@@ -1,4 +1,4 @@
-"""Mutants of what all endpoints share: hostile input, secrets told back, JSON to the letter, the contract (1.1, 3.2)."""
+"""Mutants of what endpoints share: hostile input, secrets told back, JSON to the letter, the contract (1.1, 3.2)."""
 
 from __future__ import annotations
 
