@@ -34,7 +34,7 @@ from conformance.fuzz.model import (
 LINKS, RESOURCES = "/v1/payment-links", "/v1/resources"
 # Seconds by which the clocks of the service and of the model may differ.
 MARGIN = 8.0
-_PATIENCE = 20.0
+PATIENCE = 20.0
 _AT_ONCE = 4
 _AFFORDABLE = 10_000_000
 _PLACES = st.integers(0, 10**6)
@@ -167,7 +167,7 @@ class GatewayMachine(RuleBasedStateMachine):
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until something that the service does by itself is done."""
-        ends = time.monotonic() + _PATIENCE
+        ends = time.monotonic() + PATIENCE
         while not holds():
             require(time.monotonic() < ends, what)
             time.sleep(0.05)
