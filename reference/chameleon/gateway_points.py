@@ -136,7 +136,7 @@ POINTS = (
     ),
     Point(
         "gateway.openapi-path",
-        ("13",),
+        ("X-OAS-01",),
         "path of the contract",
         (
             Choice("/openapi.json", may_bind={"gateway.openapi_path": "/openapi.json"}),
@@ -217,7 +217,7 @@ POINTS = (
     ),
     Point(
         "gateway.link-token",
-        ("15",),
+        ("GW-LINK-17",),
         "form of a link's token",
         (
             Choice("22 of base64url"),
@@ -288,6 +288,12 @@ POINTS = (
         (Choice("yes"), Choice("no", {"replay_header": False})),
     ),
     Point(
+        "gateway.tenant-limit",
+        ("C-09",),
+        "what 300 a minute with a burst of 60 means",
+        (Choice("a bucket"), Choice("a window", {"tenant_limit": "window"})),
+    ),
+    Point(
         "gateway.page",
         ("8", "C-13"),
         "markup of the checkout page",
@@ -299,7 +305,7 @@ POINTS = (
     ),
     Point(
         "gateway.qr",
-        ("C-13",),
+        ("GW-CHK-02",),
         "kind of the QR code's image, on pages that are not the reference's own",
         (
             Choice("a PNG of its own address"),
@@ -309,7 +315,7 @@ POINTS = (
     ),
     Point(
         "gateway.amount-text",
-        ("C-13",),
+        ("GW-CHK-04",),
         "how the page writes the amount",
         (
             Choice("1.25 USDC"),

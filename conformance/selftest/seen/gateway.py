@@ -29,6 +29,7 @@ _CODES = {
     "numbered": re.compile(r'"RV-0[0-9]"'),
 }
 _INTERNAL = "/internal"
+_RATE, _IN_A_MINUTE = 300, 361
 _STEP, _TOLERANCE = 600, 5
 _AMOUNT = re.compile(r">\s*((?:USDC )?[0-9]+[.,][0-9]+(?: USDC)?)\s*<")
 _STATE = re.compile(r'(?:id="state"|id="standing"|class="stand")[^>]*>([^<]+)<')
@@ -180,6 +181,14 @@ def _replay_header(wire: Wire) -> Iterator[str]:
         yield "yes" if any("idempotent-replayed" in one.headers for one in wire.of("gateway")) else "no"
 
 
+def _tenant_limit(wire: Wire) -> Iterator[str]:
+    """Tell a bucket, which is empty soon after 60, from a window, which takes 300, by what a burst got through."""
+    for check in {one["check"] for one in wire.judged("GW-RATE-01")}:
+        statuses = [one.status for one in wire.exchanges if one.event["check"] == check and one.path == LINKS]
+        if 429 in statuses:
+            yield "a window" if statuses[:_IN_A_MINUTE].count(429) <= _IN_A_MINUTE - _RATE else "a bucket"
+
+
 def _is_page(one: Exchange) -> bool:
     return one.surface == "gateway" and one.path.startswith(CHECKOUT) and "<html" in one.text[:400]
 
@@ -251,6 +260,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.rates": _rates,
     "gateway.idempotency-conflict": _conflict,
     "gateway.replay-header": _replay_header,
+    "gateway.tenant-limit": _tenant_limit,
     "gateway.page": each(_page, "gateway"),
     "gateway.qr": each(_qr, "gateway"),
     "gateway.amount-text": each(_amount, "gateway"),
