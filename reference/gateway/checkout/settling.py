@@ -125,6 +125,12 @@ class Settling:
         return True
 
     async def _free(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
+        """Return the transfer that is the link's to take.
+
+        Raises:
+            LinkEnded: This very transaction has paid the link.
+            TransferUsed: There is none.
+        """
         used = await self.payments.of_transaction(link.network, tx_id)
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
@@ -137,12 +143,8 @@ class Settling:
     async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            found = checkout.matching(seen, self.asked(link))
-            used = await self.payments.of_transaction(link.network, tx_id)
-            if any(one.link_id == link.id for one in used):
-                return
-            transfer = await self._free(link, tx_id, found)
-        except (NotPaid, TransferUsed):
+            transfer = await self._free(link, tx_id, checkout.matching(seen, self.asked(link)))
+        except (NotPaid, TransferUsed, LinkEnded):
             return
         await self.payments.note_late(self._payment(link, tx_id, transfer, PaymentState.LATE, seen))
 
