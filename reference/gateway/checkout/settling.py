@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.settings import GatewaySettings
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState, NotPaid
-from reference.protocol.networks import NETWORKS
+from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
 from reference.store.database import Change, Database, Taken
 from reference.store.links import Link, Links
@@ -20,6 +21,8 @@ from reference.web.clock import WpClock
 _FIRST_RECHECK_SECONDS = 2
 # Selector, receiver and amount of a plain transfer; what follows may be a memo.
 _PLAIN_CALL_BYTES = 68
+# Whatever strangers write on a chain: nothing else is looked up, as PostgreSQL has no text with NUL in it.
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")
 
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
@@ -91,8 +94,11 @@ class Settling:
         prefix = self._settings.word.memo("").encode()
         texts = (seen.note, *seen.memos, seen.calldata[_PLAIN_CALL_BYTES:])
         tokens = {text[len(prefix) :] for text in texts if text.startswith(prefix)}
-        found = [await self.links.by_token(token.decode()) for token in sorted(tokens) if token.isascii()]
-        found += [await self.links.by_nonce(used.nonce) for used in seen.authorizations_used]
+        asset = NETWORKS[network].asset_id
+        uses = (used for used in seen.authorizations_used if same_address(NETWORKS[network], used.asset, asset))
+        nonces = dict.fromkeys(used.nonce for used in uses)
+        found = [await self.links.by_token(token.decode()) for token in sorted(tokens) if _TOKEN.fullmatch(token)]
+        found += [await self.links.by_nonce(nonce) for nonce in nonces]
         return list({link.id: link for link in found if link is not None and link.network == network}.values())
 
     async def pay(self, link: Link, tx_id: str, seen: ObservedTransaction) -> Payment:
@@ -119,7 +125,9 @@ class Settling:
         recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
         noted = self.payments.insertion(payment, recheck_at=recheck_at)
         try:
-            await self._database.change_all(noted, *self._ending(link, LinkState.PAID))
+            # A reorganisation may have moved what was late into time.
+            unlisted = self.payments.unlisting(payment)
+            await self._database.change_all(unlisted, noted, *self._ending(link, LinkState.PAID))
         except Taken:
             return False
         return True
