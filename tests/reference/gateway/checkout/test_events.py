@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reference.gateway.checkout import events
+from reference.gateway.checkout import announcements, events
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.events import statuses
 from reference.gateway.checkout.settling import Settling
@@ -78,3 +78,19 @@ async def test_followers_that_leave_are_forgotten(bench: Bench) -> None:
     assert bench.announcements._followers
     await stream.aclose()  # type: ignore[attr-defined]
     assert bench.announcements._followers == {}
+
+
+async def test_a_crowd_is_sent_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond so many followers a stream tells the status, says when to come back, and ends; the others stay."""
+    monkeypatch.setattr(announcements, "_MOST_OF_A_LINK", 2)
+    link = await bench.link()
+    streams = [follow(bench, link) for _ in range(3)]
+    first = [await anext(stream) for stream in streams]
+    assert [one.startswith(b"event: status\n") for one in first] == [True] * 3
+    assert first[2].endswith(b"\n\nretry: 5000\n\n")
+    with pytest.raises(StopAsyncIteration):
+        await anext(streams[2])
+    monkeypatch.setattr(announcements, "_MOST", 2)
+    assert b"retry" in await anext(follow(bench, await bench.link()))
+    for stream in streams[:2]:
+        await stream.aclose()  # type: ignore[attr-defined]
