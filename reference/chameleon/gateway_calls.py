@@ -181,7 +181,7 @@ def _is_checkout(path: str) -> bool:
 
 # Receipts and screening.
 
-_CODES = (
+CODES = (
     "MISSING_ENVELOPE",
     "INVALID_JWS_FORMAT",
     "UNSUPPORTED_ALG",
@@ -198,7 +198,7 @@ def receipt_code(code: str, form: str) -> str:
     """Return one of the nine typed codes under the name of a look."""
     if form == "kebab":
         return code.lower().replace("_", "-")
-    return f"RV-{_CODES.index(code) + 1:02}" if form == "numbered" and code in _CODES else code
+    return f"RV-{CODES.index(code) + 1:02}" if form == "numbered" and code in CODES else code
 
 
 def _report(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from reference.chameleon.gateway_calls import label_of, receipt_code
+from reference.chameleon.gateway_calls import CODES, label_of, receipt_code
 from reference.chameleon.gateway_page import SELECTORS
 from reference.chameleon.points import Choice, Point
 from reference.chameleon.shape import Shape
 
-_NINE = (
-    "MISSING_ENVELOPE",
-    "INVALID_JWS_FORMAT",
-    "UNSUPPORTED_ALG",
-    "TAMPERED_SIGNATURE",
-    "INVALID_PAYLOAD",
-    "UNSUPPORTED_CANON_VERSION",
-    "NON_CANONICAL_PAYLOAD",
-    "MISSING_FIELD",
-    "PAYMENT_HASH_MISMATCH",
-)
 _NETWORKS = (
     *("algorand_mainnet", "algorand_testnet", "base_mainnet"),
     *("base_sepolia", "solana_mainnet", "solana_devnet"),
@@ -99,12 +88,12 @@ POINTS = (
         ("20", "C-10"),
         "names of the nine typed codes",
         (
-            Choice("UPPER_SNAKE", may_bind={"gateway.receipt_codes": list(_NINE)}),
+            Choice("UPPER_SNAKE", may_bind={"gateway.receipt_codes": list(CODES)}),
             *(
                 Choice(
                     name,
                     {"receipt_codes": name},
-                    may_bind={"gateway.receipt_codes": [receipt_code(code, name) for code in _NINE]},
+                    may_bind={"gateway.receipt_codes": [receipt_code(code, name) for code in CODES]},
                 )
                 for name in ("kebab", "numbered")
             ),
