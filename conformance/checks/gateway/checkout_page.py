@@ -71,7 +71,7 @@ def _amount(view: View) -> str:
 
 
 def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
-    view, answer = seen
+    view, _ = seen
     memo = view.memo(made.token)
     if memo is None and "memo" not in view.selectors:
         case.inconclusive(
@@ -79,7 +79,6 @@ def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
         )
         return
     _judge(case, "GW-CHK-05", seen, memo is not None and len(memo) >= _SHORTEST_MEMO, "a memo", memo)
-    del answer
 
 
 def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, ...]) -> None:
