@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from reference.chains.finding import Found, Head
 from reference.gateway.checkout.watcher import UNREADABLE_SECONDS
 from reference.protocol.observed import AuthorizationUsed
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
@@ -106,3 +107,26 @@ async def test_a_reorganisation_may_turn_a_late_payment_into_one_in_time(bench: 
         await bench.settling.pay(link, tx_id, replace(late, block_time=link.expires_at))
     assert [one.tx_id for one in await bench.payments("paid")] == [tx_id]
     assert await bench.payments("late") == []
+
+
+async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the search of one address takes its time, another one's payment is seen."""
+    busy, link = await bench.link(pay_to="BUSY"), await bench.link()
+    chain, watcher = bench.chains[ALGORAND], bench.watchers[ALGORAND]
+    chain.pay(1, bench.memo(link))
+    lane, held = chain.lane, asyncio.Event()
+    find = lane.finder.find
+
+    async def slow(address: str, after: int, head: Head) -> Found:
+        if address == busy.pay_to:
+            await held.wait()
+        return await find(address, after, head)
+
+    monkeypatch.setattr(watcher._lane, "find", slow)
+    going = asyncio.create_task(watcher.round())
+    async with asyncio.timeout(10):
+        while await bench.state(link) == "active":  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)
+    held.set()
+    await going
+    assert (await bench.state(link), await bench.state(busy)) == ("paid", "active")
