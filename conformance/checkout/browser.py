@@ -15,7 +15,8 @@ from typing import Any
 from conformance.check import Inconclusive
 
 HOW = "pip install 'weldproof[browser]', and have chromium installed (or run: playwright install chromium)"
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The shell first: the whole browser keeps renderers of its own interface ready for each page that is opened.
+_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _SETTLE_MILLISECONDS = 1_500
 _SIZE = {"width": 900, "height": 1400}
 

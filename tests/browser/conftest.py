@@ -131,9 +131,10 @@ async def shop(stack: dict[str, Any]) -> AsyncIterator[Shop]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """One Chromium for the whole session: Debian's where there is one, else Playwright's own."""
+    """One Chromium for the whole session: Debian's, its headless shell first, else Playwright's own."""
+    installed = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        launched = await playwright.chromium.launch(executable_path=installed, args=["--no-sandbox"])
         yield launched
         await launched.close()
 
