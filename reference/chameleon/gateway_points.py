@@ -252,11 +252,14 @@ POINTS = (
         ("1", "C-14"),
         "currencies and their rates",
         (
-            Choice("USD, USDC, EUR and GBP", may_bind={"gateway.rates": {"USD": "1", "USDC": "1", "EUR": "1.08"}}),
+            Choice(
+                "USD, USDC, EUR and GBP",
+                binds={"gateway.rates": {"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"}},
+            ),
             Choice(
                 "USDC and CHF",
                 settings={"WP_RATES": "USDC=1,CHF=1.12"},
-                may_bind={"gateway.rates": {"USDC": "1", "CHF": "1.12"}},
+                binds={"gateway.rates": {"USDC": "1", "CHF": "1.12"}},
             ),
         ),
     ),

@@ -98,7 +98,7 @@ POINTS = (
         "rail.body-limit",
         ("23",),
         "the largest body that is taken",
-        (Choice("65536"), Choice("100000", settings={"WP_BODY_LIMIT": "100000"})),
+        (Choice("65536"), Choice("40000", settings={"WP_BODY_LIMIT": "40000"})),
     ),
     Point(
         "rail.amount",

@@ -166,7 +166,8 @@ def _labels(wire: Wire) -> Iterator[str]:
 
 
 def _rates(wire: Wire) -> Iterator[str]:
-    if found := {str(one.sent.get("currency")).upper() for one in _created(wire)}:
+    found = {str(one.sent["currency"]).upper() for one in _created(wire) if "currency" in one.sent}
+    if found:
         yield names(found)
 
 
