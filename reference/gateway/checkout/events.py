@@ -12,6 +12,7 @@ import orjson
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
+from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 
 # A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
@@ -27,11 +28,12 @@ async def statuses(
 ) -> AsyncIterator[bytes]:
     """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced.
 
-    Where too many follow already, the stream ends after the first event, and the browser asks again a little later.
+    Where too many follow already, the stream ends after the first event, and the browser asks again a little later;
+    so it does when the database is away.
     """
     last: Status | None = None
     opened = told_at = time.monotonic()
-    with announcements.following(link.id) as event:
+    with suppress(DatabaseUnavailable), announcements.following(link.id) as event:
         if announcements.is_crowded(link.id):
             yield _told(await settling.status(link)) + _COME_BACK
             return

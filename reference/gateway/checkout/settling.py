@@ -13,7 +13,7 @@ from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Database, Taken
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments, PaymentState
 from reference.web.clock import WpClock
@@ -127,7 +127,8 @@ class Settling:
         try:
             # A reorganisation may have moved what was late into time.
             unlisted = self.payments.unlisting(payment)
-            await self._database.change_all(unlisted, noted, *self._ending(link, LinkState.PAID))
+            ending = self.links.ending(link.id, LinkState.PAID.value, **self._times())
+            await self._database.change_all(unlisted, noted, *ending)
         except Taken:
             return False
         return True
@@ -158,17 +159,15 @@ class Settling:
 
     async def end(self, link: Link, state: LinkState) -> bool:
         """End a link without a payment; False when it had an end already."""
-        try:
-            await self._database.change_all(*self._ending(link, state))
-        except Taken:
+        if not await self.links.end(link.id, state.value, **self._times()):
             return False
         self._announcements.announce(link.id)
         return True
 
-    def _ending(self, link: Link, state: LinkState) -> tuple[Change, Change]:
+    def _times(self) -> dict[str, int]:
+        """Return when a link that ends now ends, and until when it is still watched."""
         now = self._clock.now()
-        watched_until = now + self._settings.late_watch_seconds
-        return self.links.ending(link.id, state.value, now=now, watched_until=watched_until)
+        return {"now": now, "watched_until": now + self._settings.late_watch_seconds}
 
     def _payment(
         self, link: Link, tx_id: str, transfer: Transfer, state: PaymentState, seen: ObservedTransaction

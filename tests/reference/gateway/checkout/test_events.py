@@ -12,8 +12,9 @@ import pytest
 from reference.gateway.checkout import announcements, events
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.events import statuses
-from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
+from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 from tests.reference.gateway.checkout.conftest import Bench
 
@@ -94,3 +95,16 @@ async def test_a_crowd_is_sent_away(bench: Bench, monkeypatch: pytest.MonkeyPatc
     assert b"retry" in await anext(follow(bench, await bench.link()))
     for stream in streams[:2]:
         await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_stream_ends_when_the_database_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends in order, and the browser asks again."""
+    stream = follow(bench, await bench.link(), every=0.01)
+    await anext(stream)
+
+    async def away(_: Link) -> Status:
+        raise DatabaseUnavailable
+
+    monkeypatch.setattr(bench.settling, "status", away)
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
