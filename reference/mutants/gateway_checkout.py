@@ -168,9 +168,9 @@ def _pool_counts() -> None:
     """A transaction that waits in the node's pool counts as seen and final."""
 
     def eager(search: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def found(self: Watcher, watch: Any, *given: Any) -> Any:
-            look = await search(self, watch, *given)
-            for tx_id in await self._lane.finder.waiting(watch.address):
+        async def found(self: Watcher, address: str, *given: Any) -> Any:
+            look = await search(self, address, *given)
+            for tx_id in await self._lane.finder.waiting(address):
                 seen = await self._lane.observe(tx_id)
                 for link in await self._settling.bound(self.network, seen):
                     await self._settle(link, tx_id, changed(seen, status=TxStatus.CONFIRMED, final=True))

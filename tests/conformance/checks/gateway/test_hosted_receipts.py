@@ -172,6 +172,7 @@ async def test_reports_that_tell_nothing_are_caught() -> None:
     assert breached(many) == {"GW-RCPT-21"}
     lacking = Hosted(code=lambda code: None if code == "UNSUPPORTED_ALG" else code)
     assert breached(await judged(VECTORS, lacking)) == {"GW-RCPT-20"}
+    assert breached(await judged(VECTORS, Hosted(code=lambda _: None))) == {"GW-RCPT-20"}
     assert "GW-RCPT-02" in breached(await judged(VECTORS, Hosted(fail_status=401)))
 
 
