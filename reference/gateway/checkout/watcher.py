@@ -112,12 +112,16 @@ class Watcher:
         """
         now = self._clock.now()
         await self._follow_links(now)
+        # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
+        waiting = await self._lane.finder.waiting(link.pay_to)
         head = await self._lane.finder.head()
         look = await self._search(link.pay_to, head, now)
         await self._expire(link.pay_to, look, head, now)
-        for tx_id in await self._lane.finder.waiting(link.pay_to):
+        for tx_id in waiting:
             seen = await self._lane.observe(tx_id)
-            if not seen.final and checkout.is_on_its_way(seen, self._settling.asked(link)):
+            if seen.final:
+                await self._settle_all(tx_id, seen)
+            elif checkout.is_on_its_way(seen, self._settling.asked(link)):
                 look.held.setdefault(link.id, tx_id)
         return look
 
@@ -191,16 +195,18 @@ class Watcher:
                 look.complete = False
                 look.look_again(candidate)
             return
-        done = seen.final or seen.status is TxStatus.FAILED
-        for link in await self._settling.bound(self.network, seen):
-            if done:
-                await self._settle(link, candidate.tx_id, seen)
-            elif checkout.is_on_its_way(seen, self._settling.asked(link)):
-                look.held[link.id] = candidate.tx_id
-        if done:
+        if seen.final or seen.status is TxStatus.FAILED:
+            await self._settle_all(candidate.tx_id, seen)
             self._remember(candidate.tx_id)
-        else:
-            look.look_again(candidate)
+            return
+        look.look_again(candidate)
+        for link in await self._settling.bound(self.network, seen):
+            if checkout.is_on_its_way(seen, self._settling.asked(link)):
+                look.held[link.id] = candidate.tx_id
+
+    async def _settle_all(self, tx_id: str, seen: ObservedTransaction) -> None:
+        for link in await self._settling.bound(self.network, seen):
+            await self._settle(link, tx_id, seen)
 
     async def _read(self, tx_id: str) -> ObservedTransaction | None:
         """Return a transaction, or None when it is to be asked for again or was given up.

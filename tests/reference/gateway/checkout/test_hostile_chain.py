@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,25 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
     held.set()
     await going
     assert (await bench.state(link), await bench.state(busy)) == ("paid", "active")
+
+
+@pytest.mark.parametrize("after", ["find", "head"])
+async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """Whoever walks away while his payment goes from the pool into a block learns that he has paid."""
+    link, chain = await bench.link(), bench.chains[ALGORAND]
+    tx_id = chain.tx_id(1)
+    chain.pool = {tx_id: chain.transfer((bench.memo(link),))}
+    watcher = bench.watchers[ALGORAND]
+    asked = getattr(watcher._lane, after)
+
+    async def mined(*given: Any) -> Any:
+        told = await asked(*given)
+        if chain.pool:
+            chain.mine(1, chain.pool.pop(tx_id))
+        return told
+
+    monkeypatch.setattr(watcher._lane, after, mined)
+    await watcher.look(link)
+    assert await bench.state(link) == "paid"
