@@ -248,22 +248,6 @@ POINTS = (
         ),
     ),
     Point(
-        "gateway.rates",
-        ("1", "C-14"),
-        "currencies and their rates",
-        (
-            Choice(
-                "USD, USDC, EUR and GBP",
-                binds={"gateway.rates": {"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"}},
-            ),
-            Choice(
-                "USDC and CHF",
-                settings={"WP_RATES": "USDC=1,CHF=1.12"},
-                binds={"gateway.rates": {"USDC": "1", "CHF": "1.12"}},
-            ),
-        ),
-    ),
-    Point(
         "gateway.idempotency-conflict",
         ("C-12",),
         "the same Idempotency-Key with another body",

@@ -79,5 +79,6 @@ UNVARIED: Mapping[str, str] = {
     "C-15": _LATER,
     "C-18": "the reference's rail has no /a2a yet",
     "C-07": "both halves are stated; neither is open",
+    "C-14": "the suite prices its links in USDC, where the product is exact; other currencies are never asked for",
     "C-16": "shows only where a call has two faults, which no check sends: one fault at a time",
 }

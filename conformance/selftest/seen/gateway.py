@@ -165,12 +165,6 @@ def _labels(wire: Wire) -> Iterator[str]:
         yield names(found)
 
 
-def _rates(wire: Wire) -> Iterator[str]:
-    found = {str(one.sent["currency"]).upper() for one in _created(wire) if "currency" in one.sent}
-    if found:
-        yield names(found)
-
-
 def _conflict(wire: Wire) -> Iterator[str]:
     for one in wire.judged("GW-IDEM-06"):
         status = str(one["found"])[:3]
@@ -258,7 +252,6 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.link-lifetime": _lifetime,
     "gateway.times": _times,
     "gateway.network-labels": _labels,
-    "gateway.rates": _rates,
     "gateway.idempotency-conflict": _conflict,
     "gateway.replay-header": _replay_header,
     "gateway.tenant-limit": _tenant_limit,
