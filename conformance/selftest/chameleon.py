@@ -23,6 +23,8 @@ from conformance.verdict import Verdict
 
 # So many seeds in a row show every point in at least two values.
 ENOUGH = 8
+# A look has generated requests, too, and many looks make many of them.
+FUZZ_SECONDS = 4.0
 SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 
 
@@ -87,9 +89,11 @@ async def trial(
     log = EventLog(None if logs is None else logs / f"{seed}.ndjson")
     async with own_stack(["--chameleon", str(seed), *offered, *surface_options(chosen)]) as stack:
         looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("chameleon_*.json"))]
-        checks = select_checks(chosen, stack.profile, (lane,))
-        plan = Plan(chosen, checks, seed=seed, workers=stack.profile.pace.workers, lanes=(lane,))
-        await Run(plan, stack.profile, log).execute()
+        budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
+        profile = stack.profile.model_copy(update={"budgets": budgets})
+        checks = select_checks(chosen, profile, (lane,))
+        plan = Plan(chosen, checks, seed=seed, workers=profile.pace.workers, lanes=(lane,))
+        await Run(plan, profile, log).execute()
     log.close()
     if any(event["interrupted"] for event in log.of("run.finished")):
         raise asyncio.CancelledError
