@@ -17,8 +17,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# A file stays together: its tests share a stack.
 unit: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The wheel in a clean environment, without the source tree.
 wheel-test: $(READY)

@@ -37,9 +37,11 @@ class OwnStack:
 
 
 def surface_options(rows: Iterable[Requirement]) -> list[str]:
-    """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other."""
-    named = {row.surface for row in rows}
-    surfaces = SURFACES if "shared" in named else named & SURFACES or SURFACES
+    """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other.
+
+    Rows that all surfaces share are judged on those that the others name, or on every one when none does.
+    """
+    surfaces = {row.surface for row in rows} & SURFACES or SURFACES
     companions = ["--companions"] if "gateway" in surfaces else []
     return [word for surface in sorted(surfaces) for word in ("--surface", surface)] + companions
 

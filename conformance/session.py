@@ -71,7 +71,8 @@ class Session:
         self.limits_lock = asyncio.Lock()
         self.nonce = secrets.token_hex(6)
         self._count = itertools.count(1)
-        self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request)
+        whole = profile.target.defaults == "reference"
+        self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request, whole=whole)
 
     async def open(self) -> None:
         """Read secrets into the redaction table and discover the rail's operations."""

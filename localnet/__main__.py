@@ -165,6 +165,13 @@ async def _up(plan: Plan, stop: asyncio.Event, up: asyncio.Event, *, working_pro
                 written.unlink(missing_ok=True)
 
 
+def _disguise(plan: Plan) -> str:
+    """Return what the surfaces run as when it is not the reference itself."""
+    if plan.mutant is not None:
+        return f" with mutant {plan.mutant}"
+    return "" if plan.chameleon is None else f" in the look of seed {plan.chameleon}"
+
+
 async def _until(stop: asyncio.Event, stack: Stack) -> int:
     tasks = [
         asyncio.create_task(stop.wait()),
@@ -208,7 +215,7 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         mixture = chain_kinds.told(stack.plan.kinds, stack.plan.lanes)
         if mixture is not None:
             click.secho(mixture, bold=True)
-        click.echo(f"The stack is up{f' with mutant {stack.plan.mutant}' if stack.plan.mutant else ''}.")
+        click.echo(f"The stack is up{_disguise(stack.plan)}.")
         for name, value in {**facts, "profile": profile}.items():
             click.echo(f"  {name:18} {value}")
         for hint in _keys_and_hints(stack, facts):

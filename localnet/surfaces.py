@@ -86,7 +86,9 @@ class Surfaces:
         url = f"http://localhost:{self.sockets['limited'].getsockname()[1]}"
         folder, clock_file = self.plan.data_dir / "limited", self.plan.data_dir / "clock_offset_limited"
         clock_file.write_text("0\n", "ascii")
-        environment = {**self._place("limited", url), "WP_CLOCK_OFFSET_FILE": str(clock_file)}
+        # Nobody pays here: it looks at the chains now and then only.
+        own = {"WP_CLOCK_OFFSET_FILE": str(clock_file), "WP_CHAIN_POLL_SECONDS": "10"}
+        environment = {**self._place("limited", url), **own}
         await self._started("limited", "gateway", environment, url)
         tenants = await Seeding(self.session, url, folder).tenants(self._payout())
         self.facts.limited = LimitedFacts(url, clock_file, tenants)

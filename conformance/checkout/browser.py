@@ -15,7 +15,8 @@ from typing import Any
 from conformance.check import Inconclusive
 
 HOW = "pip install 'weldproof[browser]', and have chromium installed (or run: playwright install chromium)"
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The shell first: the whole browser keeps renderers of its own interface ready for each page that is opened.
+_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _SETTLE_MILLISECONDS = 1_500
 _SIZE = {"width": 900, "height": 1400}
 
@@ -35,6 +36,8 @@ class Browser:
     def __init__(self, seconds: float) -> None:
         self._milliseconds = seconds * 1000
         self._starting = asyncio.Lock()
+        # Two pages at once; more would only wait for each other's pixels.
+        self._rooms = asyncio.Semaphore(2)
         self._driver: Any = None
         self._browser: Any = None
 
@@ -53,6 +56,10 @@ class Browser:
             Inconclusive: No browser is installed, or the page cannot be opened in it.
         """
         browser = await self._opened()
+        async with self._rooms:
+            return await self._shown(browser, url)
+
+    async def _shown(self, browser: Any, url: str) -> Rendered:
         context = await browser.new_context(viewport=_SIZE, device_scale_factor=2)
         try:
             page = await context.new_page()

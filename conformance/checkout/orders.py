@@ -146,11 +146,18 @@ def told(case: Case, made: Order, view: View, answer: Answer) -> Opened:
     return Opened(made, view, answer, memo, others[0] if others else made.payout)
 
 
-async def look(case: Case, made: Order) -> tuple[View, Answer]:
-    """Look at an active link's page, harder where the document as sent does not show the address and a code."""
+async def look(case: Case, made: Order, *, whole: bool = False) -> tuple[View, Answer]:
+    """Look at an active link's page, harder where the document as sent does not show all that a payer needs.
+
+    Args:
+        case: The check that looks.
+        made: The link.
+        whole: Whether the exact amount is among it, too.
+    """
 
     def shows(view: View) -> bool:
-        return view.shows_address(made.payout) and bool(view.codes) and view.memo(made.token) is not None
+        amount = not whole or view.shown_amount(made.microunits) is not None
+        return amount and view.shows_address(made.payout) and bool(view.codes) and view.memo(made.token) is not None
 
     pages = case.session.pages
     view, answer = await pages.look_for(case.client, made.url, shows)

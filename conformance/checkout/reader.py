@@ -22,8 +22,16 @@ _MOST_IMAGES = 8
 class PageReader:
     """Reads pages; remembers whether this target's pages need their scripts."""
 
-    def __init__(self, selectors: Mapping[str, str] | None, seconds: float) -> None:
+    def __init__(self, selectors: Mapping[str, str] | None, seconds: float, *, whole: bool = False) -> None:
+        """Take what the profile says of pages.
+
+        Args:
+            selectors: CSS selectors by name, as far as they are bound.
+            seconds: How long a page may take.
+            whole: Whether the documents show everything without their scripts, as the reference's do (P-CK-02).
+        """
         self._selectors = dict(selectors or {})
+        self._whole = whole
         self._browser = Browser(seconds)
         self._needs_scripts = False
 
@@ -51,7 +59,7 @@ class PageReader:
         if self._needs_scripts:
             return await self._rendered(answer, url, codes=codes), answer
         found = await self._codes(client, url, page) if codes else ()
-        return View(answer.status, page, page.text, found, self._selectors, _unseen(url, page)), answer
+        return View(answer.status, page, page.text, found, self._selectors, self._unseen(url, page)), answer
 
     async def look_for(self, client: Client, url: str, shows: Callable[[View], bool]) -> tuple[View, Answer]:
         """Look at a page with its QR codes, and again with its scripts run when the first look does not show enough.
@@ -72,6 +80,10 @@ class PageReader:
         if shows(rendered):
             self._needs_scripts = view.page.has_scripts
         return rendered, answer
+
+    def _unseen(self, url: str, page: Page) -> str | None:
+        """Return what the document as sent may leave out of the page."""
+        return None if self._whole else _unseen(url, page)
 
     async def _rendered(self, answer: Answer, url: str, *, codes: bool) -> View:
         shown = await self._browser.render(url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -28,7 +29,8 @@ def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str
     Args:
         ids: Seeds.
         part: `I/N`, only the I-th of N parts of them.
-        options: `number` and `first`, where no seeds are given; `rows`, prefixes of the rows to judge.
+        options: `number` and `first`, where no seeds are given; `rows`, prefixes of the rows to judge; `logs`, a
+            folder for event logs.
         as_json: Whether to print the result as JSON.
 
     Raises:
@@ -38,7 +40,7 @@ def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str
     rows = _rows(options["rows"])
     trials: list[Trial] = []
     try:
-        uvloop.run(interruptible(_all(seeds, rows, trials, quiet=as_json)))
+        uvloop.run(interruptible(_all(seeds, rows, trials, logs=options["logs"], quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         return Exit.NO_VERDICT
@@ -80,9 +82,16 @@ def _rows(prefixes: Sequence[str]) -> tuple[Requirement, ...] | None:
         raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
 
 
-async def _all(seeds: Sequence[int], rows: Sequence[Requirement] | None, trials: list[Trial], *, quiet: bool) -> None:
+async def _all(
+    seeds: Sequence[int],
+    rows: Sequence[Requirement] | None,
+    trials: list[Trial],
+    *,
+    logs: Path | None,
+    quiet: bool,
+) -> None:
     for seed in seeds:
-        one = await trial(seed, rows)
+        one = await trial(seed, rows, logs=logs)
         trials.append(one)
         if not quiet:
             word = click.style("sound", fg="green") if not one.differences else click.style("NOT SOUND", fg="red")

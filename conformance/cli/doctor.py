@@ -140,7 +140,8 @@ def _program(name: str, folders: str | None) -> str | None:
 
 def chromium() -> Finding:
     """Look for a Chromium that a test can drive."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
     if found is not None:
         return Finding("Chromium", "ok", found)
     disables = "checks that open a payment page in a browser; nothing of the rail"

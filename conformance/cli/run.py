@@ -23,6 +23,10 @@ from conformance.runner import Plan, Run, select_checks
 from conformance.target import LANES, SURFACES, ExpectedFailure, Profile, ProfileError, parse
 from conformance.verdict import Exit
 
+# Surfaces that publish an OpenAPI document, and the row that drives it.
+PUBLISHING = frozenset({"GW", "RAIL"})
+DOCUMENT_ROW = "X-OAS-01"
+
 
 @click.command("run")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
@@ -140,9 +144,19 @@ def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
     return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
 
 
+def chosen(ids: Sequence[str]) -> tuple[Requirement, ...]:
+    """Return the rows of these ids; a whole surface brings along the row about its OpenAPI document.
+
+    Raises:
+        LookupError: An id matches no row; its text is the id.
+    """
+    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING
+    return load().select([*ids, *([DOCUMENT_ROW] if whole else [])])
+
+
 def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
     try:
-        rows = load().select(options["ids"])
+        rows = chosen(options["ids"])
     except LookupError as unknown:
         raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
     return tuple(

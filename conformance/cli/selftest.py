@@ -16,11 +16,15 @@ from conformance.cli.chameleon import against_chameleon
 from conformance.cli.targets import UsageFault
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
-from conformance.ledger import load
+from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, own_stack, surface_options
 from conformance.runner import Plan, Run, select_checks
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
+from conformance.target import Budgets, Profile
 from conformance.verdict import Exit, Verdict
+
+# Enough generated requests for the rows that judge each exchange.
+FUZZ_SECONDS = 3.0
 
 
 @click.command("selftest")
@@ -117,6 +121,12 @@ async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any
                 click.echo(f"    {line}")
 
 
+def _budgets(profile: Profile, rows: Sequence[Requirement]) -> Budgets:
+    """Return the budgets of one mutant: generated requests are short where no row is about them."""
+    generated = any(row.id == "X-OAS-01" for row in rows)
+    return profile.budgets if generated else profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
+
+
 async def verdicts_against(
     mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
 ) -> dict[str, Verdict]:
@@ -129,6 +139,7 @@ async def verdicts_against(
     rows = load().select(surface.split())
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
     async with own_stack([*options, *surface_options(rows)]) as stack:
-        plan = Plan(rows, select_checks(rows, stack.profile), seed=seed, workers=stack.profile.pace.workers)
-        await Run(plan, stack.profile, log).execute()
+        profile = stack.profile.model_copy(update={"budgets": _budgets(stack.profile, rows)})
+        plan = Plan(rows, select_checks(rows, profile), seed=seed, workers=profile.pace.workers)
+        await Run(plan, profile, log).execute()
     return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}

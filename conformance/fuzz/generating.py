@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import hypothesis
 import requests
 import schemathesis
-from hypothesis.errors import HypothesisException, Unsatisfiable
+from hypothesis.errors import Unsatisfiable
 from requests.structures import CaseInsensitiveDict
 from schemathesis.core.control import SkipTest
 from schemathesis.core.failures import Failure, FailureGroup
@@ -47,6 +47,8 @@ _NOT_SENT = frozenset(
 )
 _CREDENTIALS = frozenset({"authorization", "cookie", "x-tenant-id"})
 _STEPS = 6
+# Journeys for each request that an operation gets: few of them come far.
+_WALKS = 3
 _NO_ENTRY = frozenset({401, 403})
 # A secured operation that refused so many credentials in a row is one for which the runner has none.
 _HOPELESS = 6
@@ -137,7 +139,7 @@ class Generation:
     def _journeys(self, machine: type, seed: int) -> None:
         from schemathesis.generation.stateful import run_state_machine_as_test  # noqa: PLC0415 - lazy in the library
 
-        settings = self._settings(self.order.examples, stateful_step_count=_STEPS)
+        settings = self._settings(self.order.examples * _WALKS, stateful_step_count=_STEPS)
         seeded = hypothesis.seed(seed)(type(machine.__name__, (machine,), {}))
         self._guarded(lambda: run_state_machine_as_test(seeded, settings=settings), "all", "stateful")
 
@@ -146,7 +148,7 @@ class Generation:
             run()
         except Unsatisfiable:
             return  # an operation that takes nothing has no wrong input
-        except (SkipTest, HypothesisException, schemathesis.errors.SchemathesisError) as fault:
+        except (SkipTest, Exception) as fault:  # noqa: BLE001 - a stranger's document breaks the library in many ways
             self.talk.tell(Skipped(operation, kind, f"{type(fault).__name__}: {fault}"[:300]))
 
     @staticmethod
@@ -168,7 +170,7 @@ class Generation:
 
         try:
             base = schema.exclude(lambda context: _streams(context.operation)).as_state_machine()
-        except schemathesis.errors.SchemathesisError as fault:
+        except Exception as fault:  # noqa: BLE001 - as above
             self.talk.tell(Skipped("all", "stateful", str(fault)[:300]))
             return None
         if not base.bundles:
@@ -199,7 +201,10 @@ class Generation:
             self._ends = time.monotonic() + self.order.seconds
         if time.monotonic() >= self._ends:
             raise Over
-        prepared = requests.Request(**_arguments(case)).prepare()
+        try:
+            prepared = requests.Request(**_arguments(case)).prepare()
+        except (requests.RequestException, ValueError, TypeError):
+            hypothesis.reject()  # what cannot be written as a request
         # What is drawn is not sent where a live credential belongs: the runner puts that there.
         secured = bool(case.operation.definition.raw.get("security", case.operation.schema.raw_schema.get("security")))
         left_out = _NOT_SENT | (_CREDENTIALS if secured else frozenset())

@@ -14,6 +14,7 @@ from hexbytes import HexBytes
 from conformance.check import Inconclusive
 from conformance.payers.base import BasePayer
 from conformance.payers.base_authorization import Authorization, Domain, cancellation, nonce_of
+from conformance.payers.base_node import checksummed
 from conformance.payers.base_token import Token, own_call
 from conformance.payers.bill import Bill, Way, respelled, smaller
 
@@ -43,7 +44,7 @@ class BaseCheckout:
         token, me = Token(self.payer.node, bill.asset), self.payer.main
         asked = Authorization(
             sender=me.address,
-            to=to_checksum_address(bill.address),
+            to=checksummed(bill.address),
             value=bill.amount,
             valid_after=0,
             valid_before=await self.payer.block_time() + _LIFETIME,
@@ -161,7 +162,7 @@ class BaseCheckout:
             """Use the memo's nonce for one unit and tell of the amount by the look-alike's log right after it."""
             token = Token(self.payer.node, bill.asset)
             to_itself = await self._authorized(bill, to=self.payer.address, value=1)
-            pretended = own_call("CopycatToken", "pretend", self.payer.address, bill.address, bill.amount)
+            pretended = own_call("CopycatToken", "pretend", self.payer.address, checksummed(bill.address), bill.amount)
             return await self.payer.batch([(token.address, token.use_call(to_itself)), (fake, pretended)])
 
         return [

@@ -33,7 +33,7 @@ MEMBERS = (
 _KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
 # 120 calls a minute are allowed, and limit rows need their share.
 _SPACING_SECONDS = 0.55
-_CODES = "receipt verifier"
+_FOUND = "receipt verifier"
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ async def verifier(case: Case) -> Verifier:
     Raises:
         Inconclusive: No member that carries the receipt is bound, and none was found by trying.
     """
-    found: Verifier = await case.session.once(_CODES, lambda: _find(case))
+    found: Verifier = await case.session.once(_FOUND, lambda: _find(case))
     return found
 
 

@@ -5,6 +5,7 @@ The lane of a run turns with the seed, so that a few seeds in a row try all of t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ from conformance.verdict import Verdict
 
 # So many seeds in a row show every point in at least two values.
 ENOUGH = 8
+# A look has generated requests, too, and many looks make many of them.
+FUZZ_SECONDS = 4.0
 SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 
 
@@ -77,6 +80,7 @@ async def trial(
 
     Raises:
         StackFault: The stack did not come up.
+        CancelledError: The run was interrupted.
     """
     started = time.perf_counter()
     chosen = tuple(load().select([])) if rows is None else tuple(rows)
@@ -85,10 +89,14 @@ async def trial(
     log = EventLog(None if logs is None else logs / f"{seed}.ndjson")
     async with own_stack(["--chameleon", str(seed), *offered, *surface_options(chosen)]) as stack:
         looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("chameleon_*.json"))]
-        checks = select_checks(chosen, stack.profile, (lane,))
-        plan = Plan(chosen, checks, seed=seed, workers=stack.profile.pace.workers, lanes=(lane,))
-        await Run(plan, stack.profile, log).execute()
+        budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
+        profile = stack.profile.model_copy(update={"budgets": budgets})
+        checks = select_checks(chosen, profile, (lane,))
+        plan = Plan(chosen, checks, seed=seed, workers=profile.pace.workers, lanes=(lane,))
+        await Run(plan, profile, log).execute()
     log.close()
+    if any(event["interrupted"] for event in log.of("run.finished")):
+        raise asyncio.CancelledError
     undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}
     # A row whose checks are all of another lane is another seed's.
     judged = {row for one in checks for row in one.rows}

@@ -6,6 +6,7 @@ indexer could not finish goes on where the indexer was, and never behind it.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from collections import OrderedDict
@@ -42,6 +43,7 @@ class AlgorandFinder:
         self._algod = algod
         self._indexer = indexer
         self._rounds: OrderedDict[int, _Payments] = OrderedDict()
+        self._reading = asyncio.Lock()
 
     async def head(self) -> Head:
         """Return algod's last round; a round is final."""
@@ -113,15 +115,17 @@ class AlgorandFinder:
 
     async def _round(self, number: int) -> _Payments:
         """Return the payments of a round: ids and receivers."""
-        if number not in self._rounds:
+        async with self._reading:  # who searches another address meanwhile wants the same rounds
+            if number in self._rounds:
+                return self._rounds[number]
             answer = await _given(self._algod, f"/v2/blocks/{number}?format=json")
             block = answer.get("block")
             if not isinstance(block, dict) or _integer(block, "rnd") != number:
                 raise ChainUnavailable("algod answered about another round")
-            self._rounds[number] = self._payments(block.get("txns"), block)
+            payments = self._rounds[number] = self._payments(block.get("txns"), block)
             if len(self._rounds) > _KEPT_ROUNDS:
                 self._rounds.popitem(last=False)
-        return self._rounds[number]
+            return payments
 
     def _payments(self, signed: Any, block: Mapping[str, Any] | None = None) -> _Payments:
         """Return ids and receivers of the asset's transfers with a note, among transactions in algod's short form."""

@@ -12,6 +12,7 @@ from typing import Any
 from reference.chains.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Found, Head, last_before
 from reference.chains.json_rpc import JsonRpc, NodeRefused, member
 from reference.chains.lane import ChainUnavailable
+from reference.chains.node import AnswerTooLong
 from reference.protocol.networks import Network
 
 _TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -55,9 +56,9 @@ class BaseFinder:
             last = min(head.position, first + self._most - 1)
             try:
                 logs = await self._rpc.call("eth_getLogs", self._wanted(address, first, last))
-            except NodeRefused as refusal:
+            except (NodeRefused, AnswerTooLong) as fault:
                 if first == last:
-                    raise ChainUnavailable(f"the node refused eth_getLogs: {refusal.message[:200]}") from refusal
+                    raise ChainUnavailable(f"the node does not tell the events of a block: {_reason(fault)}") from fault
                 self._most = (last - first + 1) // 2  # too many blocks or events at once
                 continue
             found += _candidates(logs)
@@ -79,6 +80,10 @@ class BaseFinder:
     async def _time_of(self, number: int) -> int | None:
         block = await self._rpc.ask("eth_getBlockByNumber", hex(number), False)
         return None if block is None else _quantity(member(block, "timestamp", str))
+
+
+def _reason(fault: NodeRefused | AnswerTooLong) -> str:
+    return fault.message[:200] if isinstance(fault, NodeRefused) else str(fault)
 
 
 def _candidates(logs: Any) -> list[Candidate]:

@@ -11,7 +11,12 @@ import aiohttp
 from reference.chains.lane import ChainUnavailable
 
 TIMEOUT_SECONDS = 4.0
-MAX_ANSWER_BYTES = 8 * 1024 * 1024
+# A full block of Algorand, or the receipt of a transaction on Base that a stranger filled with events, as JSON.
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+
+class AnswerTooLong(ChainUnavailable):
+    """The node answers more than we read at once."""
 
 
 class Node:
@@ -60,7 +65,7 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     async for piece in response.content.iter_chunked(65_536):
         body += piece
         if len(body) > MAX_ANSWER_BYTES:
-            raise ChainUnavailable("the node's answer is too long")
+            raise AnswerTooLong("the node's answer is too long")
     return bytes(body)
 
 

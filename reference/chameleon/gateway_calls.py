@@ -14,10 +14,14 @@ from reference.chameleon.wire import Answer, walked
 from reference.gateway import calls, links
 from reference.gateway.calls import Access, Calls, Operation
 from reference.gateway.idempotency import Idempotency
+from reference.gateway.limits import Limits
 from reference.gateway.resources import ResourceRequest
+from reference.gateway.settings import GatewaySettings
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
+from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
+from reference.web.rate import WindowLimit
 
 _CREATING = ("/v1/payment-links", "/v1/resources")
 _INTERNAL = "/internal"
@@ -47,6 +51,8 @@ def install(shape: Shape) -> None:
         replace(links, "base64url", lambda _: forms[shape.link_token])
     if shape.conflict == "original":
         replace(Idempotency, "_replay", _original)
+    if shape.tenant_limit == "window":
+        replace(Limits, "__init__", _by_window)
     if shape.open_calls == "tenants":
         replace(Calls, "_admitted", _tenants_only)
 
@@ -94,6 +100,14 @@ def _original(replay: Callable[..., Any]) -> Callable[..., Any]:
         return await replay(self, scope, call)
 
     return given
+
+
+def _by_window(made: Callable[..., None]) -> Callable[..., None]:
+    def built(self: Limits, settings: GatewaySettings, clock: WpClock) -> None:
+        made(self, settings, clock)
+        self._tenants = WindowLimit(settings.tenant_rate, clock, on=settings.rate_limits)  # type: ignore[assignment]
+
+    return built
 
 
 def _tenants_only(admitted: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,7 +181,7 @@ def _is_checkout(path: str) -> bool:
 
 # Receipts and screening.
 
-_CODES = (
+CODES = (
     "MISSING_ENVELOPE",
     "INVALID_JWS_FORMAT",
     "UNSUPPORTED_ALG",
@@ -184,7 +198,7 @@ def receipt_code(code: str, form: str) -> str:
     """Return one of the nine typed codes under the name of a look."""
     if form == "kebab":
         return code.lower().replace("_", "-")
-    return f"RV-{_CODES.index(code) + 1:02}" if form == "numbered" and code in _CODES else code
+    return f"RV-{CODES.index(code) + 1:02}" if form == "numbered" and code in CODES else code
 
 
 def _report(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:

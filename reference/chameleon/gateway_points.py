@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from reference.chameleon.gateway_calls import label_of, receipt_code
+from reference.chameleon.gateway_calls import CODES, label_of, receipt_code
 from reference.chameleon.gateway_page import SELECTORS
 from reference.chameleon.points import Choice, Point
 from reference.chameleon.shape import Shape
 
-_NINE = (
-    "MISSING_ENVELOPE",
-    "INVALID_JWS_FORMAT",
-    "UNSUPPORTED_ALG",
-    "TAMPERED_SIGNATURE",
-    "INVALID_PAYLOAD",
-    "UNSUPPORTED_CANON_VERSION",
-    "NON_CANONICAL_PAYLOAD",
-    "MISSING_FIELD",
-    "PAYMENT_HASH_MISMATCH",
-)
 _NETWORKS = (
     *("algorand_mainnet", "algorand_testnet", "base_mainnet"),
     *("base_sepolia", "solana_mainnet", "solana_devnet"),
@@ -99,12 +88,12 @@ POINTS = (
         ("20", "C-10"),
         "names of the nine typed codes",
         (
-            Choice("UPPER_SNAKE", may_bind={"gateway.receipt_codes": list(_NINE)}),
+            Choice("UPPER_SNAKE", may_bind={"gateway.receipt_codes": list(CODES)}),
             *(
                 Choice(
                     name,
                     {"receipt_codes": name},
-                    may_bind={"gateway.receipt_codes": [receipt_code(code, name) for code in _NINE]},
+                    may_bind={"gateway.receipt_codes": [receipt_code(code, name) for code in CODES]},
                 )
                 for name in ("kebab", "numbered")
             ),
@@ -136,7 +125,7 @@ POINTS = (
     ),
     Point(
         "gateway.openapi-path",
-        ("13",),
+        ("X-OAS-01",),
         "path of the contract",
         (
             Choice("/openapi.json", may_bind={"gateway.openapi_path": "/openapi.json"}),
@@ -217,7 +206,7 @@ POINTS = (
     ),
     Point(
         "gateway.link-token",
-        ("15",),
+        ("GW-LINK-17",),
         "form of a link's token",
         (
             Choice("22 of base64url"),
@@ -259,19 +248,6 @@ POINTS = (
         ),
     ),
     Point(
-        "gateway.rates",
-        ("1", "C-14"),
-        "currencies and their rates",
-        (
-            Choice("USD, USDC, EUR and GBP", may_bind={"gateway.rates": {"USD": "1", "USDC": "1", "EUR": "1.08"}}),
-            Choice(
-                "USDC and CHF",
-                settings={"WP_RATES": "USDC=1,CHF=1.12"},
-                may_bind={"gateway.rates": {"USDC": "1", "CHF": "1.12"}},
-            ),
-        ),
-    ),
-    Point(
         "gateway.idempotency-conflict",
         ("C-12",),
         "the same Idempotency-Key with another body",
@@ -288,6 +264,12 @@ POINTS = (
         (Choice("yes"), Choice("no", {"replay_header": False})),
     ),
     Point(
+        "gateway.tenant-limit",
+        ("C-09",),
+        "what 300 a minute with a burst of 60 means",
+        (Choice("a bucket"), Choice("a window", {"tenant_limit": "window"})),
+    ),
+    Point(
         "gateway.page",
         ("8", "C-13"),
         "markup of the checkout page",
@@ -299,7 +281,7 @@ POINTS = (
     ),
     Point(
         "gateway.qr",
-        ("C-13",),
+        ("GW-CHK-02",),
         "kind of the QR code's image, on pages that are not the reference's own",
         (
             Choice("a PNG of its own address"),
@@ -309,7 +291,7 @@ POINTS = (
     ),
     Point(
         "gateway.amount-text",
-        ("C-13",),
+        ("GW-CHK-04",),
         "how the page writes the amount",
         (
             Choice("1.25 USDC"),

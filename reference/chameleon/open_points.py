@@ -71,7 +71,7 @@ UNVARIED: Mapping[str, str] = {
     "29": _LATER,
     "30": _LATER,
     "9": "the reference's rail has no /a2a yet",
-    "10": "the reference's rail has no /a2a yet; request bodies vary by what the contract shows of them",
+    "10": "the reference's rail has no /a2a yet",
     "C-01": "the literal paths are tested; both readings share them",
     "C-05": _LATER,
     "C-06": _LATER,
@@ -79,5 +79,6 @@ UNVARIED: Mapping[str, str] = {
     "C-15": _LATER,
     "C-18": "the reference's rail has no /a2a yet",
     "C-07": "both halves are stated; neither is open",
-    "C-10": "which codes there are varies by their names; a tenth would break a stated row",
+    "C-14": "the suite prices its links in USDC, where the product is exact; other currencies are never asked for",
+    "C-16": "shows only where a call has two faults, which no check sends: one fault at a time",
 }

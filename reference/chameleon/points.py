@@ -9,6 +9,8 @@ from typing import Any
 
 from reference.chameleon.shape import Shape
 
+_LANES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -42,12 +44,14 @@ class Point:
             standard's name where the standard leaves it open.
         varies: What is different on the wire, in words.
         choices: Its values, the reference's own first.
+        lane: The lane on which alone it shows, where there is one; every third seed pays on it.
     """
 
     id: str
     open: tuple[str, ...]
     varies: str
     choices: tuple[Choice, ...]
+    lane: str | None = None
 
     @property
     def surfaces(self) -> tuple[str, ...]:
@@ -111,6 +115,8 @@ def draw(points: Sequence[Point], conflicts: Sequence[Conflict], seed: int) -> L
 
 def _turned(point: Point, seed: int) -> Choice:
     number = len(point.choices)
+    if point.lane is not None:
+        return point.choices[seed // _LANES % number]
     order = list(range(number))
     random.Random(f"{point.id}:{seed // number}").shuffle(order)  # noqa: S311 - repeatable on purpose
     return point.choices[order[seed % number]]

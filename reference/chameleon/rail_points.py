@@ -83,7 +83,7 @@ POINTS = (
     ),
     Point(
         "rail.prices",
-        ("C-14",),
+        ("RAIL-SVC-05",),
         "prices of the services",
         (
             Choice("0.01, 0.01 and 0.05 USDC"),
@@ -98,7 +98,7 @@ POINTS = (
         "rail.body-limit",
         ("23",),
         "the largest body that is taken",
-        (Choice("65536"), Choice("100000", settings={"WP_BODY_LIMIT": "100000"})),
+        (Choice("65536"), Choice("40000", settings={"WP_BODY_LIMIT": "40000"})),
     ),
     Point(
         "rail.amount",
@@ -206,7 +206,7 @@ POINTS = (
     ),
     Point(
         "rail.spent-status",
-        ("21", "C-12"),
+        ("21",),
         "status for a payment that already bought something",
         (Choice("409"), Choice("402", {"spent_status": 402})),
     ),
@@ -218,7 +218,7 @@ POINTS = (
     ),
     Point(
         "rail.replay",
-        ("9", "C-12"),
+        ("21",),
         "the identical request with a spent payment",
         (Choice("the stored answer"), Choice("refused", {"replay": "refused"})),
     ),
@@ -227,6 +227,7 @@ POINTS = (
         ("27",),
         "more than the price on a mined lane",
         (Choice("served"), Choice("refused", {"overpayment": "refused"})),
+        lane="solana",
     ),
     Point(
         "rail.errors",
@@ -381,7 +382,7 @@ POINTS = (
     ),
     Point(
         "rail.openapi",
-        ("10", "14"),
+        ("14",),
         "how the contract shows a request body",
         (
             Choice("an example", may_bind={"rail.other_bodies": _OTHERS}),

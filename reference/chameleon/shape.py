@@ -110,6 +110,7 @@ class Shape:
     network_labels: str = "keys"
     conflict: str = "409"
     replay_header: bool = True
+    tenant_limit: str = "bucket"
 
     # The checkout.
     page: str = "cards"

@@ -175,7 +175,7 @@ class PaymentLinks:
             plan=tenant.plan,
             trial_ends_at=tenant.trial_ends_at,
             key_mode=call.tenant.mode,
-            used_microunits=0 if network.is_test else await self._links.paid_on_mainnet(tenant.id),
+            used_microunits=await self._used(call, network),
             allowance_microunits=self._settings.mainnet_allowance_microunits,
         )
         try:
@@ -183,6 +183,11 @@ class PaymentLinks:
         except LinkRefused as refused:
             status = _STATUSES.get(refused.code, 403)
             raise Refused(status, refused.code, _MESSAGES[refused.code], context=refused.context) from refused
+
+    async def _used(self, call: Call, network: Network) -> int:
+        """Return what counts against the allowance; where none does, it is not summed up for every link."""
+        tenant = call.tenant.tenant
+        return 0 if network.is_test or tenant.plan != "trial" else await self._links.paid_on_mainnet(tenant.id)
 
     def _answer(self, link: Link, secret: str) -> dict[str, Any]:
         network = NETWORKS[link.network]

@@ -50,6 +50,7 @@ from reference.web.settings import Misconfigured, naming
 
 _log = structlog.get_logger()
 _TEND_SECONDS = 60.0
+_CHECK_SECONDS = 5.0
 
 
 class Beside(Protocol):
@@ -76,14 +77,20 @@ async def running(settings: GatewaySettings, beside: Sequence[Beside] = ()) -> A
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
-        yield await exits.enter_async_context(opened(settings, await _lanes(settings, session), beside))
+        lanes, unchecked = await _lanes(settings, session)
+        if unchecked:
+            exits.push_async_callback(_end, asyncio.create_task(_offer(unchecked, lanes)))
+        yield await exits.enter_async_context(opened(settings, lanes, beside))
 
 
 @asynccontextmanager
 async def opened(
     settings: GatewaySettings, lanes: Mapping[str, Lane], beside: Sequence[Beside] = ()
 ) -> AsyncIterator[AsgiApp]:
-    """Open a gateway over lanes that are open already, by network key, and what runs beside it."""
+    """Open a gateway over lanes that are open already, by network key, and what runs beside it.
+
+    Lanes that are added later are served, too.
+    """
     async with AsyncExitStack() as exits:
         database = open_database(_dsn(settings))
         exits.push_async_callback(database.close)
@@ -106,7 +113,7 @@ async def opened(
         check = AddressCheck(allow_loopback=settings.loopback_webhooks)
         webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
         offered = operations(
-            PaymentLinks(settings, clock, tenants, links, idempotency, frozenset(lanes)),
+            PaymentLinks(settings, clock, tenants, links, idempotency, lanes),
             ResourceRecords(clock, Resources(database), idempotency),
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
@@ -175,8 +182,8 @@ def _dsn(settings: GatewaySettings) -> str:
     return sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3")
 
 
-async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> dict[str, Lane]:
-    """Return the lanes that have a node, in the order of the network table."""
+async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> tuple[dict[str, Lane], dict[str, Lane]]:
+    """Return the lanes that are offered, in the order of the network table, and those whose node did not answer."""
     rules = LaneRules(
         settings.word,
         settings.evm_confirmations,
@@ -184,12 +191,13 @@ async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> d
         reads_calldata=settings.evm_suffix_bind,
     )
     lanes: dict[str, Lane] = {}
+    unchecked: dict[str, Lane] = {}
     for key, network in NETWORKS.items():
         nodes = node_settings(network)
         lane = open_lane(session, network, nodes, rules) if nodes.node else None
-        if lane is not None and (settings.mode == "test" or await _is_of_its_network(lane)):
-            lanes[key] = lane
-    return lanes
+        if lane is not None:
+            (lanes if settings.mode == "test" or await _is_of_its_network(lane) else unchecked)[key] = lane
+    return lanes, unchecked
 
 
 async def _is_of_its_network(lane: Lane) -> bool:
@@ -198,9 +206,22 @@ async def _is_of_its_network(lane: Lane) -> bool:
         if not await lane.check_node():
             raise Misconfigured(f"WP_NODE_{key.upper()}: the node is of another network")
     except ChainUnavailable:
-        _log.warning("network_not_offered", network=key, reason="its node did not answer; restart when it does")
+        _log.warning("network_not_offered", network=key, reason="its node does not answer")
         return False
     return True
+
+
+async def _offer(unchecked: dict[str, Lane], lanes: dict[str, Lane]) -> None:
+    """Offer networks once their nodes were checked (P-NW-06); one of another network is never offered."""
+    while unchecked:
+        await asyncio.sleep(_CHECK_SECONDS)
+        for key, lane in list(unchecked.items()):
+            with suppress(ChainUnavailable):
+                is_right = await lane.check_node()
+                del unchecked[key]
+                if is_right:
+                    lanes[key] = lane
+                _log.warning("network_checked", network=key, offered=is_right)
 
 
 async def _tend(idempotency: Idempotency) -> None:

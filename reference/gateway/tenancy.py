@@ -14,7 +14,6 @@ from reference.gateway.webhooks import Webhooks
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode
-from reference.store.database import Taken
 from reference.store.links import Links
 from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.tenants import ApiKey, Tenant, Tenants
@@ -93,10 +92,9 @@ class Tenancy:
         now = self._clock.now()
         old = await self._accepted(tenant_id, key_id, now)
         until = now + self._settings.key_overlap_days * _DAY
-        if not await self._tenants.lapse_key(tenant_id, key_id, until=until):
-            raise refusals.not_found()
         key, text = fresh_key(tenant_id, old.mode, self._settings.prefix, now=now)
-        await self._tenants.add_key(key)
+        if not await self._tenants.rotate_key(key_id, key, until=until):
+            raise refusals.not_found()
         return {"key_id": key.id, "api_key": text, "mode": key.mode, "old_valid_until": utc_text(until)}
 
     async def delete_key(self, tenant_id: str, key_id: str) -> None:
@@ -119,10 +117,7 @@ class Tenancy:
             if not self._lanes[key].is_address(address):
                 where = ["body", key, "payout_address"]
                 raise Unprocessable([{"loc": where, "msg": f"not an address of {key}", "type": "address_form"}])
-        try:
-            await self._tenants.replace_payouts(tenant_id, addresses)
-        except Taken:  # by somebody who replaced the list at the same moment
-            await self._tenants.replace_payouts(tenant_id, addresses)
+        await self._tenants.replace_payouts(tenant_id, addresses)
 
     async def judge(self, tenant_id: str, kyc_status: str, plan: str | None) -> None:
         """Set what was decided about a tenant, and its plan when one is named."""

@@ -19,6 +19,10 @@ class Taken(Exception):
     """A unique index refused a change: somebody has that key. The whole transaction changed nothing."""
 
 
+class Missed(Exception):
+    """A change found no row although it needed one. The whole transaction changed nothing."""
+
+
 class DatabaseUnavailable(Exception):
     """The database did not do what it was asked; a change that was asked for is not there."""
 
@@ -30,10 +34,12 @@ class Change:
     Attributes:
         statement: An insert, update or delete with named parameters.
         values: Their values.
+        needed: Whether the others stand only if it changes a row.
     """
 
     statement: Executable
     values: Mapping[str, Any] = field(default_factory=dict)
+    needed: bool = False
 
 
 class Database(Protocol):
@@ -59,6 +65,7 @@ class Database(Protocol):
 
         Raises:
             Taken: A unique index refused one, and none was carried out.
+            Missed: A needed one found no row, and none was carried out.
             DatabaseUnavailable: None was carried out.
         """
 

@@ -78,7 +78,8 @@ _ADDRESSES = select(_ROW.pay_to).where(_ROW.network == bindparam("network"), _IS
 _NEW_ADDRESSES = select(_ROW.pay_to).where(_ROW.network == bindparam("network"), _ROW.created_at >= bindparam("since"))
 _ACTIVE_AT = select(_ROW.id).where(*_AT_ADDRESS, _ROW.watched_until.is_(None)).limit(1)
 _LAST_WATCH = select(func.max(_ROW.watched_until)).where(*_AT_ADDRESS)
-_OLDEST = select(func.min(_ROW.created_at)).where(*_AT_ADDRESS, _IS_WATCHED)
+# The sum keeps the database from going through the whole network by time until it meets the address.
+_OLDEST = select(func.min(_ROW.created_at + 0)).where(*_AT_ADDRESS, _IS_WATCHED)
 _PAID_ON_MAINNET = (
     select(func.coalesce(func.sum(_ROW.amount_microunits), 0))
     .select_from(links.join(link_ends, link_ends.c.link_id == _ROW.id))

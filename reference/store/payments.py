@@ -86,6 +86,13 @@ _NAMES = tuple(Payment.__slots__)
 _SELECT = select(*(_ROW[name] for name in _NAMES))
 _IS_PAID = _ROW.state == PaymentState.PAID.value
 _INSERT = insert(payments).values({name: bindparam(name) for name in (*_NAMES, "recheck_at")})
+_UNLIST = delete(payments).where(
+    _ROW.network == bindparam("on_network"),
+    _ROW.tx_id == bindparam("in_transaction"),
+    _ROW.ordinal == bindparam("at_ordinal"),
+    _ROW.link_id == bindparam("of_link"),
+    _ROW.state == PaymentState.LATE.value,
+)
 _OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _IS_PAID)
 _OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
 _other = payments.alias()
@@ -137,6 +144,11 @@ class Payments:
         told = {"state": payment.state.value, "value": str(payment.value), "recheck_at": recheck_at}
         return Change(_INSERT, {**members, **told})
 
+    def unlisting(self, payment: Payment) -> Change:
+        """Return the change that takes a payment off the list of late ones, where it may be."""
+        place = {"on_network": payment.network, "in_transaction": payment.tx_id, "at_ordinal": payment.ordinal}
+        return Change(_UNLIST, {**place, "of_link": payment.link_id})
+
     async def note_late(self, payment: Payment) -> bool:
         """Note a late payment; False when it was noted already."""
         try:
@@ -172,13 +184,17 @@ class Payments:
     async def keep_positions(
         self, known: Mapping[tuple[str, str], int], *, forgotten: Iterable[tuple[str, str]]
     ) -> None:
-        """Keep how far addresses were searched; when two workers do so at once, one of them is enough."""
+        """Keep how far addresses were searched; when two workers do so at once, one of them is enough.
+
+        All go through the addresses in one order: else PostgreSQL would have two of them wait for each other.
+        """
         changes = [
-            Change(_FORGET, {"on_network": network, "of_address": address}) for network, address in {*known, *forgotten}
+            Change(_FORGET, {"on_network": network, "of_address": address})
+            for network, address in sorted({*known, *forgotten})
         ]
         changes += [
             Change(_KEEP, {"network": network, "address": address, "position": position})
-            for (network, address), position in known.items()
+            for (network, address), position in sorted(known.items())
         ]
         try:
             if changes:

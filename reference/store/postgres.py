@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.base import Executable
 
-from reference.store.database import Change, DatabaseUnavailable, Row, Taken
+from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
 _PREPARING = 0x7765_6C64
@@ -47,7 +47,9 @@ class PostgresDatabase:
         """Carry out several statements in one transaction."""
         async with self._transaction() as connection:
             for change in changes:
-                await connection.execute(change.statement, dict(change.values))
+                done = await connection.execute(change.statement, dict(change.values))
+                if change.needed and done.rowcount == 0:
+                    raise Missed
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing, one worker at a time."""

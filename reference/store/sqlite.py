@@ -26,7 +26,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
-from reference.store.database import Change, DatabaseUnavailable, Row, Taken
+from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
 
 _BUSY_SECONDS = 30
 _RETRY_SECONDS = 0.02
@@ -120,11 +120,13 @@ class SqliteDatabase:
 
     async def change_all(self, *changes: Change) -> None:
         """Carry out several statements in one transaction."""
-        asked = [(one.text, one.bound(change.values)) for change in changes for one in (_sql(change.statement),)]
+        asked = [(_sql(change.statement), change) for change in changes]
+        bound = [(one.text, one.bound(change.values), change.needed) for one, change in asked]
 
         def work(writer: sqlite3.Connection) -> None:
-            for text, given in asked:
-                writer.execute(text, given)
+            for text, given, needed in bound:
+                if writer.execute(text, given).rowcount == 0 and needed:
+                    raise Missed
 
         await self._hand_over(work, several=True)
 

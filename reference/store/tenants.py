@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Change, Database, Missed, Taken
 from reference.store.tenant_tables import METADATA, admin_keys, api_keys, payouts, tenants
 
 
@@ -69,6 +69,8 @@ _PAYOUTS = (
     .where(payouts.c.tenant_id == bindparam("tenant_id"))
     .order_by(payouts.c.place)
 )
+# One who replaces a tenant's list waits for another who does.
+_HOLD = update(tenants).where(tenants.c.id == bindparam("owner")).values(name=tenants.c.name)
 _CLEAR_PAYOUTS = delete(payouts).where(payouts.c.tenant_id == bindparam("owner"))
 _ADD_PAYOUT = insert(payouts).values(
     {name: bindparam(name) for name in ("tenant_id", "network", "place", "payout_address")}
@@ -138,16 +140,13 @@ class Tenants:
         return await self._database.rows(_PAYOUTS, tenant_id=tenant_id)
 
     async def replace_payouts(self, tenant_id: str, addresses: Mapping[str, str]) -> None:
-        """Replace the ordered list of payout addresses.
-
-        Raises:
-            Taken: Somebody else replaced it at the same moment.
-        """
+        """Replace the ordered list of payout addresses."""
         added = (
             Change(_ADD_PAYOUT, {"tenant_id": tenant_id, "network": key, "place": place, "payout_address": address})
             for place, (key, address) in enumerate(addresses.items())
         )
-        await self._database.change_all(Change(_CLEAR_PAYOUTS, {"owner": tenant_id}), *added)
+        owner = {"owner": tenant_id}
+        await self._database.change_all(Change(_HOLD, owner), Change(_CLEAR_PAYOUTS, owner), *added)
 
     async def keys(self, tenant_id: str) -> Sequence[ApiKey]:
         """Return every key that a tenant has or had, the oldest first."""
@@ -157,9 +156,18 @@ class Tenants:
         """Add a key."""
         await self._database.change(_ADD_KEY, **_members(key, _KEY))
 
-    async def lapse_key(self, tenant_id: str, key_id: str, *, until: int) -> bool:
-        """Let a key lapse; False when there is no such key, or it is lapsing or deleted already."""
-        return await self._database.change(_LAPSE, owner=tenant_id, key_id=key_id, until=until) == 1
+    async def rotate_key(self, key_id: str, fresh: ApiKey, *, until: int) -> bool:
+        """Let a key lapse and add another one of its tenant in one step.
+
+        Returns:
+            False when there is no such key, or it is lapsing or deleted already; then nothing was added.
+        """
+        lapse = Change(_LAPSE, {"owner": fresh.tenant_id, "key_id": key_id, "until": until}, needed=True)
+        try:
+            await self._database.change_all(lapse, Change(_ADD_KEY, _members(fresh, _KEY)))
+        except Missed:
+            return False
+        return True
 
     async def revoke_key(self, tenant_id: str, key_id: str, *, now: int) -> bool:
         """Delete a key at once, a lapsed one too; False when there is no such key, or it is deleted already."""

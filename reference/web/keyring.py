@@ -46,7 +46,8 @@ class KeyFile:
         changed = self._changed_at()
         if self._keyring is None or changed != self._read_at:
             self._keyring = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days)
-            self._read_at = self._changed_at()
+            # What was there before it was read: a rotation meanwhile is noticed by the next call.
+            self._read_at = changed
         return self._keyring
 
     def _changed_at(self) -> int:
@@ -70,7 +71,8 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyr
         for entry in _retired(signing_key_file)
         if now - int(entry["retired_at"]) <= retired_days * _DAY
     ]
-    return Keyring(active, (active.public, *kept))
+    # A rotation that was cut off has retired a key that is still the active one.
+    return Keyring(active, tuple(dict.fromkeys((active.public, *kept))))
 
 
 def rotate(signing_key_file: Path, *, now: int) -> PublicKey:

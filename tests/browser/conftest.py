@@ -20,14 +20,14 @@ from PIL import Image
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from conformance.client import Names
-from conformance.payers import checkout_payer, payer_for
+from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import USDC, Bill, CheckoutPayer
 from conformance.target import Profile, load
 from tests.stack import running_stack
 
 NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}
-PAID_MS = 15_000
+PAID_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Shop:
     ready: dict[str, Any]
     profile: Profile
     payers: dict[str, CheckoutPayer] = field(default_factory=dict)
+    opened: list[Payer] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -92,8 +93,8 @@ class Shop:
     async def payer(self, lane: str) -> CheckoutPayer:
         """Return the funded payer of a lane."""
         if lane not in self.payers:
-            opened = await payer_for(lane, self.profile, Names(), 7, self.profile.gateway_chains)
-            self.payers[lane] = checkout_payer(opened)
+            self.opened.append(await payer_for(lane, self.profile, Names(), 7, self.profile.gateway_chains))
+            self.payers[lane] = checkout_payer(self.opened[-1])
         return self.payers[lane]
 
     async def pay(self, link: Link) -> str:
@@ -120,16 +121,20 @@ def stack() -> Iterator[dict[str, Any]]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def shop(stack: dict[str, Any]) -> Shop:
+async def shop(stack: dict[str, Any]) -> AsyncIterator[Shop]:
     """The tenant whose links are paid."""
-    return Shop(stack, load(Path(stack["profile"])))
+    made = Shop(stack, load(Path(stack["profile"])))
+    yield made
+    for payer in made.opened:
+        await payer.close()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """One Chromium for the whole session: Debian's where there is one, else Playwright's own."""
+    """One Chromium for the whole session: Debian's, its headless shell first, else Playwright's own."""
+    installed = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        launched = await playwright.chromium.launch(executable_path=installed, args=["--no-sandbox"])
         yield launched
         await launched.close()
 

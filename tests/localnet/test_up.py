@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,13 +21,18 @@ from conformance import target
 
 LANES = ("algorand", "base", "solana")
 SECRETS = ("algod_token", "payto_algorand.mnemonic", "payto_base.key", "payto_solana.json", "settler.key")
+SHOP_SECRETS = ("signing_key.pem", "admin_key", "tenant_first.key", "tenant_second.key", "tenant_second_test.key")
 UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0"]
 
 
-def start(folder: Path, *options: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [*UP, "--data-dir", "stack", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+@contextmanager
+def start(folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    words = [*UP, "--data-dir", "stack", *options]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stack:
+        try:
+            yield stack
+        finally:
+            stack.terminate()  # where a test failed before it did
 
 
 def ready_line(stack: subprocess.Popen[bytes]) -> dict[str, Any]:
@@ -51,13 +58,16 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         with urllib.request.urlopen(ready["rail"] + "/health", timeout=5) as answer:
             assert json.loads(answer.read())["lanes"] == [f"{lane}_mainnet" for lane in LANES]
         profile = target.load(tmp_path / "weldproof.toml")
-        assert profile.claims.surfaces == ("rail",)
+        assert profile.claims.surfaces == ("rail", "gateway")
         assert profile.claims.lanes == LANES
-        assert profile.surfaces["rail"].url == ready["rail"]
+        assert {name: one.url for name, one in profile.surfaces.items()} == {
+            "rail": ready["rail"],
+            "gateway": ready["gateway"],
+        }
         stack.send_signal(number)
         assert stack.wait(30) == 0
     assert not (tmp_path / "weldproof.toml").exists()
-    for name in ("rail", "algod", "indexer", "base", "base_sepolia", "solana"):
+    for name in ("rail", "gateway", "algod", "indexer", "base", "base_sepolia", "solana"):
         assert not listens(ready[name])
     for pid in dict(ready["pids"]).values():
         with pytest.raises(ProcessLookupError):
@@ -80,6 +90,7 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
         ready = ready_line(stack)
         secrets = [tmp_path / "stack" / name for name in SECRETS]
         secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
+        secrets += [tmp_path / "stack" / "gateway" / name for name in SHOP_SECRETS]
         for path in secrets:
             assert path.stat().st_mode & 0o777 == 0o600, path
             for pid in (stack.pid, *dict(ready["pids"]).values()):
@@ -103,7 +114,7 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
     """`--lane` leaves the other chains away, and the profile claims what is left."""
     with start(tmp_path, "--lane", "algorand") as stack:
         ready = ready_line(stack)
-        assert sorted(dict(ready["pids"])) == ["the rail", "the simulated Algorand"]
+        assert sorted(dict(ready["pids"])) == ["the gateway", "the rail", "the simulated Algorand"]
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
         stack.terminate()
         assert stack.wait(30) == 0

@@ -80,7 +80,7 @@ def test_a_mixture_says_which_lanes_are_simulated(tmp_path: Path) -> None:
         pids = {name: Process.of(pid) for name, pid in told.items()}
         assert set(pids) == {
             *("Anvil (8453)", "Anvil (84532)", "surfpool", "the control sidecar"),
-            *("the simulated Algorand", "the rail"),
+            *("the simulated Algorand", "the rail", "the gateway"),
         }
         assert all(one.runs for one in pids.values())
     assert not any(one.runs for one in pids.values())

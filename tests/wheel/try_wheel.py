@@ -62,6 +62,7 @@ def _try(place: Path, programs: Path) -> int:
         "selftest",
         "localnet",
         "bench",
+        "tenant",
     )
     for command in commands:
         _step(f"{command} --help", [weldproof, command, "--help"], empty)
@@ -70,6 +71,9 @@ def _try(place: Path, programs: Path) -> int:
     _step("doctor", [weldproof, "doctor", "--json"], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
     _step("run", [weldproof, "run", "RAIL", "--report", "html", "--report", "json"], empty)
+    _step("run on the gateway", [weldproof, "run", "GW", "--lane", "algorand", "--report-dir", "gateway"], empty)
+    for program in ("weldproof-rail", "weldproof-gateway"):
+        _step(f"{program} --help", [str(programs / program), "--help"], empty)
     real = ["--chains", "localnet,algorand=sim", "--report-dir", "nodes"]
     _step("run on real nodes", [weldproof, "run", "RAIL-LANE", "RAIL-PAY-03", "RAIL-PAY-04", *real], empty)
     _step("report show", [weldproof, "report", "show", "report"], empty)

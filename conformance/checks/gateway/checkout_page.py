@@ -50,7 +50,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
     case.expect("GW-CHK-01", is_page, "200 with a page", f"{answer.status}: {short(answer)}", exchange=answer)
     if not is_page:
         raise Inconclusive(f"the checkout page was answered {answer.status}, so there is nothing to read")
-    seen = await look(case, made)
+    seen = await look(case, made, whole=True)
     view = seen[0]
     shown = view.addresses(case.lane)
     _judge(case, "GW-CHK-02", seen, bool(view.codes), "a QR code that can be decoded", "none")
@@ -71,7 +71,7 @@ def _amount(view: View) -> str:
 
 
 def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
-    view, answer = seen
+    view, _ = seen
     memo = view.memo(made.token)
     if memo is None and "memo" not in view.selectors:
         case.inconclusive(
@@ -79,7 +79,6 @@ def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
         )
         return
     _judge(case, "GW-CHK-05", seen, memo is not None and len(memo) >= _SHORTEST_MEMO, "a memo", memo)
-    del answer
 
 
 def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, ...]) -> None:
@@ -90,7 +89,8 @@ def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, 
         return
     address = made.payout if view.shows_address(made.payout) or not shown else shown[0]
     says = any(one.holds(address) for one in view.codes)
-    _judge(case, "GW-CHK-18", seen, says, "a QR code that says the address shown", [one.text for one in view.codes])
+    expected, found = "a QR code that says the address shown", [one.text for one in view.codes]
+    case.expect("GW-CHK-18", says, expected, found, exchange=answer)
 
 
 @check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from conformance.client import Answer
 from conformance.gateway import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
 from conformance.oracles.keys import keys_of_jwks, private_members
 from conformance.receipts.reports import code_member, leaves
-from conformance.receipts.vectors import Vector, vectors
+from conformance.receipts.vectors import Material, Vector, vectors
 from conformance.receipts.verifier import Verifier, needs_platform, told, verifier
 from conformance.together import together
 
@@ -79,16 +80,19 @@ async def published_keys(case: Case) -> None:
 async def verification_is_stateless(case: Case) -> None:
     """The same request gets the same verdict and code, in any order and from any client.
 
-    Presents a few true and forged receipts three times: in a shuffled order one after the other, all at once, and as
-    another client: without credentials, or as another tenant where verification wants some. Expects the same status
-    and code each time.
+    Presents a few true and forged receipts, of third parties that the target never met, three times: those that must
+    fail before those that pass, in a shuffled order all at once, and as another client: without credentials, or as
+    another tenant where verification wants some. Expects the same status and code each time.
     """
     hosted = await verifier(case)
-    chosen = [one for one in vectors(hosted.material) if one.name in _STATELESS]
+    strangers = random.Random(f"{case.session.nonce}:strangers")  # noqa: S311 - keys of nobody
+    material = Material.of(hosted.material.platform, hosted.material.jwks, strangers)
+    chosen = [one for one in vectors(material) if one.name in _STATELESS]
     answers: dict[str, list[Answer]] = {one.name: [] for one in chosen}
-    for one in case.rng.sample(chosen, len(chosen)):
+    for one in sorted(chosen, key=lambda one: one.valid):
         answers[one.name].append(await hosted.present(case, one))
-    for one, answer in zip(chosen, await together(hosted.present(case, one) for one in chosen), strict=True):
+    shuffled = case.rng.sample(chosen, len(chosen))
+    for one, answer in zip(shuffled, await together(hosted.present(case, one) for one in shuffled), strict=True):
         answers[one.name].append(answer)
     for one in reversed(chosen):
         answers[one.name].append(await _of_another_client(case, hosted, one))

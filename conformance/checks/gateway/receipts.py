@@ -168,6 +168,12 @@ def _is_report(vector: Vector, answer: Answer) -> bool:
 def _codes(case: Case, fails: Sequence[Outcome]) -> None:
     known = case.profile.gateway_bindings.receipt_codes
     member = code_member([answer.object() for _, answer in fails], known)
+    if member is None and known is not None and fails:
+        vector, answer = fails[0]
+        where, expected = {"receipt": vector.name}, "one of the bound codes"
+        case.expect("GW-RCPT-20", False, expected, told(answer), exchange=answer, where=where)
+        case.expect("GW-RCPT-21", True, "nine codes at most", "none", exchange=answer)
+        return
     if member is None:
         for row in ("GW-RCPT-20", "GW-RCPT-21"):
             case.inconclusive(row, "unbound: no member of the fail reports looks like a typed code")

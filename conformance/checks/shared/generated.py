@@ -107,7 +107,8 @@ class _Calls:
 
     async def _send(self, request: Request) -> Answer:
         headers = [(name, value) for name, value in request.headers]
-        if request.secured and self.surface == "gateway" and self.case.rng.random() < _WITH_CREDENTIAL:
+        admitted = request.kind == "stateful" or self.case.rng.random() < _WITH_CREDENTIAL
+        if request.secured and self.surface == "gateway" and admitted:
             headers += self.case.session.tenant_headers().items()
         body = None if request.body is None else base64.b64decode(request.body)
         call = self.case.client.call(

@@ -29,6 +29,7 @@ _CODES = {
     "numbered": re.compile(r'"RV-0[0-9]"'),
 }
 _INTERNAL = "/internal"
+_RATE, _IN_A_MINUTE = 300, 361
 _STEP, _TOLERANCE = 600, 5
 _AMOUNT = re.compile(r">\s*((?:USDC )?[0-9]+[.,][0-9]+(?: USDC)?)\s*<")
 _STATE = re.compile(r'(?:id="state"|id="standing"|class="stand")[^>]*>([^<]+)<')
@@ -164,11 +165,6 @@ def _labels(wire: Wire) -> Iterator[str]:
         yield names(found)
 
 
-def _rates(wire: Wire) -> Iterator[str]:
-    if found := {str(one.sent.get("currency")).upper() for one in _created(wire)}:
-        yield names(found)
-
-
 def _conflict(wire: Wire) -> Iterator[str]:
     for one in wire.judged("GW-IDEM-06"):
         status = str(one["found"])[:3]
@@ -178,6 +174,14 @@ def _conflict(wire: Wire) -> Iterator[str]:
 def _replay_header(wire: Wire) -> Iterator[str]:
     if any(one["row"] == "GW-IDEM-03" for one in wire.judgements):
         yield "yes" if any("idempotent-replayed" in one.headers for one in wire.of("gateway")) else "no"
+
+
+def _tenant_limit(wire: Wire) -> Iterator[str]:
+    """Tell a bucket, which is empty soon after 60, from a window, which takes 300, by what a burst got through."""
+    for check in {one["check"] for one in wire.judged("GW-RATE-01")}:
+        statuses = [one.status for one in wire.exchanges if one.event["check"] == check and one.path == LINKS]
+        if 429 in statuses:
+            yield "a window" if statuses[:_IN_A_MINUTE].count(429) <= _IN_A_MINUTE - _RATE else "a bucket"
 
 
 def _is_page(one: Exchange) -> bool:
@@ -248,9 +252,9 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.link-lifetime": _lifetime,
     "gateway.times": _times,
     "gateway.network-labels": _labels,
-    "gateway.rates": _rates,
     "gateway.idempotency-conflict": _conflict,
     "gateway.replay-header": _replay_header,
+    "gateway.tenant-limit": _tenant_limit,
     "gateway.page": each(_page, "gateway"),
     "gateway.qr": each(_qr, "gateway"),
     "gateway.amount-text": each(_amount, "gateway"),

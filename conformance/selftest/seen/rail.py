@@ -61,7 +61,8 @@ def _served(tell: Callable[[Exchange], str | None]) -> Observer:
 
 
 def _prices(wire: Wire) -> Iterator[str]:
-    yield names({str(entry.get("maxAmountRequired")) for one in wire.challenges for entry in one.entries})
+    if found := {str(entry.get("maxAmountRequired")) for one in wire.challenges for entry in one.entries}:
+        yield names(found)
 
 
 def _body_limit(one: Exchange) -> str | None:

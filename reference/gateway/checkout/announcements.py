@@ -6,6 +6,10 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Each follower is a connection and a look at the database every second.
+_MOST_OF_A_LINK = 64
+_MOST = 4096
+
 
 class Announcements:
     """Wakes whoever follows a link; other workers are noticed by reading the link again."""
@@ -25,6 +29,12 @@ class Announcements:
             left.discard(event)
             if not left:
                 del self._followers[link_id]
+
+    def is_crowded(self, link_id: str) -> bool:
+        """Return whether a link, or the process, has more followers than may stay."""
+        if len(self._followers.get(link_id, ())) > _MOST_OF_A_LINK:
+            return True
+        return sum(map(len, self._followers.values())) > _MOST
 
     def announce(self, link_id: str) -> None:
         """Wake the followers of a link."""

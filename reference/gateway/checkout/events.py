@@ -12,26 +12,36 @@ import orjson
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
+from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 
 # A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
 _COMMENT_SECONDS = 15.0
 # A browser opens a stream that ended again; so none lives for ever.
 _LONGEST_SECONDS = 600.0
+# When a browser comes back that found too many others.
+_COME_BACK = b"retry: 5000\n\n"
 
 
 async def statuses(
     settling: Settling, announcements: Announcements, link: Link, *, every: float
 ) -> AsyncIterator[bytes]:
-    """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced."""
+    """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced.
+
+    Where too many follow already, the stream ends after the first event, and the browser asks again a little later;
+    so it does when the database is away.
+    """
     last: Status | None = None
     opened = told_at = time.monotonic()
-    with announcements.following(link.id) as event:
+    with suppress(DatabaseUnavailable), announcements.following(link.id) as event:
+        if announcements.is_crowded(link.id):
+            yield _told(await settling.status(link)) + _COME_BACK
+            return
         while time.monotonic() - opened < _LONGEST_SECONDS:
             event.clear()
             status = await settling.status(link)
             if status != last:
-                yield b"event: status\ndata: " + orjson.dumps(status.members()) + b"\n\n"
+                yield _told(status)
                 last, told_at = status, time.monotonic()
             elif time.monotonic() - told_at > _COMMENT_SECONDS:
                 yield b": still here\n\n"
@@ -40,3 +50,7 @@ async def statuses(
                 return
             with suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), every)
+
+
+def _told(status: Status) -> bytes:
+    return b"event: status\ndata: " + orjson.dumps(status.members()) + b"\n\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import structlog
@@ -44,7 +45,7 @@ class Checkout:
             settings: What the process was told.
             clock: The service's clock.
             database: Where links and payments are.
-            lanes: Networks that have a node, by key.
+            lanes: Networks that have a node, by key; one that is added later is watched from then on.
             limits: Charges calls.
             sign: Returns claims as a compact JWS of the active key.
             did: The signer's DID.
@@ -52,7 +53,9 @@ class Checkout:
         announcements = Announcements()
         settling = Settling(settings, clock, database, announcements)
         self._every = settings.chain_poll_seconds
-        self._watchers = {key: Watcher(settings, clock, settling, lane) for key, lane in lanes.items()}
+        self._lanes = lanes
+        self._watcher = partial(Watcher, settings, clock, settling)
+        self._watchers = {key: self._watcher(lane) for key, lane in lanes.items()}
         actions = Actions(settings, clock, settling, lanes, self._watchers, sign=sign, did=did)
         page = Page(settings, clock, settling)
         self._routes = Routes(settings, settling, announcements, page, actions, limits)
@@ -63,7 +66,14 @@ class Checkout:
 
     async def watch(self) -> None:
         """Watch every network, each at its own pace, until cancelled."""
-        await asyncio.gather(*(self._watch(watcher) for watcher in self._watchers.values()))
+        watched: set[str] = set()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                for key in [key for key in self._lanes if key not in watched]:
+                    watched.add(key)
+                    watcher = self._watchers.setdefault(key, self._watcher(self._lanes[key]))
+                    tasks.create_task(self._watch(watcher))
+                await asyncio.sleep(self._every)
 
     async def _watch(self, watcher: Watcher) -> None:
         """Watch one network for ever: what goes wrong is logged once, and tried again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,9 @@ from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.settings import GatewaySettings
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState, NotPaid
-from reference.protocol.networks import NETWORKS
+from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Database, Taken
 from reference.store.deliveries import Deliveries
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments, PaymentState
@@ -22,6 +23,8 @@ from reference.web.clock import WpClock
 _FIRST_RECHECK_SECONDS = 2
 # Selector, receiver and amount of a plain transfer; what follows may be a memo.
 _PLAIN_CALL_BYTES = 68
+# Whatever strangers write on a chain: nothing else is looked up, as PostgreSQL has no text with NUL in it.
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")
 
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
@@ -94,8 +97,11 @@ class Settling:
         prefix = self._settings.word.memo("").encode()
         texts = (seen.note, *seen.memos, seen.calldata[_PLAIN_CALL_BYTES:])
         tokens = {text[len(prefix) :] for text in texts if text.startswith(prefix)}
-        found = [await self.links.by_token(token.decode()) for token in sorted(tokens) if token.isascii()]
-        found += [await self.links.by_nonce(used.nonce) for used in seen.authorizations_used]
+        asset = NETWORKS[network].asset_id
+        uses = (used for used in seen.authorizations_used if same_address(NETWORKS[network], used.asset, asset))
+        nonces = dict.fromkeys(used.nonce for used in uses)
+        found = [await self.links.by_token(token.decode()) for token in sorted(tokens) if _TOKEN.fullmatch(token)]
+        found += [await self.links.by_nonce(nonce) for nonce in nonces]
         return list({link.id: link for link in found if link is not None and link.network == network}.values())
 
     async def pay(self, link: Link, tx_id: str, seen: ObservedTransaction) -> Payment:
@@ -124,12 +130,21 @@ class Settling:
         now = self._clock.now()
         told = self._outbox.confirmed(link, payment, now=now)
         try:
-            await self._database.change_all(noted, *self._ending(link, LinkState.PAID, now), *told)
+            # A reorganisation may have moved what was late into time.
+            unlisted = self.payments.unlisting(payment)
+            ending = self.links.ending(link.id, LinkState.PAID.value, **self._times(now))
+            await self._database.change_all(unlisted, noted, *ending, *told)
         except Taken:
             return False
         return True
 
     async def _free(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
+        """Return the transfer that is the link's to take.
+
+        Raises:
+            LinkEnded: This very transaction has paid the link.
+            TransferUsed: There is none.
+        """
         used = await self.payments.of_transaction(link.network, tx_id)
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
@@ -142,12 +157,8 @@ class Settling:
     async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            found = checkout.matching(seen, self.asked(link))
-            used = await self.payments.of_transaction(link.network, tx_id)
-            if any(one.link_id == link.id for one in used):
-                return
-            transfer = await self._free(link, tx_id, found)
-        except (NotPaid, TransferUsed):
+            transfer = await self._free(link, tx_id, checkout.matching(seen, self.asked(link)))
+        except (NotPaid, TransferUsed, LinkEnded):
             return
         await self.payments.note_late(self._payment(link, tx_id, transfer, PaymentState.LATE, seen))
 
@@ -156,15 +167,15 @@ class Settling:
         now = self._clock.now()
         told = self._outbox.cancelled(link, now=now) if state is LinkState.CANCELLED else ()
         try:
-            await self._database.change_all(*self._ending(link, state, now), *told)
+            await self._database.change_all(*self.links.ending(link.id, state.value, **self._times(now)), *told)
         except Taken:
             return False
         self._announcements.announce(link.id)
         return True
 
-    def _ending(self, link: Link, state: LinkState, now: int) -> tuple[Change, Change]:
-        watched_until = now + self._settings.late_watch_seconds
-        return self.links.ending(link.id, state.value, now=now, watched_until=watched_until)
+    def _times(self, now: int) -> dict[str, int]:
+        """Return when a link that ends now ends, and until when it is still watched."""
+        return {"now": now, "watched_until": now + self._settings.late_watch_seconds}
 
     def _payment(
         self, link: Link, tx_id: str, transfer: Transfer, state: PaymentState, seen: ObservedTransaction

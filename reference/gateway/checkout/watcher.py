@@ -6,13 +6,14 @@ is kept there too, so that a restart loses nothing. One search a payout address 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import structlog
 
-from reference.chains.finding import Candidate, Head
+from reference.chains.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
 from reference.gateway.settings import GatewaySettings
@@ -32,6 +33,23 @@ _ACTIVE_FOR_SECONDS = 30
 # A block of the link's last second may come to light a little later than that; a chain that stands still is not
 # waited for longer than this.
 GRACE_SECONDS = 10
+# A transaction that the node cannot tell of is given up after so long; it is asked for at least this often.
+UNREADABLE_SECONDS = 3600
+_ASK_AGAIN_SECONDS = 600
+_SEARCHES_AT_ONCE = 8
+
+
+@dataclass(slots=True)
+class Doubt:
+    """A transaction that a search listed and the node did not tell of, in unix seconds.
+
+    Attributes:
+        since: When it was asked for first.
+        again: When to ask next.
+    """
+
+    since: int
+    again: int
 
 
 @dataclass(slots=True)
@@ -70,6 +88,7 @@ class Watcher:
         self._kept_at = -_KEEP_EVERY_SECONDS
         # Transactions that will never tell anything new.
         self._done: OrderedDict[str, None] = OrderedDict()
+        self._doubts: OrderedDict[str, Doubt] = OrderedDict()
 
     async def round(self) -> None:
         """Look once at everything that is due. An address whose search fails holds nobody else up.
@@ -81,12 +100,7 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         if self._watched:
-            head = await self._lane.finder.head()
-            for address in list(self._watched):
-                try:
-                    await self._expire(address, await self._search(address, head, now), head, now)
-                except ChainUnavailable as fault:
-                    _log.warning("search_failed", network=self.network, reason=str(fault))
+            await self._search_all(await self._lane.finder.head(), now)
         await self._recheck(now)
         await self._keep()
 
@@ -98,12 +112,16 @@ class Watcher:
         """
         now = self._clock.now()
         await self._follow_links(now)
+        # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
+        waiting = await self._lane.finder.waiting(link.pay_to)
         head = await self._lane.finder.head()
         look = await self._search(link.pay_to, head, now)
         await self._expire(link.pay_to, look, head, now)
-        for tx_id in await self._lane.finder.waiting(link.pay_to):
+        for tx_id in waiting:
             seen = await self._lane.observe(tx_id)
-            if not seen.final and checkout.is_on_its_way(seen, self._settling.asked(link)):
+            if seen.final:
+                await self._settle_all(tx_id, seen)
+            elif checkout.is_on_its_way(seen, self._settling.asked(link)):
                 look.held.setdefault(link.id, tx_id)
         return look
 
@@ -123,7 +141,7 @@ class Watcher:
         for address in [one for one, until in self._watched.items() if until < now]:
             until = await self._watched_until(address, now)
             if until is None:
-                del self._watched[address]
+                self._watched.pop(address, None)  # another look may have done so
             else:
                 self._watched[address] = until
 
@@ -135,11 +153,29 @@ class Watcher:
 
     # Searching.
 
+    async def _search_all(self, head: Head, now: int) -> None:
+        """Search every address, some at once: much traffic at one makes few others wait."""
+        places = asyncio.Semaphore(_SEARCHES_AT_ONCE)
+
+        async def search(address: str) -> None:
+            async with places:
+                try:
+                    await self._expire(address, await self._search(address, head, now), head, now)
+                except ChainUnavailable as fault:
+                    _log.warning("search_failed", network=self.network, reason=str(fault))
+
+        ends = await asyncio.gather(*map(search, list(self._watched)), return_exceptions=True)
+        for fault in ends:
+            if fault is not None:
+                raise fault
+
     async def _search(self, address: str, head: Head, now: int) -> Look:
         position = self._positions.get(address)
         if position is not None and position > head.position:
-            self._done.clear()  # the chain went back: it is another one, or an older state of it
-            position = None
+            # A node that lags behind another one, or a chain that went back: another one, or an older state of it.
+            self._done.clear()
+            is_near = position - head.position <= LEAST_LOOK_BACK
+            position = max(0, head.position - LEAST_LOOK_BACK) if is_near else None
         if position is None:
             oldest = await self._settling.links.oldest(self.network, address, now=now)
             position = await self._lane.finder.start(now if oldest is None else oldest, head)
@@ -153,21 +189,58 @@ class Watcher:
         return look
 
     async def _consider(self, candidate: Candidate, look: Look) -> None:
-        seen = await self._lane.observe(candidate.tx_id)
-        if seen.status is TxStatus.ABSENT:
-            look.complete = False  # one part of the node knows it, another does not yet
-            look.look_again(candidate)
+        seen = await self._read(candidate.tx_id)
+        if seen is None:
+            if candidate.tx_id not in self._done:
+                look.complete = False
+                look.look_again(candidate)
             return
-        done = seen.final or seen.status is TxStatus.FAILED
-        for link in await self._settling.bound(self.network, seen):
-            if done:
-                await self._settle(link, candidate.tx_id, seen)
-            elif checkout.is_on_its_way(seen, self._settling.asked(link)):
-                look.held[link.id] = candidate.tx_id
-        if done:
+        if seen.final or seen.status is TxStatus.FAILED:
+            await self._settle_all(candidate.tx_id, seen)
             self._remember(candidate.tx_id)
-        else:
-            look.look_again(candidate)
+            return
+        look.look_again(candidate)
+        for link in await self._settling.bound(self.network, seen):
+            if checkout.is_on_its_way(seen, self._settling.asked(link)):
+                look.held[link.id] = candidate.tx_id
+
+    async def _settle_all(self, tx_id: str, seen: ObservedTransaction) -> None:
+        for link in await self._settling.bound(self.network, seen):
+            await self._settle(link, tx_id, seen)
+
+    async def _read(self, tx_id: str) -> ObservedTransaction | None:
+        """Return a transaction, or None when it is to be asked for again or was given up.
+
+        Raises:
+            ChainUnavailable: It is not this transaction alone that the node cannot tell of.
+        """
+        now = self._clock.now()
+        doubt = self._doubts.get(tx_id)
+        if doubt is not None and now < doubt.again:
+            return None
+        try:
+            seen = await self._lane.observe(tx_id)
+        except ChainUnavailable:
+            await self._lane.finder.head()  # a stranger's transaction must not hold up what lies beside it
+            self._doubt(tx_id, now, wait=True)
+            return None
+        if seen.status is TxStatus.ABSENT:  # one part of the node knows it, another does not yet
+            self._doubt(tx_id, now, wait=False)
+            return None
+        self._doubts.pop(tx_id, None)
+        return seen
+
+    def _doubt(self, tx_id: str, now: int, *, wait: bool) -> None:
+        """Note when to ask for a transaction next, or give it up."""
+        since = self._doubts[tx_id].since if tx_id in self._doubts else now
+        if now - since >= UNREADABLE_SECONDS:
+            del self._doubts[tx_id]
+            self._remember(tx_id)
+            _log.error("transaction_given_up", network=self.network, tx_id=tx_id)
+            return
+        self._doubts[tx_id] = Doubt(since, now + min(_ASK_AGAIN_SECONDS, max(1, now - since)) if wait else now)
+        if len(self._doubts) > _REMEMBERED:
+            self._doubts.popitem(last=False)
 
     async def _settle(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """Let a final transaction do to a link what it does: pay it, come late, or nothing."""

@@ -19,12 +19,14 @@ from tests.conformance.fuzz.scripted_gateway import Reply as Wrong
 
 pytestmark = pytest.mark.usefixtures("few")
 CHECK = "generated_calls_of_the_gateway"
+PATIENT = "[budgets]\nfuzz = 120"
 PASSED = {"X-OAS-01": Verdict.PASS, "X-ROB-01": Verdict.PASS}
 
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw few requests: these tests are about what becomes of them."""
+    """Draw few requests and all of them, on a slow machine too: these tests are about what becomes of them."""
+    monkeypatch.setattr(generated, "NORMAL_SECONDS", 120.0)
     monkeypatch.setattr(generated, "_EXAMPLES", 3)
     monkeypatch.setattr(generated, "_DEEP_EXAMPLES", 6)
 
@@ -55,7 +57,7 @@ def test_nonsense_is_no_message() -> None:
 async def test_a_right_gateway_passes_in_every_kind(tmp_path: Path) -> None:
     """Positive, negative and stateful requests are sent, credentials where they belong, and no row is broken."""
     gateway = Gateway()
-    outcome = await judged(CHECK, gateway, profile(tmp_path))
+    outcome = await judged(CHECK, gateway, profile(tmp_path, PATIENT))
     assert outcome.verdicts == PASSED
     kinds = {one["where"]["kind"] for one in outcome.log.of("judgement") if "kind" in one["where"]}
     assert kinds == {"positive", "negative", "stateful"}
@@ -94,7 +96,7 @@ def _wrong_everywhere(call: Call, reply: Wrong) -> Wrong:
 
 async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path) -> None:
     """Another status, shape, media type, or an unknown value behind a link breaks X-OAS-01 and nothing else."""
-    outcome = await judged(CHECK, Gateway(_wrong_everywhere), profile(tmp_path))
+    outcome = await judged(CHECK, Gateway(_wrong_everywhere), profile(tmp_path, PATIENT))
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.PASS}
     for words in ("undocumented status code: received: 409", "content-type", '"integer"', '"active"'):
         assert words in outcome.found.lower()
@@ -103,7 +105,7 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
 async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     """A 500 is undocumented, and no answer to malformed input."""
     gateway = Gateway(lambda call, reply: Wrong(500, {}) if call.path.startswith("/v1") else reply)
-    outcome = await judged(CHECK, gateway, profile(tmp_path))
+    outcome = await judged(CHECK, gateway, profile(tmp_path, PATIENT))
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.WARN}
 
 
@@ -112,7 +114,7 @@ async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
 
     async def sent(seed: int) -> list[tuple[str, str, bytes]]:
         gateway = Gateway()
-        await judged(CHECK, gateway, profile(tmp_path), seed)
+        await judged(CHECK, gateway, profile(tmp_path, PATIENT), seed)
         return [(one.method, f"{one.path}?{one.query}", one.body) for one in gateway.calls]
 
     first, again, other = await asyncio.gather(sent(5), sent(5), sent(6))
@@ -124,10 +126,11 @@ async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
     """Without a published document the rows do not apply; with one that is no use they cannot be decided."""
     gateway = Gateway()
     gateway.document = {}
-    assert set((await judged(CHECK, gateway, profile(tmp_path))).verdicts.values()) == {Verdict.NOT_APPLICABLE}
-    broken = {"openapi": "3.1.0", "info": {}, "paths": {"/x": {"get": {"$ref": "#/nowhere"}}}}
-    outcome = await judged(CHECK, Gateway(published=broken), profile(tmp_path))
-    assert set(outcome.verdicts.values()) == {Verdict.INCONCLUSIVE}
+    assert set((await judged(CHECK, gateway, profile(tmp_path, PATIENT))).verdicts.values()) == {Verdict.NOT_APPLICABLE}
+    for item in ({"get": {"$ref": "#/nowhere"}}, {"get": 1}, 1):
+        broken = {"openapi": "3.1.0", "info": {}, "paths": {"/{a}/x": item}}
+        outcome = await judged(CHECK, Gateway(published=broken), profile(tmp_path, PATIENT))
+        assert set(outcome.verdicts.values()) == {Verdict.INCONCLUSIVE}, item
 
 
 async def test_closing_the_conversation_ends_the_process() -> None:
@@ -162,8 +165,9 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
         yield End(0)
 
     monkeypatch.setattr(generated, "drive", driven)
-    for budget in ("", "[budgets]\nfuzz = 30"):
-        await judged(CHECK, Gateway(), profile(tmp_path, budget))
+    monkeypatch.setattr(generated, "NORMAL_SECONDS", 10.0)
+    for budget in ("fuzz = 10", "fuzz = 30"):
+        await judged(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
     assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 10.0, 3), (0, 30.0, 6)]
 
 

@@ -139,7 +139,9 @@ async def test_strayed_ways_bring_the_payee_nothing_under_the_memo(chains: tuple
 
 async def test_other_assets_bring_nothing_of_the_right_one(chains: tuple[str, Chains]) -> None:
     """A payment in another asset leaves the payee's holding of the right one as it was."""
-    async with opened(chains) as (payer, _, bill):
+    async with opened(chains) as (payer, _, asked):
+        # A page may write an EVM address in lower case.
+        bill = asked.changed(address=asked.address.lower()) if chains[0] == "base" else asked
         ways = await payer.elsewhere(bill)
         assert len(ways) > 1
         for way in ways:

@@ -156,3 +156,16 @@ async def test_an_answer_that_is_none_is_no_answer(finder: BaseFinder, node: Rpc
     node.results[method] = told
     with pytest.raises(ChainUnavailable):
         await finder.find(ADDRESS, 0, await finder.head() if method != "eth_getLogs" else Head(100, 98, 1))
+
+
+async def test_an_answer_that_is_too_long_is_asked_for_in_parts(
+    finder: BaseFinder, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers may send so many small transfers that the events of a range fill no answer: nothing is lost."""
+    chain.head, chain.paid = 400, dict.fromkeys(range(100, 400), 1)
+    monkeypatch.setattr("reference.chains.node.MAX_ANSWER_BYTES", 10_000)
+    found = await finder.find(ADDRESS, 0, await finder.head())
+    assert [one.position for one in found.candidates] == list(range(100, 400))
+    monkeypatch.setattr("reference.chains.node.MAX_ANSWER_BYTES", 150)
+    with pytest.raises(ChainUnavailable, match="too long"):
+        await finder.find(ADDRESS, 200, Head(400, 398, 0))

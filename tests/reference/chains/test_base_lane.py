@@ -413,3 +413,55 @@ async def test_an_address_in_mixed_case_has_a_checksum(text: str, expected: bool
 def test_the_events_topics_are_those_of_the_standards() -> None:
     """ERC-20 and EIP-3009 fix them."""
     assert (base._TRANSFER, base._USED, base._CANCELED) == (TRANSFER, USED, CANCELED)
+
+
+# Call data, which binds a checkout payment where that is on.
+
+
+@pytest.fixture
+async def reading() -> AsyncIterator[tuple[BaseLane, RpcNode]]:
+    """A lane that tells what transactions call."""
+    async with serving(RpcNode()) as node, aiohttp.ClientSession() as session:
+        node.results = dict(SOUND)
+        rules = LaneRules(ServiceWord("Weldproof"), reads_calldata=True)
+        lane = open_lane(session, NETWORK, NodeSettings(node.url), rules)
+        assert isinstance(lane, BaseLane)
+        yield lane, node
+
+
+@pytest.mark.parametrize(
+    ("sent", "called", "calldata"),
+    [
+        ({"hash": TX.upper().replace("X", "x"), "to": NETWORK.asset_id, "input": "0xA9"}, USDC, b"\xa9"),
+        ({"hash": TX, "to": None, "input": "0x"}, "", b""),
+    ],
+)
+async def test_what_a_transaction_calls_is_told(
+    reading: tuple[BaseLane, RpcNode], sent: dict[str, Any], called: str, calldata: bytes
+) -> None:
+    """The contract in lower case and the bytes; a creation calls nothing."""
+    lane, node = reading
+    node.results["eth_getTransactionByHash"] = sent
+    seen = await lane.observe(TX)
+    assert (seen.called, seen.calldata, seen.transfers) == (called, calldata, SEEN.transfers)
+
+
+@pytest.mark.parametrize("name", [*UNSOUND, *SHAPES, "another's", "no input", "half a byte"])
+async def test_a_call_that_cannot_be_read_is_no_answer(reading: tuple[BaseLane, RpcNode], name: str) -> None:
+    """Whatever the node says instead of the transaction, nothing is told of it."""
+    lane, node = reading
+    further = {
+        "another's": {"hash": BLOCK, "to": USDC, "input": "0x"},
+        "no input": {"hash": TX, "to": USDC},
+        "half a byte": {"hash": TX, "to": USDC, "input": "0xa"},
+    }
+    node.results["eth_getTransactionByHash"] = {**UNSOUND, **SHAPES, **further}[name]
+    with pytest.raises(ChainUnavailable):
+        await lane.observe(TX)
+
+
+async def test_nobody_asks_for_calls_that_bind_nothing(opened: tuple[BaseLane, RpcNode]) -> None:
+    """A lane that need not know does not ask."""
+    lane, node = opened
+    await lane.observe(TX)
+    assert node.of("eth_getTransactionByHash") == []

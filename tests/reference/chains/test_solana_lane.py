@@ -317,3 +317,29 @@ def test_the_fee_payer_that_nobody_has_the_key_of() -> None:
     nobody = hashlib.sha256(b"weldproof-payable-core:solana-no-fee-payer").digest()
     assert lane_of({}).facts.extra == {"feePayer": solana_transfers.reference_account(nobody)}
     assert lane_of({}).facts.extra["feePayer"] == "N1gM65ozhsoWjEnN5vpvmf4BzF8k2kQRVQLkhLk4Tpw"
+
+
+@pytest.mark.parametrize(
+    ("balances", "payer"),
+    [
+        ([{"accountIndex": 1, "owner": PAYEE}], PAYEE),
+        ([{"accountIndex": 2, "owner": PAYEE}], OWNER),
+        ([{"accountIndex": 99, "owner": PAYEE}, {"accountIndex": "1", "owner": PAYEE}, {"accountIndex": 1}, 7], OWNER),
+        (None, OWNER),
+        ({}, OWNER),
+    ],
+)
+async def test_the_owner_of_the_debited_account_pays(
+    opened: tuple[SolanaLane, RpcNode], balances: Any, payer: str
+) -> None:
+    """A delegate may sign for him; where the node does not tell whose the account was, the signer counts."""
+    lane, node = opened
+    keys = [str(one) for one in transaction().message.account_keys]
+    places = {1: keys.index(SOURCE), 2: keys.index(DESTINATION)}
+    told = [
+        {**one, "accountIndex": places.get(one["accountIndex"], one["accountIndex"])} if isinstance(one, dict) else one
+        for one in balances or []
+    ]
+    meta = {**FOUND["meta"], "preTokenBalances": told if isinstance(balances, list) else balances}  # type: ignore[dict-item]
+    node.results["getTransaction"] = {**FOUND, "meta": meta}
+    assert (await lane.observe(TX)).transfers[0].sender == payer

@@ -104,8 +104,8 @@ async def test_a_key_is_rotated_once(shop: Gateway, seller: Tenant) -> None:
 
 async def test_a_deleted_key_is_refused_at_once(shop: Gateway, seller: Tenant) -> None:
     """Nothing of the overlap holds for a deletion; another key goes on (P-AU-04)."""
-    other = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
     first = (await shop.internal("GET", f"/{seller.id}"))["keys"][0]["key_id"]
+    other = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{first}", status=204)
     refused(await shop.link(seller), 401, "invalid_api_key")
     await shop.internal("DELETE", f"/{seller.id}/api-keys/{first}", status=404)

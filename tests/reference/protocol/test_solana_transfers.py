@@ -237,3 +237,15 @@ def test_a_reference_is_the_profile_s() -> None:
 def test_an_address_is_32_bytes_in_base58(text: str, expected: bool) -> None:
     """In its one spelling."""
     assert solana_transfers.is_address(text) is expected
+
+
+def test_memos_of_the_top_level_are_told() -> None:
+    """The data of both memo programs, in order, as bytes; what another program was told is no memo."""
+    first = Pubkey.from_string("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo")
+    raw = legacy(
+        Order(b"one", (), MEMO), checked(1), Order(b"\xff\0", (), first), Order(b"no", (), Pubkey(bytes([7]) * 32))
+    )
+    assert solana_transfers.memos(raw, ()) == (b"one", b"\xff\0")
+    assert solana_transfers.memos(legacy(checked(1)), ()) == ()
+    with pytest.raises(solana_transfers.NotATransaction):
+        solana_transfers.memos(b"", ())

@@ -34,6 +34,23 @@ def test_the_pool_shows_what_waits(node: Node) -> None:
     assert pool["total-transactions"] == 0
 
 
+def test_the_pool_of_an_account_shows_what_concerns_it(node: Node) -> None:
+    """A withheld transfer is among the pending ones of its sender and its receiver, and of nobody else."""
+    key, sender = node.funded()
+    _, receiver = node.funded()
+    _, stranger = node.funded()
+    node.control("fault", name="withhold", seed=1, count=1)
+    unsigned = transaction.PaymentTxn(sender, node.algod.suggested_params(), receiver, 1, note=b"for two")
+    tx_id = node.algod.send_transaction(unsigned.sign(key))
+    for address, expected in ((sender, 1), (receiver, 1), (stranger, 0)):
+        pool: Any = node.algod.pending_transactions_by_address(address)
+        assert (pool["total-transactions"], len(pool["top-transactions"])) == (expected, expected)
+    node.control("release")
+    transaction.wait_for_confirmation(node.algod, tx_id, 10)
+    pool = node.algod.pending_transactions_by_address(receiver)
+    assert pool["total-transactions"] == 0
+
+
 def test_msgpack_answers_hold_raw_bytes(node: Node) -> None:
     """What JavaScript's SDK asks for: the same transaction, addresses and notes as bytes, in its block too."""
     key, sender = node.funded()

@@ -218,7 +218,7 @@ class Gateway:
             if "a key is demanded" in self.flaws:
                 raise Refusal(400, "invalid_request")
             return 201, self._made(path, tenant, body)
-        place = (path, key) if "keys of all tenants" in self.flaws else (tenant, path, key)
+        place: tuple[str, ...] = (path, key) if "keys of all tenants" in self.flaws else (tenant, path, key)
         if "keys in any case" in self.flaws:
             place = tuple(part.lower() for part in place)
         if "keys race" in self.flaws:

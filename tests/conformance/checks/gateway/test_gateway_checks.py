@@ -240,6 +240,16 @@ async def test_the_target_itself_serves_limits_by_its_clock(name: str, tmp_path:
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
+@pytest.mark.parametrize(("lanes", "verdict"), [('["base"]', Verdict.NOT_APPLICABLE), ("[]", Verdict.INCONCLUSIVE)])
+async def test_links_of_one_chain_show_no_second(lanes: str, verdict: Verdict, tmp_path: Path) -> None:
+    """Where one lane is claimed the row does not apply; where the profile just names one chain it is undecided."""
+    text = profile_text(tmp_path).replace('lanes = ["algorand"]', f"lanes = {lanes}")
+    for network in ("algorand_testnet", "solana_devnet"):
+        text = text.replace(f'{network} = "address"\n', "")
+    found = await judged("a_link_names_the_network_that_was_asked_for", tmp_path, profile=text)
+    assert found["GW-LINK-18"] is verdict
+
+
 async def test_limits_that_cannot_be_met_are_undecided(tmp_path: Path) -> None:
     """Where no minute can pass, or the target's limits are raised, limit rows have no verdict."""
     without = _without_limited(tmp_path)

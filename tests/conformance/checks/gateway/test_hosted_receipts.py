@@ -172,6 +172,7 @@ async def test_reports_that_tell_nothing_are_caught() -> None:
     assert breached(many) == {"GW-RCPT-21"}
     lacking = Hosted(code=lambda code: None if code == "UNSUPPORTED_ALG" else code)
     assert breached(await judged(VECTORS, lacking)) == {"GW-RCPT-20"}
+    assert breached(await judged(VECTORS, Hosted(code=lambda _: None))) == {"GW-RCPT-20"}
     assert "GW-RCPT-02" in breached(await judged(VECTORS, Hosted(fail_status=401)))
 
 
@@ -186,6 +187,25 @@ async def test_verdict_that_changes_is_caught() -> None:
         raise ReceiptFault("MISSING_FIELD", "not yet")
 
     assert breached(await judged("verification_is_stateless", Hosted(judge=fickle))) == {"GW-RCPT-27"}
+
+
+async def test_keys_that_are_remembered_are_caught() -> None:
+    """A verifier that keeps a key set it was sent once is told, since its keys were never seen before."""
+    known: list[dict[str, Any]] = [PLATFORM.jwk]
+
+    def remembering(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+        if supplied is None:
+            for key in known[:-1]:
+                try:
+                    return verify_receipt(token, {"keys": [key]}, expected_payment_hash=expected)
+                except ReceiptFault:
+                    continue
+            return verify_receipt(token, {"keys": known[-1:]}, expected_payment_hash=expected)
+        claims = honest(token, supplied, expected)
+        known.extend(supplied["keys"])
+        return claims
+
+    assert breached(await judged("verification_is_stateless", Hosted(judge=remembering))) == {"GW-RCPT-27"}
 
 
 async def test_key_documents_are_judged() -> None:

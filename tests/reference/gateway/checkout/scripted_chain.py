@@ -36,6 +36,7 @@ class ScriptedChain:
         confirmations: Blocks until one is final.
         away: Whether its node answers nothing.
         deaf: Transactions that searches know and nothing else does.
+        unreadable: Transactions that the node cannot tell of.
         hidden: Transactions that searches do not know.
         reach: How many blocks one search covers.
         asked: How many questions it was asked.
@@ -46,6 +47,7 @@ class ScriptedChain:
     confirmations: int = 1
     away: bool = False
     deaf: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
     pool: dict[str, ObservedTransaction] = field(default_factory=dict)
     placed: dict[str, Placed] = field(default_factory=dict)
@@ -139,6 +141,8 @@ class ScriptedLane:
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         self._ask()
+        if tx_id in self.chain.unreadable:
+            raise ChainUnavailable("the node cannot tell of it")
         if tx_id in self.chain.pool:
             return replace(self.chain.pool[tx_id], status=TxStatus.PENDING, final=False, block_time=0)
         placed = self.chain.placed.get(tx_id)

@@ -9,11 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
-from reference.gateway.checkout import events
+from reference.gateway.checkout import announcements, events
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.events import statuses
-from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
+from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 from tests.reference.gateway.checkout.conftest import Bench
 
@@ -78,3 +79,32 @@ async def test_followers_that_leave_are_forgotten(bench: Bench) -> None:
     assert bench.announcements._followers
     await stream.aclose()  # type: ignore[attr-defined]
     assert bench.announcements._followers == {}
+
+
+async def test_a_crowd_is_sent_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond so many followers a stream tells the status, says when to come back, and ends; the others stay."""
+    monkeypatch.setattr(announcements, "_MOST_OF_A_LINK", 2)
+    link = await bench.link()
+    streams = [follow(bench, link) for _ in range(3)]
+    first = [await anext(stream) for stream in streams]
+    assert [one.startswith(b"event: status\n") for one in first] == [True] * 3
+    assert first[2].endswith(b"\n\nretry: 5000\n\n")
+    with pytest.raises(StopAsyncIteration):
+        await anext(streams[2])
+    monkeypatch.setattr(announcements, "_MOST", 2)
+    assert b"retry" in await anext(follow(bench, await bench.link()))
+    for stream in streams[:2]:
+        await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_stream_ends_when_the_database_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends in order, and the browser asks again."""
+    stream = follow(bench, await bench.link(), every=0.01)
+    await anext(stream)
+
+    async def away(_: Link) -> Status:
+        raise DatabaseUnavailable
+
+    monkeypatch.setattr(bench.settling, "status", away)
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)

@@ -1,0 +1,24 @@
+"""`weldproof selftest --chameleon`: what it is asked for, before any stack is started."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+from conformance.verdict import Exit
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["x"], "a seed is a number"),
+        (["1", "2", "--shard", "3/2"], "give I/N with I from 1 to N"),
+        (["1", "--rows", "NOBODY-01"], "no requirement starts with"),
+    ],
+)
+def test_a_wrong_word_is_a_fault_of_usage(words: list[str], said: str) -> None:
+    """A seed that is no number, a part that is none, and a row that nobody knows end it with status 2."""
+    done = CliRunner().invoke(main, ["selftest", "--chameleon", *words])
+    assert done.exit_code == Exit.USAGE
+    assert said in done.output

@@ -1,0 +1,18 @@
+"""Which rows `weldproof run` takes up."""
+
+from __future__ import annotations
+
+from conformance.cli.run import chosen
+from conformance.ledger import load
+
+
+def test_a_whole_surface_brings_its_document_along() -> None:
+    """`run GW` drives the gateway's OpenAPI document; a part of it does not."""
+    whole = {row.id for row in chosen(["GW"])}
+    assert whole == {row.id for row in load() if row.id.startswith("GW-")} | {"X-OAS-01"}
+    assert {row.id for row in chosen(["gw-link", "RAIL-402-01"])}.isdisjoint({"X-OAS-01"})
+
+
+def test_nothing_named_is_everything() -> None:
+    """Without ids every row is taken up once."""
+    assert [row.id for row in chosen([])] == [row.id for row in load()]

@@ -1,0 +1,115 @@
+"""The chameleon's selftest: what counts as unsound, what counts as seen, and one short run end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.ledger import load
+from conformance.selftest.chameleon import Sighting, lane_of, trial, unsound
+from conformance.selftest.seen import seen
+
+
+def row(id_: str, verdict: str) -> dict[str, Any]:
+    """Return a row's event."""
+    return {"event": "row", "id": id_, "verdict": verdict, "reason": "because"}
+
+
+def test_only_what_a_correct_server_gets_is_sound() -> None:
+    """Failures, warnings, faults of the suite and undecided rows are told; an excused undecided row is not."""
+    rows = [
+        row("RAIL-402-01", "pass"),
+        row("RAIL-402-02", "fail"),
+        row("RAIL-402-09", "warn"),
+        row("RAIL-402-03", "error"),
+        row("RAIL-402-04", "inconclusive"),
+        row("RAIL-402-05", "inconclusive"),
+        row("RAIL-402-06", "documented"),
+        row("RAIL-402-07", "not_applicable"),
+    ]
+    assert [line.partition(":")[0] for line in unsound(rows, {"RAIL-402-05": "no name for it"})] == [
+        "RAIL-402-02",
+        "RAIL-402-09",
+        "RAIL-402-03",
+        "RAIL-402-04",
+    ]
+
+
+def test_an_excuse_is_for_undecided_rows_only() -> None:
+    """A row that the look makes undecidable and that failed is told all the same."""
+    assert unsound([row("RAIL-402-01", "fail")], {"RAIL-402-01": "reason"}) != []
+
+
+@pytest.mark.parametrize(
+    ("by_seed", "varied"),
+    [
+        ({0: ("a",), 1: ("b",)}, True),
+        ({0: ("a",), 1: ("a",)}, False),
+        ({0: ("a",), 1: ()}, False),
+        ({0: ("a",), 1: ("a", "b")}, True),
+        ({}, False),
+    ],
+)
+def test_a_point_varied_when_two_runs_showed_different_values(
+    by_seed: dict[int, tuple[str, ...]], varied: bool
+) -> None:
+    """A run that shows nothing of a point is no value of it."""
+    assert Sighting("rail.scheme", by_seed).varied is varied
+
+
+def test_lanes_turn_with_the_seed() -> None:
+    """Three seeds in a row pay on three lanes."""
+    assert {lane_of(seed) for seed in range(5, 8)} == {"algorand", "base", "solana"}
+
+
+def test_nothing_is_seen_in_an_empty_log() -> None:
+    """Every point has its place, and none a value."""
+    assert {values for point, values in seen([]).items() if point != "http.rate-headers"} == {()}
+
+
+def exchange(
+    path: str, status: int, body: str, *, method: str = "POST", headers: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Return an exchange's event with a rail."""
+    request = {"method": method, "url": "http://rail.test" + path, "path": path, "headers": [], "body": "{}"}
+    told = [[name, value] for name, value in (headers or {}).items()]
+    return {
+        "event": "exchange",
+        "check": "x",
+        "request": request,
+        "response": {"status": status, "headers": told, "body": body},
+    }
+
+
+def test_values_are_read_off_the_wire() -> None:
+    """A challenge and a refusal show what they are."""
+    started = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
+    entry = (
+        '{"scheme":"exact-weld","network":"eip155:8453","asset":"0xabc","maxAmountRequired":"5","maxTimeoutSeconds":600,'
+        '"extra":{"payment_reference":"ch_AAAA"}}'
+    )
+    challenge = exchange("/pay/v1/a", 402, f'{{"x402Version":2,"error":null,"accepts":[{entry}]}}')
+    date = exchange("/pay/v1/a", 503, '{"detail":"x"}', headers={"Retry-After": "Sat, 21 Nov 2026 14:00:00 GMT"})
+    found = seen([started, challenge, date])
+    assert found["rail.scheme"] == ("exact-weld",)
+    assert found["rail.lifetime"] == ("600",)
+    assert found["rail.amount"] == ("absent",)
+    assert found["rail.evm-case"] == ("lower case",)
+    assert found["rail.token-form"] == ("opaque",)
+    assert found["rail.challenge-error"] == ("null",)
+    assert found["rail.challenge-header"] == ("absent",)
+    assert found["http.retry-after"] == ("HTTP date",)
+    assert found["rail.errors"] == ("detail",)
+
+
+async def test_a_look_of_the_rail_is_sound_in_what_it_publishes(tmp_path: Path) -> None:
+    """A stack in the look of a seed comes up with a profile that fits it, and no row about documents or keys fails."""
+    rows = load().select(["RAIL-DISC", "RAIL-KEY", "RAIL-402-01", "RAIL-SVC-05"])
+    one = await trial(3, rows, lanes=("algorand",), logs=tmp_path)
+    assert one.differences == []
+    assert one.lane == "algorand"
+    assert "target.service_word" in one.told
+    assert one.values["rail.paths"] != ()
+    assert (tmp_path / "3.ndjson").exists()

@@ -1,0 +1,155 @@
+"""What strangers write on a chain, and what nodes make of it, holds up nobody's payments (profile 3.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference.chains.finding import Found, Head
+from reference.gateway.checkout.watcher import UNREADABLE_SECONDS
+from reference.protocol.observed import AuthorizationUsed
+from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
+
+ALGORAND, BASE, SOLANA = NETWORKS
+
+
+@both_databases
+@pytest.mark.parametrize("name", ["\0", "a\0b", "x" * 1_000, "é", "", " ", "../x"])
+async def test_a_memo_that_is_no_token_harms_nobody(bench: Bench, name: str) -> None:
+    """A memo in the service's form that names no token, or nothing that a database can hold, is nobody's payment."""
+    link, chain = await bench.link(), bench.chains[ALGORAND]
+    chain.pay(1, bench.settings.word.memo(name))
+    chain.pay(2, bench.memo(link))
+    await bench.rounds(ALGORAND)
+    assert await bench.state(link) == "paid"
+
+
+async def test_a_stranger_s_contract_names_no_link(bench: Bench) -> None:
+    """A use of an authorization that another contract reports is not looked up: it could report thousands."""
+    link, chain = await bench.link(BASE), bench.chains[BASE]
+    seen = chain.transfer((bench.memo(link),))
+    uses = tuple(replace(one, asset="0x" + "9" * 40) for one in seen.authorizations_used)
+    assert isinstance(uses[0], AuthorizationUsed)
+    assert await bench.settling.bound(BASE, replace(seen, authorizations_used=uses)) == []
+    assert [one.id for one in await bench.settling.bound(BASE, seen)] == [link.id]
+
+
+async def test_a_transaction_that_the_node_cannot_tell_of_holds_no_other_up(bench: Bench) -> None:
+    """What lies beside it and behind it is paid; until it is read nothing expires, and once it is, it pays."""
+    chain = bench.chains[SOLANA]
+    first, other = await bench.link(SOLANA), await bench.link(SOLANA)
+    chain.unreadable = {chain.pay(1, bench.memo(first))}
+    chain.pay(2, bench.memo(other))
+    bench.advance(601)
+    await bench.rounds(SOLANA)
+    assert (await bench.state(first), await bench.state(other)) == ("active", "paid")
+    chain.unreadable = set()
+    bench.advance(60)
+    await bench.rounds(SOLANA)
+    assert await bench.state(first) == "paid"
+
+
+async def test_a_transaction_that_stays_unreadable_is_given_up(bench: Bench) -> None:
+    """It is asked for less and less often, and after an hour no link waits for it any longer."""
+    chain, link = bench.chains[BASE], await bench.link(BASE)
+    chain.unreadable = {chain.pay(1, bench.memo(link))}
+    await bench.rounds(BASE)
+    asked = chain.asked
+    await bench.rounds(BASE)
+    assert chain.asked - asked == 2, "the head and the search alone"
+    bench.advance(700)
+    await bench.rounds(BASE)
+    assert await bench.state(link) == "active"
+    bench.advance(UNREADABLE_SECONDS)
+    await bench.rounds(BASE)
+    assert await bench.state(link) == "expired"
+
+
+async def test_a_head_that_wobbles_is_no_other_chain(bench: Bench) -> None:
+    """Behind an address there may be several nodes: one that lags by a block does not start the search anew."""
+    chain, link = bench.chains[ALGORAND], await bench.link()
+    await bench.rounds(ALGORAND)
+    chain.position -= 1
+    await bench.rounds(ALGORAND)
+    assert chain.started == [START]
+    chain.pay(1, bench.memo(link))
+    await bench.rounds(ALGORAND)
+    assert await bench.state(link) == "paid"
+
+
+async def test_looks_at_once_forget_an_address_together(bench: Bench) -> None:
+    """A payout address that nobody waits at any more is dropped by one look while another one looks, too."""
+    link = await bench.link()
+    gone = await bench.link(pay_to="ELSEWHERE", expires_at=START + 1)
+    await bench.rounds(ALGORAND)
+    bench.advance(100)
+    await bench.rounds(ALGORAND)
+    assert await bench.state(gone) == "expired"
+    bench.advance(400)
+    await bench.link()
+    bench.now += 2_000
+    watcher = bench.watchers[ALGORAND]
+    await asyncio.gather(watcher.look(link), watcher.look(link), watcher.round())
+    assert await bench.state(link) == "expired"
+
+
+@both_databases
+async def test_a_reorganisation_may_turn_a_late_payment_into_one_in_time(bench: Bench) -> None:
+    """A transfer that was listed as late and is in an earlier block now pays its link, and is late no longer."""
+    chain, link = bench.chains[BASE], await bench.link(BASE)
+    tx_id = chain.tx_id(1)
+    late = chain.transfer((bench.memo(link),), block_time=link.expires_at + 1)
+    await bench.settling.note_late(link, tx_id, late)
+    assert [one.tx_id for one in await bench.payments("late")] == [tx_id]
+    async with asyncio.timeout(5):
+        await bench.settling.pay(link, tx_id, replace(late, block_time=link.expires_at))
+    assert [one.tx_id for one in await bench.payments("paid")] == [tx_id]
+    assert await bench.payments("late") == []
+
+
+async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the search of one address takes its time, another one's payment is seen."""
+    busy, link = await bench.link(pay_to="BUSY"), await bench.link()
+    chain, watcher = bench.chains[ALGORAND], bench.watchers[ALGORAND]
+    chain.pay(1, bench.memo(link))
+    lane, held = chain.lane, asyncio.Event()
+    find = lane.finder.find
+
+    async def slow(address: str, after: int, head: Head) -> Found:
+        if address == busy.pay_to:
+            await held.wait()
+        return await find(address, after, head)
+
+    monkeypatch.setattr(watcher._lane, "find", slow)
+    going = asyncio.create_task(watcher.round())
+    async with asyncio.timeout(10):
+        while await bench.state(link) == "active":  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)
+    held.set()
+    await going
+    assert (await bench.state(link), await bench.state(busy)) == ("paid", "active")
+
+
+@pytest.mark.parametrize("after", ["find", "head"])
+async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """Whoever walks away while his payment goes from the pool into a block learns that he has paid."""
+    link, chain = await bench.link(), bench.chains[ALGORAND]
+    tx_id = chain.tx_id(1)
+    chain.pool = {tx_id: chain.transfer((bench.memo(link),))}
+    watcher = bench.watchers[ALGORAND]
+    asked = getattr(watcher._lane, after)
+
+    async def mined(*given: Any) -> Any:
+        told = await asked(*given)
+        if chain.pool:
+            chain.mine(1, chain.pool.pop(tx_id))
+        return told
+
+    monkeypatch.setattr(watcher._lane, after, mined)
+    await watcher.look(link)
+    assert await bench.state(link) == "paid"

@@ -1,0 +1,59 @@
+"""The keyring on disk: no rotation is missed, and none that was cut off shows (P-KY-04, P-KY-08)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference.web import keyring
+from reference.web.clock import WpClock
+from reference.web.keyring import KeyFile
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> KeyFile:
+    return KeyFile(tmp_path / "signing_key.pem", WpClock(), 365)
+
+
+def test_a_rotation_shows_without_a_restart(file: KeyFile) -> None:
+    """The new key is active at once, and the old ones follow it, newest first."""
+    keys = [file().active.public]
+    for now in (1_000, 2_000):
+        keys.insert(0, keyring.rotate(file.path, now=int(file.clock.now()) + now))
+    assert list(file().published) == keys
+    assert file().active.public == keys[0]
+
+
+def test_a_rotation_while_the_file_is_read_is_not_missed(file: KeyFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever read the old key just before reads the new one at the next call."""
+    file()
+    keyring.rotate(file.path, now=file.clock.now())
+    plainly, fresh = keyring.open_keyring, []
+
+    def slowly(path: Path, **given: Any) -> keyring.Keyring:
+        read = plainly(path, **given)
+        fresh.append(keyring.rotate(path, now=file.clock.now()))
+        monkeypatch.setattr(keyring, "open_keyring", plainly)
+        return read
+
+    monkeypatch.setattr(keyring, "open_keyring", slowly)
+    before = file().active.public
+    assert [before] != fresh
+    assert file().active.public == fresh[0]
+
+
+def test_a_rotation_that_was_cut_off_publishes_no_key_twice(file: KeyFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old key was retired and is still active: it is published once, as the active one."""
+    old = file().active.public
+
+    def write(path: Path, data: bytes) -> None:
+        if path == file.path:
+            raise KeyboardInterrupt
+        path.write_bytes(data)
+
+    monkeypatch.setattr(keyring, "write_secret", write)
+    with pytest.raises(KeyboardInterrupt):
+        keyring.rotate(file.path, now=file.clock.now())
+    assert KeyFile(file.path, file.clock, 365)().published == (old,)
