@@ -287,12 +287,71 @@ class Tenant(_Table):
     payout: Mapping[str, str] = Field(default_factory=dict)
 
 
+class Destination(_Table):
+    """A webhook destination that the target was told of; the suite receives there during a run.
+
+    Attributes:
+        url: Its URL as the target has it; two destinations of one host differ in their paths.
+        secret: The secret that the target showed when it was configured.
+        tenant: Name of the tenant whose events it gets.
+        events: Event types it was configured for.
+        listen: `HOST:PORT` that the suite binds, when it is not the one of `url` (a tunnel, a proxy with TLS).
+    """
+
+    url: str
+    secret: Secret
+    tenant: str = "first"
+    events: tuple[str, ...] = ("payment.confirmed",)
+    listen: str | None = None
+
+
+class Receiver(_Table):
+    """A webhook receiver under test, to which the suite sends.
+
+    Attributes:
+        url: Where it receives.
+        secret: The secret that it verifies with.
+        effects: URL that tells how often an event had its effect; `{id}` stands for the event id and the answer is a
+            decimal number. None: the suite judges by the receiver's answers only, where those decide.
+    """
+
+    url: str
+    secret: Secret
+    effects: str | None = None
+
+
+class WebhookBindings(_Table):
+    """What the interface leaves open about webhooks. None means: the row that needs it is `unbound`.
+
+    Attributes:
+        header: Name of the signature header; unset, `X-<service word>-Signature`.
+        signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
+        tolerance: Seconds that `t` may be away from the time of delivery, and that a receiver accepts.
+        schedule: Seconds from the end of each failed attempt to the next one.
+        timeout: Seconds after which an attempt without an answer has failed.
+        destinations: Destinations by name.
+        receiver: A receiver to test with roles reversed; unset, the suite tests its own listener.
+    """
+
+    header: str | None = None
+    signed_string: str | None = None
+    tolerance: int = 300
+    schedule: tuple[float, ...] | None = None
+    timeout: float | None = None
+    destinations: Mapping[str, Destination] = Field(default_factory=dict)
+    receiver: Receiver | None = None
+
+
+REFERENCE_WEBHOOK = WebhookBindings(signed_string="{t}.{body}", schedule=(30, 120, 600, 3600, 21600), timeout=5)
+
+
 class LimitedService(_Table):
     """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls."""
 
     url: str
     offset_file: Path | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
+    destinations: Mapping[str, Destination] = Field(default_factory=dict)
 
 
 class NetworkNames(_Table):
@@ -343,6 +402,7 @@ class Profile(_Table):
     claims: Claims = Claims()
     rail: RailBindings = RailBindings()
     gateway: Gateway = Gateway()
+    webhook: WebhookBindings = WebhookBindings()
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
     limited: Mapping[str, LimitedService] = Field(default_factory=dict)
     networks: Mapping[str, NetworkNames] = Field(default_factory=dict)
@@ -374,6 +434,14 @@ class Profile(_Table):
         return REFERENCE_GATEWAY.model_copy(update={name: getattr(self.gateway, name) for name in given})
 
     @property
+    def webhook_bindings(self) -> WebhookBindings:
+        """The webhooks' bindings: what the file sets, over the reference's where those apply."""
+        if self.target.defaults != "reference":
+            return self.webhook
+        given = self.webhook.model_fields_set
+        return REFERENCE_WEBHOOK.model_copy(update={name: getattr(self.webhook, name) for name in given})
+
+    @property
     def gateway_chains(self) -> Chains:
         """The nodes of checkout payments: a lane that `[gateway.chains]` leaves out has the node of `[chains]`."""
         own = self.gateway.chains
@@ -387,6 +455,11 @@ class Profile(_Table):
         """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
         bound = self.networks.get(network, NetworkNames()).label
         return bound or (network.replace("_", "-") if self.target.defaults == "reference" else None)
+
+    def network_event(self, network: str) -> str | None:
+        """Return the spelling of a network (its key, with underscores) in an event, None where it is open."""
+        bound = self.networks.get(network, NetworkNames()).event
+        return bound or (network.replace("_", ":") if self.target.defaults == "reference" else None)
 
     def claims_surface(self, surface: str) -> bool:
         """Return whether the operator claims the surface; `shared` is claimed with any."""
