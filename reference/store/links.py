@@ -11,7 +11,7 @@ from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.store.checkout_tables import METADATA, link_ends, links
-from reference.store.database import Change, Database, Row, Taken
+from reference.store.database import Change, Database, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +122,6 @@ class Links:
             Change(_END, {"link_id": link_id, "state": state, "ended_at": now}),
             Change(_WATCH_ON, {"ended_link": link_id, "until": watched_until}),
         )
-
-    async def end(self, link_id: str, state: str, *, now: int, watched_until: int) -> bool:
-        """End a link; False when it had an end already."""
-        try:
-            await self._database.change_all(*self.ending(link_id, state, now=now, watched_until=watched_until))
-        except Taken:
-            return False
-        return True
 
     async def by_token(self, token: str) -> Link | None:
         """Return the link of a token."""
