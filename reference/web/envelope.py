@@ -43,6 +43,7 @@ class Envelope:
         gate: Judges a call by its head before the body is looked at, and raises `Refused`; without one, a body with a
             content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
         context: Whether a refusal's body tells its context.
+        told: The body of a refusal, where a surface has another form for it.
     """
 
     app: AsgiApp
@@ -52,6 +53,7 @@ class Envelope:
     body_seconds: float = BODY_SECONDS
     gate: Gate | None = None
     context: bool = False
+    told: Callable[[Refused], Mapping[str, Any]] | None = None
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -122,8 +124,8 @@ class Envelope:
         # A body that was not read is in the way of the connection's next request.
         closing = {"connection": "close"} if _has_body(scope) else {}
         headers = {"content-type": "application/json", **closing, **refusal.headers}
-        body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
-        await _send(send, refusal.status, headers.items(), body)
+        told = refusal.body(scope[REQUEST_ID], context=self.context) if self.told is None else self.told(refusal)
+        await _send(send, refusal.status, headers.items(), orjson.dumps(told))
 
     def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
         own = (b"x-request-id", request_id.encode())

@@ -1,0 +1,72 @@
+"""The agent: its routes (profile 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from quart import Quart, Response, request
+from werkzeug.exceptions import HTTPException
+
+from reference.agent.documents import Document
+from reference.agent.faults import fault_reply, json_reply
+from reference.agent.skills import SKILL_PATHS, Moment, read_json
+from reference.web.clock import WpClock
+from reference.web.envelope import REQUEST_ID, Scope
+from reference.web.errors import Refused
+from reference.web.exchange import Reply, asked
+from reference.web.json_rpc import JsonRpcServer
+from reference.web.lean import LeanConnection
+
+A2A = "/a2a"
+
+
+def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:
+    """Return the methods of each path."""
+    reads = dict.fromkeys(documents, frozenset({"GET", "HEAD"}))
+    writes = dict.fromkeys((*SKILL_PATHS, A2A), frozenset({"POST"}))
+    return {path: reads.get(path, frozenset()) | writes.get(path, frozenset()) for path in (*reads, *writes)}
+
+
+def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpClock, *, skew: int) -> Quart:
+    """Return the agent's app."""
+    app = Quart(__name__, static_folder=None)
+    app.asgi_http_class = LeanConnection
+    app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
+    app.url_map.merge_slashes = False  # paths are literal
+
+    async def document() -> Response:
+        shown = documents[request.path]
+        if request.headers.get("If-None-Match") == shown.headers["ETag"]:
+            return Response(b"", 304, shown.headers)
+        return Response(shown.body, 200, shown.headers)
+
+    async def skill() -> Response:
+        body = read_json(await _body())
+        return _response(json_reply(SKILL_PATHS[request.path].call(body, Moment(clock.now(), skew))))
+
+    async def a2a() -> Response:
+        return _response(await rpc.answer(asked(cast("Scope", request.scope), request.path, await _body())))
+
+    for path in documents:
+        app.add_url_rule(path, f"GET {path}", document, methods=["GET"], provide_automatic_options=False)
+    for path in SKILL_PATHS:
+        app.add_url_rule(path, f"POST {path}", skill, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule(A2A, f"POST {A2A}", a2a, methods=["POST"], provide_automatic_options=False)
+    app.register_error_handler(Exception, _fault)
+    return app
+
+
+async def _body() -> bytes:
+    data = await request.get_data(as_text=False)
+    return data if isinstance(data, bytes) else data.encode()
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, dict(reply.headers))
+
+
+async def _fault(fault: Exception) -> Response:
+    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+        fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
+    return _response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -1,0 +1,45 @@
+"""What a message over A2A means to the agent: a skill and its request, or a question for them (profile 6.6)."""
+
+from __future__ import annotations
+
+from reference.agent.skills import SKILLS, Moment
+from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
+from reference.web.a2a import Message
+from reference.web.clock import WpClock
+from reference.web.errors import Unprocessable
+from reference.web.exchange import Request
+from reference.web.json_rpc import RpcError, invalid_params
+
+HELP = (
+    'Send a data part {"skill": …, "request": {…}}. Skills: '
+    + ", ".join(SKILLS)
+    + ". The request is the JSON body that the skill takes over HTTP."
+)
+
+
+class Conversation:
+    """Answers messages."""
+
+    def __init__(self, clock: WpClock, *, skew: int) -> None:
+        self._clock = clock
+        self._skew = skew
+
+    async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
+        """Return what comes of a message: a result, or help when it has no data part.
+
+        Raises:
+            RpcError: -32602 for a data part that names no skill, or whose request would be a 422.
+        """
+        del task, request
+        asked = message.data()
+        if asked is None:
+            return Outcome(TaskState.INPUT_REQUIRED, parts=(text_part(HELP),))
+        name = asked.get("skill")
+        skill = SKILLS.get(name) if isinstance(name, str) else None
+        if skill is None:
+            raise invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
+        try:
+            result = skill.call(asked.get("request"), Moment(self._clock.now(), self._skew))
+        except Unprocessable as fault:
+            raise RpcError(ErrorCode.INVALID_PARAMS, data=[dict(item) for item in fault.detail]) from fault
+        return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),))

@@ -1,0 +1,96 @@
+"""The documents the agent publishes: landing, health, card, OpenAPI, and the hint at /a2a (profile 6.1, 6.6)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from reference.agent.settings import AgentSettings
+from reference.agent.skills import SKILLS
+from reference.protocol import a2a
+from reference.web.exchange import JSON
+
+VERSION = "0.1.0"
+CARD = "/.well-known/agent-card.json"
+LEGACY_CARD = "/.well-known/agent.json"
+_ABOUT = (
+    "Verifies RFC 9421 signed HTTP messages offline against the key that the caller expects, explains them, and signs"
+    " demo requests with throwaway keys. Free, without a credential; it keeps nothing and calls nobody."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Bytes as they are served.
+
+    Attributes:
+        body: The bytes.
+        caching: `Cache-Control`.
+    """
+
+    body: bytes
+    caching: str = "public, max-age=300"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of a 200."""
+        tag = hashlib.sha256(self.body).hexdigest()[:32]
+        return {"Content-Type": JSON, "Cache-Control": self.caching, "ETag": f'"{tag}"'}
+
+
+def documents(settings: AgentSettings) -> Mapping[str, Document]:
+    """Return every document by its path."""
+    card = Document(orjson.dumps(_card(settings)))
+    health = {"status": "ok", "service": f"{settings.word.lower}-agent", "version": VERSION}
+    return {
+        "/": Document(orjson.dumps(_landing(settings))),
+        "/health": Document(orjson.dumps(health), "no-store"),
+        "/openapi.json": Document(orjson.dumps(_openapi(settings))),
+        "/a2a": Document(orjson.dumps(_hint(settings))),
+        CARD: card,
+        LEGACY_CARD: card,
+    }
+
+
+def _name(settings: AgentSettings) -> str:
+    return f"{settings.word.word} Verifiable-Comms Agent"
+
+
+def _card(settings: AgentSettings) -> dict[str, Any]:
+    skills = [a2a.Skill(one.id, one.name, one.description, one.tags) for one in SKILLS.values()]
+    return a2a.agent_card(
+        name=_name(settings),
+        description=_ABOUT,
+        url=settings.public_url,
+        version=VERSION,
+        organization=settings.word.word,
+        skills=skills,
+    )
+
+
+def _landing(settings: AgentSettings) -> dict[str, Any]:
+    url = settings.public_url
+    links = {
+        **{one.id: url + one.path for one in SKILLS.values()},
+        "a2a": f"{url}/a2a",
+        "agent_card": url + CARD,
+        "openapi": f"{url}/openapi.json",
+        "health": f"{url}/health",
+    }
+    return {"name": _name(settings), "description": _ABOUT, "version": VERSION, "links": links}
+
+
+def _hint(settings: AgentSettings) -> dict[str, str]:
+    url = settings.public_url
+    return {"hint": "POST JSON-RPC 2.0 to this address", "method": "POST", "url": f"{url}/a2a", "card": url + CARD}
+
+
+def _openapi(settings: AgentSettings) -> dict[str, Any]:
+    """Return the contract as it was written by hand, with this agent's address in it."""
+    document: dict[str, Any] = orjson.loads(files("openapi").joinpath("agent.json").read_bytes())
+    return {**document, "servers": [{"url": settings.public_url}]}

@@ -1,0 +1,43 @@
+"""One running agent: how its parts are put together. It holds nothing open and calls nobody."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+from reference.agent.app import build_app, methods_of
+from reference.agent.conversation import Conversation
+from reference.agent.documents import documents
+from reference.agent.faults import told
+from reference.agent.gate import Gate
+from reference.agent.settings import AgentSettings
+from reference.web.a2a import A2aServer, MemoryTasks
+from reference.web.clock import WpClock
+from reference.web.envelope import AsgiApp, Envelope
+from reference.web.rate import RateLimit
+
+TASK_SECONDS = 3600
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": (
+        "Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
+    ),
+}
+PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "content-type, x-a2a-extensions, a2a-extensions, a2a-version",
+    "Access-Control-Max-Age": "600",
+}
+
+
+@asynccontextmanager
+async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
+    """Open an agent."""
+    clock = WpClock(settings.clock_offset_file)
+    a2a = A2aServer(MemoryTasks(clock, seconds=TASK_SECONDS), clock, Conversation(clock, skew=settings.skew_seconds))
+    published = documents(settings)
+    app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
+    limit = RateLimit(settings.agent_rate, clock, on=settings.rate_limits)
+    gate = Gate(methods_of(published), limit, settings.proxies())
+    yield Envelope(cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, told=told)

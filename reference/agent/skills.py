@@ -1,0 +1,139 @@
+"""Verify, explain and sign: each a request model and a pure function, by HTTP and by A2A alike (profile 6.2 to 6.6)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from reference.protocol.canonical_json import NotJson, parse
+from reference.protocol.message_signatures import (
+    MessageRequest,
+    MessageVerifyRequest,
+    NotSignable,
+    SignRequest,
+    explain,
+    sign,
+    verify,
+)
+from reference.web.errors import Unprocessable
+
+_FAULTS_TOLD = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a call is judged.
+
+    Attributes:
+        now: Unix seconds.
+        skew: Seconds by which clocks may differ.
+    """
+
+    now: int
+    skew: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One thing that the agent does.
+
+    Attributes:
+        id: Its name in A2A.
+        path: Its path in HTTP.
+        name: Its name for people.
+        description: What it does, in a sentence.
+        tags: What it is found by.
+        model: Its request model.
+        run: From request and moment to the result.
+    """
+
+    id: str
+    path: str
+    name: str
+    description: str
+    tags: tuple[str, ...]
+    model: type[BaseModel]
+    run: Callable[[Any, Moment], dict[str, Any]]
+
+    def call(self, body: Any, moment: Moment) -> dict[str, Any]:
+        """Return the result for a request.
+
+        Args:
+            body: The request as JSON was read.
+            moment: When.
+
+        Raises:
+            Unprocessable: It is none (profile 6.2), or cannot be signed.
+        """
+        if not isinstance(body, dict):
+            raise Unprocessable([{"loc": ["body"], "msg": "the body is no JSON object", "type": "object_type"}])
+        try:
+            request = self.model.model_validate(body)
+            return self.run(request, moment)
+        except ValidationError as fault:
+            raise Unprocessable(Unprocessable.of(fault).detail[:_FAULTS_TOLD]) from fault
+        except NotSignable as fault:
+            raise Unprocessable(fault.detail[:_FAULTS_TOLD]) from fault
+
+
+def read_json(body: bytes) -> Any:
+    """Return the value that a body holds.
+
+    Raises:
+        Unprocessable: There is no body, or it is not JSON by P-CV-02.
+    """
+    if not body:
+        raise Unprocessable([{"loc": ["body"], "msg": "the body is missing", "type": "missing"}])
+    try:
+        return parse(body)
+    except NotJson as fault:
+        raise Unprocessable.not_json(str(fault)) from fault
+
+
+def _verify(request: MessageVerifyRequest, moment: Moment) -> dict[str, Any]:
+    return verify(request, now=moment.now, skew=moment.skew)
+
+
+def _explain(request: MessageRequest, moment: Moment) -> dict[str, Any]:
+    return explain(request, now=moment.now, skew=moment.skew)
+
+
+def _sign(request: SignRequest, moment: Moment) -> dict[str, Any]:
+    return sign(request, seed=secrets.token_bytes(32), now=moment.now)
+
+
+_SKILLS = (
+    Skill(
+        "verify-rfc9421",
+        "/verify/rfc9421",
+        "Verify a signed HTTP message",
+        "Says whether an RFC 9421 signature is the expected signer's over this message, with a code for each fault.",
+        ("rfc9421", "http-message-signatures", "verification"),
+        MessageVerifyRequest,
+        _verify,
+    ),
+    Skill(
+        "explain-rfc9421",
+        "/verify/rfc9421/explain",
+        "Explain a signed HTTP message",
+        "Shows the signature base, the parameters and the body's digest, and says what to change so that it verifies.",
+        ("rfc9421", "http-message-signatures", "debugging"),
+        MessageRequest,
+        _explain,
+    ),
+    Skill(
+        "sign-demo",
+        "/verify/rfc9421/sign",
+        "Sign a demo request",
+        "Signs a request with a throwaway Ed25519 key, so that a verifier can be tried. It never takes a private key.",
+        ("rfc9421", "http-message-signatures", "demo"),
+        SignRequest,
+        _sign,
+    ),
+)
+SKILLS: Mapping[str, Skill] = {skill.id: skill for skill in _SKILLS}
+SKILL_PATHS: Mapping[str, Skill] = {skill.path: skill for skill in _SKILLS}

@@ -1,0 +1,292 @@
+"""A2A 0.3 as both surfaces speak it: its errors and methods, a task and its states, the card (P-RA-01 to P-RA-11, 6.6).
+
+A task's life is the table `FOLLOWS`: a message opens it or carries it on, a cancellation ends it, and nothing follows
+an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from typing import Any
+
+import orjson
+
+PROTOCOL_VERSION = "0.3.0"
+TRANSPORT = "JSONRPC"
+MODES = ("application/json", "text/plain")
+HISTORY_KEPT = 100
+
+
+class ErrorCode(IntEnum):
+    """Codes of JSON-RPC 2.0 and of A2A 0.3 section 8."""
+
+    PARSE_ERROR = -32700
+    INVALID_REQUEST = -32600
+    METHOD_NOT_FOUND = -32601
+    INVALID_PARAMS = -32602
+    INTERNAL_ERROR = -32603
+    TASK_NOT_FOUND = -32001
+    TASK_NOT_CANCELABLE = -32002
+    PUSH_NOTIFICATION_NOT_SUPPORTED = -32003
+    UNSUPPORTED_OPERATION = -32004
+    EXTENDED_CARD_NOT_CONFIGURED = -32007
+
+
+SENTENCES: Mapping[ErrorCode, str] = {
+    ErrorCode.PARSE_ERROR: "the body is not JSON",
+    ErrorCode.INVALID_REQUEST: "no JSON-RPC 2.0 request with a string or integer id",
+    ErrorCode.METHOD_NOT_FOUND: "method not found",
+    ErrorCode.INVALID_PARAMS: "the params do not fit the method",
+    ErrorCode.INTERNAL_ERROR: "an unexpected fault",
+    ErrorCode.TASK_NOT_FOUND: "no such task",
+    ErrorCode.TASK_NOT_CANCELABLE: "the task is over and cannot be canceled",
+    ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED: "push notifications are not supported",
+    ErrorCode.UNSUPPORTED_OPERATION: "streaming is not supported; use message/send and tasks/get",
+    ErrorCode.EXTENDED_CARD_NOT_CONFIGURED: "there is no extended card; the public one says everything",
+}
+
+_REFUSED = {
+    "message/stream": ErrorCode.UNSUPPORTED_OPERATION,
+    "tasks/resubscribe": ErrorCode.UNSUPPORTED_OPERATION,
+    "agent/getAuthenticatedExtendedCard": ErrorCode.EXTENDED_CARD_NOT_CONFIGURED,
+}
+
+
+def refusal_of(method: str) -> ErrorCode:
+    """Return why a method that is not served is refused (P-RA-03)."""
+    if method.startswith("tasks/pushNotificationConfig/"):
+        return ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED
+    return _REFUSED.get(method, ErrorCode.METHOD_NOT_FOUND)
+
+
+class TaskState(StrEnum):
+    """The states of A2A 0.3 that a task of ours can be in."""
+
+    INPUT_REQUIRED = "input-required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+_ENDS = (TaskState.COMPLETED, TaskState.FAILED)
+# From a state (None: before the first message) to those that may follow it; every call is answered when it is decided,
+# so that "submitted" and "working" are never seen.
+FOLLOWS: Mapping[TaskState | None, frozenset[TaskState]] = {
+    None: frozenset({TaskState.INPUT_REQUIRED, *_ENDS}),
+    TaskState.INPUT_REQUIRED: frozenset({TaskState.INPUT_REQUIRED, TaskState.CANCELED, *_ENDS}),
+    TaskState.COMPLETED: frozenset(),
+    TaskState.FAILED: frozenset(),
+    TaskState.CANCELED: frozenset(),
+}
+
+
+def text_part(text: str) -> dict[str, Any]:
+    """Return a part of plain text."""
+    return {"kind": "text", "text": text}
+
+
+def data_part(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part of structured data."""
+    return {"kind": "data", "data": dict(data)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a surface makes of a message; the task is built from it.
+
+    Attributes:
+        state: The state that follows.
+        parts: Parts of the status message; without any there is no such message.
+        artifacts: Parts of each artifact that the task gains.
+        message_metadata: `metadata` of the status message.
+        extensions: URIs of the extensions that the status message uses.
+        metadata: `metadata` of the task, in place of what it had.
+        memo: What the surface wants to know again with the next message; kept with the task and never sent.
+    """
+
+    state: TaskState
+    parts: Sequence[Mapping[str, Any]] = ()
+    artifacts: Sequence[Sequence[Mapping[str, Any]]] = ()
+    message_metadata: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    memo: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task as it stands. Every change makes another one, `version` counted up.
+
+    Attributes:
+        id: UUIDv4.
+        context_id: UUIDv4.
+        state: Where it stands.
+        at: When it came to stand there, `YYYY-MM-DDThh:mm:ssZ`.
+        message: The status message, or None.
+        artifacts: What it brought, each `{artifactId, parts}`.
+        history: Messages before the status message, oldest first.
+        metadata: Its metadata.
+        memo: What its surface keeps with it; never on the wire.
+        version: How often it was changed.
+    """
+
+    id: str
+    context_id: str
+    state: TaskState
+    at: str
+    message: Mapping[str, Any] | None = None
+    artifacts: tuple[Mapping[str, Any], ...] = ()
+    history: tuple[Mapping[str, Any], ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    memo: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing can follow."""
+        return not FOLLOWS[self.state]
+
+    def canceled(self, at: str) -> Task:
+        """Return the task after its cancellation.
+
+        Raises:
+            ValueError: It is over already.
+        """
+        if TaskState.CANCELED not in FOLLOWS[self.state]:
+            raise ValueError("the task is over")
+        return replace(self, state=TaskState.CANCELED, at=at, version=self.version + 1)
+
+    def wire(self, history_length: int | None = None) -> dict[str, Any]:
+        """Return the A2A object, with the newest `history_length` messages of its history (None: all)."""
+        kept = self.history if history_length is None else self.history[max(0, len(self.history) - history_length) :]
+        status: dict[str, Any] = {"state": self.state.value, "timestamp": self.at}
+        if self.message is not None:
+            status["message"] = self.message
+        task: dict[str, Any] = {"kind": "task", "id": self.id, "contextId": self.context_id, "status": status}
+        task["history"] = list(kept)
+        if self.artifacts:
+            task["artifacts"] = list(self.artifacts)
+        if self.metadata:
+            task["metadata"] = dict(self.metadata)
+        return task
+
+    def stored(self) -> bytes:
+        """Return the task with everything that belongs to it, for a store."""
+        return orjson.dumps(self)
+
+    @classmethod
+    def restored(cls, data: bytes) -> Task:
+        """Return the task that `stored` wrote."""
+        members = orjson.loads(data)
+        members["state"] = TaskState(members["state"])
+        members["artifacts"], members["history"] = tuple(members["artifacts"]), tuple(members["history"])
+        return cls(**members)
+
+
+def advanced(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, at: str, fresh: Sequence[str]) -> Task:
+    """Return the task after a message and what came of it.
+
+    Args:
+        task: The task that the message carries on, or None when it opens one.
+        message: The caller's message, as it came.
+        outcome: What came of it.
+        at: The moment, `YYYY-MM-DDThh:mm:ssZ`.
+        fresh: New UUIDs: task, context, status message, then one for each artifact.
+
+    Raises:
+        ValueError: That state cannot follow.
+    """
+    if outcome.state not in FOLLOWS[None if task is None else task.state]:
+        raise ValueError(f"{outcome.state} cannot follow")
+    task_id, context_id = (fresh[0], fresh[1]) if task is None else (task.id, task.context_id)
+    place = {"taskId": task_id, "contextId": context_id}
+    before = () if task is None else (*task.history, *(() if task.message is None else (task.message,)))
+    told: dict[str, Any] | None = None
+    if outcome.parts:
+        told = {"kind": "message", "messageId": fresh[2], "role": "agent", "parts": list(outcome.parts), **place}
+        told |= {"metadata": dict(outcome.message_metadata)} if outcome.message_metadata else {}
+        told |= {"extensions": list(outcome.extensions)} if outcome.extensions else {}
+    made = [
+        {"artifactId": name, "parts": list(parts)} for name, parts in zip(fresh[3:], outcome.artifacts, strict=False)
+    ]
+    return Task(
+        task_id,
+        context_id,
+        outcome.state,
+        at,
+        told,
+        (*(() if task is None else task.artifacts), *made),
+        (*before, {**message, **place})[-HISTORY_KEPT:],
+        outcome.metadata,
+        outcome.memo,
+        0 if task is None else task.version + 1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill of a card."""
+
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...]
+    examples: tuple[str, ...] = ()
+
+
+def agent_card(
+    *,
+    name: str,
+    description: str,
+    url: str,
+    version: str,
+    organization: str,
+    skills: Sequence[Skill],
+    extensions: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return an A2A 0.3 card, and nothing of 1.0 (P-RA-01).
+
+    Args:
+        name: The agent's name.
+        description: What it does.
+        url: The surface's public address, without a slash at its end.
+        version: The agent's own version.
+        organization: Who provides it.
+        skills: What it can do.
+        extensions: Extensions it knows, each with at least `uri`.
+    """
+    endpoint = f"{url}/a2a"
+    capabilities: dict[str, Any] = {
+        "streaming": False,
+        "pushNotifications": False,
+        "stateTransitionHistory": False,
+        "extensions": [dict(one) for one in extensions],
+    }
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "name": name,
+        "description": description,
+        "url": endpoint,
+        "preferredTransport": TRANSPORT,
+        "additionalInterfaces": [{"url": endpoint, "transport": TRANSPORT}],
+        "version": version,
+        "provider": {"organization": organization, "url": url},
+        "capabilities": capabilities,
+        "defaultInputModes": list(MODES),
+        "defaultOutputModes": list(MODES),
+        "skills": [
+            {
+                "id": skill.id,
+                "name": skill.name,
+                "description": skill.description,
+                "tags": list(skill.tags),
+                **({"examples": list(skill.examples)} if skill.examples else {}),
+            }
+            for skill in skills
+        ],
+        "securitySchemes": {},
+        "security": [],
+        "supportsAuthenticatedExtendedCard": False,
+    }

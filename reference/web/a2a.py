@@ -1,0 +1,238 @@
+"""The A2A 0.3 methods over JSON-RPC: a surface says what a message means, this keeps the tasks (P-RA-03 to P-RA-11)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reference.protocol.a2a import ErrorCode, Outcome, Task, advanced
+from reference.protocol.times import utc_text
+from reference.web.clock import WpClock
+from reference.web.exchange import Request
+from reference.web.json_rpc import JsonRpcServer, Method, Params, RpcError, invalid_params, read
+
+
+class _Object(BaseModel):
+    """An A2A object: further members are allowed anywhere (A2A 0.3)."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+
+class TextPart(_Object):
+    """Plain text."""
+
+    kind: Literal["text"]
+    text: str
+
+
+class DataPart(_Object):
+    """Structured data."""
+
+    kind: Literal["data"]
+    data: dict[str, Any]
+
+
+class FilePart(_Object):
+    """A file, by its bytes or its address; never fetched (P-CV-15)."""
+
+    kind: Literal["file"]
+    file: dict[str, Any]
+
+
+class Message(_Object):
+    """One message of a caller."""
+
+    kind: Literal["message"]
+    messageId: str  # noqa: N815 - A2A's name
+    role: Literal["user", "agent"]
+    parts: list[Annotated[TextPart | DataPart | FilePart, Field(discriminator="kind")]]
+    taskId: str | None = None  # noqa: N815 - A2A's name
+    contextId: str | None = None  # noqa: N815 - A2A's name
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    extensions: list[str] = Field(default_factory=list)
+
+    def data(self) -> dict[str, Any] | None:
+        """Return the first data part's data, or None without such a part."""
+        return next((part.data for part in self.parts if isinstance(part, DataPart)), None)
+
+
+class _Configuration(_Object):
+    historyLength: int | None = Field(default=None, ge=0)  # noqa: N815 - A2A's name
+    blocking: bool | None = None
+    acceptedOutputModes: list[str] | None = None  # noqa: N815 - A2A's name
+    pushNotificationConfig: dict[str, Any] | None = None  # noqa: N815 - A2A's name
+
+
+class _Send(_Object):
+    message: Message
+    configuration: _Configuration = Field(default_factory=_Configuration)
+    metadata: dict[str, Any] | None = None
+
+
+class _Get(_Object):
+    id: str
+    historyLength: int | None = Field(default=None, ge=0)  # noqa: N815 - A2A's name
+
+
+class _Cancel(_Object):
+    id: str
+
+
+class TaskStore(Protocol):
+    """Where tasks are kept for a while."""
+
+    async def find(self, task_id: str) -> Task | None:
+        """Return a task, or None when it is not known or not kept any longer."""
+
+    async def add(self, task: Task) -> None:
+        """Keep a new task."""
+
+    async def replace(self, task: Task) -> bool:
+        """Keep a task in place of its version before; False when that is not the one which is kept."""
+
+
+class MemoryTasks:
+    """Tasks in this process: as many as fit, each for so long after it was opened; the oldest go first."""
+
+    def __init__(self, clock: WpClock, *, seconds: int, most: int = 10_000, most_bytes: int = 2**26) -> None:
+        """Take the bounds.
+
+        Args:
+            clock: The service's clock.
+            seconds: How long a task is kept.
+            most: How many tasks are kept.
+            most_bytes: How many bytes they may take together.
+        """
+        self._clock = clock
+        self._seconds = seconds
+        self._most = most
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[str, tuple[float, int, bytes]] = OrderedDict()
+        self._bytes = 0
+
+    async def find(self, task_id: str) -> Task | None:
+        """Return a task, or None when it is not known or not kept any longer."""
+        self._forget()
+        kept = self._kept.get(task_id)
+        return None if kept is None else Task.restored(kept[2])
+
+    async def add(self, task: Task) -> None:
+        """Keep a new task."""
+        self._keep(task, self._clock.seconds() + self._seconds)
+
+    async def replace(self, task: Task) -> bool:
+        """Keep a task in place of its version before; False when that is not the one which is kept."""
+        self._forget()
+        kept = self._kept.get(task.id)
+        if kept is None or kept[1] != task.version - 1:
+            return False
+        self._keep(task, kept[0])
+        return True
+
+    def _keep(self, task: Task, until: float) -> None:
+        data = task.stored()
+        before = self._kept.get(task.id)
+        self._bytes += len(data) - (0 if before is None else len(before[2]))
+        self._kept[task.id] = (until, task.version, data)
+        self._forget()
+
+    def _forget(self) -> None:
+        now = self._clock.seconds()
+        while self._kept:
+            name, (until, _, data) = next(iter(self._kept.items()))
+            if until > now and len(self._kept) <= self._most and self._bytes <= self._most_bytes:
+                return
+            del self._kept[name]
+            self._bytes -= len(data)
+
+
+Converse: TypeAlias = Callable[[Message, Task | None, Request], Awaitable[Outcome]]
+
+
+class A2aServer:
+    """The methods that a surface serves; `rpc` answers the calls."""
+
+    def __init__(self, tasks: TaskStore, clock: WpClock, converse: Converse) -> None:
+        """Take what differs between surfaces.
+
+        Args:
+            tasks: Where tasks are kept.
+            clock: The service's clock.
+            converse: What a message means: from message, the task it carries on (None: it opens one) and the HTTP
+                request to what came of it. It raises `RpcError`; then nothing is kept.
+        """
+        self._tasks = tasks
+        self._clock = clock
+        self._converse = converse
+        # A task is carried on by one call at a time here; between processes its version decides.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        methods: Mapping[str, Method] = {
+            "message/send": self._send,
+            "tasks/get": self._get,
+            "tasks/cancel": self._cancel,
+        }
+        self.rpc = JsonRpcServer(methods)
+
+    async def _send(self, params: Params, request: Request) -> dict[str, Any]:
+        asked = read(_Send, params)
+        if asked.configuration.pushNotificationConfig is not None:
+            raise RpcError(ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED)
+        length = asked.configuration.historyLength
+        if asked.message.taskId is None:
+            opened = self._advanced(None, params["message"], await self._converse(asked.message, None, request))
+            await self._tasks.add(opened)
+            return opened.wire(length)
+        async with self._lock(asked.message.taskId):
+            task = await self._open_task(asked.message)
+            outcome = await self._converse(asked.message, task, request)
+            task = self._advanced(task, params["message"], outcome)
+            if not await self._tasks.replace(task):
+                raise invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")
+            return task.wire(length)
+
+    async def _get(self, params: Params, request: Request) -> dict[str, Any]:
+        del request
+        asked = read(_Get, params)
+        return (await self._found(asked.id)).wire(asked.historyLength)
+
+    async def _cancel(self, params: Params, request: Request) -> dict[str, Any]:
+        del request
+        asked = read(_Cancel, params)
+        async with self._lock(asked.id):
+            task = await self._found(asked.id)
+            if task.over:
+                raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
+            canceled = task.canceled(utc_text(self._clock.now()))
+            if not await self._tasks.replace(canceled):
+                raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
+            return canceled.wire()
+
+    async def _found(self, task_id: str) -> Task:
+        task = await self._tasks.find(task_id)
+        if task is None:
+            raise RpcError(ErrorCode.TASK_NOT_FOUND)
+        return task
+
+    async def _open_task(self, message: Message) -> Task:
+        task = await self._found(message.taskId or "")
+        if message.contextId not in {None, task.context_id}:
+            raise invalid_params("message", "the task belongs to another context", "context_mismatch")
+        if task.over:
+            raise invalid_params("message", "the task is over; open another one without taskId", "task_over")
+        return task
+
+    def _advanced(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        fresh = [str(uuid.uuid4()) for _ in range(3 + len(outcome.artifacts))]
+        return advanced(task, message, outcome, at=utc_text(self._clock.now()), fresh=fresh)
+
+    def _lock(self, task_id: str) -> asyncio.Lock:
+        lock = self._locks.get(task_id)
+        if lock is None:
+            lock = self._locks[task_id] = asyncio.Lock()
+        return lock
