@@ -1,0 +1,122 @@
+"""Content-Digest (RFC 9530) compared with the content; verifying a signature does not do that (RFC 9421, 7.2.8)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from conformance.oracles.message_signatures import structured
+from conformance.oracles.message_signatures.components import Component
+from conformance.oracles.message_signatures.faults import Code, Fault
+from conformance.oracles.message_signatures.message import Message
+
+FIELD: Final = "content-digest"
+SUPPORTED: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
+
+
+@dataclass(frozen=True, slots=True)
+class DigestReport:
+    """What a message's Content-Digest says and what its content gives.
+
+    Attributes:
+        present: Whether the message has the field.
+        covered: Whether the signature covers it.
+        algorithm: The algorithm compared; sha-256 where there is none to compare.
+        provided: The digest that the field gives for it, in base64; None where there is none.
+        computed: The content's digest, in base64.
+        match: Whether every known digest matches; None where none was compared.
+        faults: What is wrong.
+    """
+
+    present: bool
+    covered: bool
+    algorithm: str
+    provided: str | None
+    computed: str
+    match: bool | None
+    faults: tuple[Fault, ...] = ()
+
+
+def digest_value(body: bytes, algorithm: str = "sha-256") -> str:
+    """Return the Content-Digest field's value for a content."""
+    digest = structured.Item(SUPPORTED[algorithm](body).digest())
+    return structured.write_dictionary({algorithm: digest})
+
+
+def compare(message: Message, components: Sequence[Component], *, required: bool) -> DigestReport:
+    """Compare a message's Content-Digest with its content.
+
+    Args:
+        message: The message.
+        components: What the signature covers.
+        required: Whether a content that is not empty needs a covered digest.
+    """
+    value = message.field(FIELD)
+    covered = any(one.name == FIELD and not one.flags & {"req", "tr"} for one in components)
+    if value is None:
+        missing = [_fault(Code.CONTENT_DIGEST_MISSING, "the message has content and no Content-Digest")]
+        faults = missing if required and message.body else []
+        return DigestReport(False, covered, "sha-256", None, _text(_digest("sha-256", message)), None, tuple(faults))
+    report = _compared(message, value, covered=covered)
+    if required and message.body and not covered:
+        text = "Content-Digest is there and not covered: anybody could replace it together with the content"
+        report = _with(report, _fault(Code.CONTENT_DIGEST_NOT_COVERED, text))
+    return report
+
+
+def _compared(message: Message, value: str, *, covered: bool) -> DigestReport:
+    def report(algorithm: str, provided: bytes | None, match: bool | None, *faults: Fault) -> DigestReport:
+        given = None if provided is None else _text(provided)
+        computed = _text(_digest(algorithm, message))
+        return DigestReport(True, covered, algorithm, given, computed, match, faults)
+
+    try:
+        digests = _read(value)
+    except structured.Malformed as reason:
+        text = f"Content-Digest is no dictionary of byte sequences: {reason}"
+        return report("sha-256", None, None, _fault(Code.CONTENT_DIGEST_MALFORMED, text))
+    known = {name: digest for name, digest in digests.items() if name in SUPPORTED}
+    if not known:
+        text = f"Content-Digest has none of {', '.join(SUPPORTED)}: {', '.join(digests) or 'it is empty'}"
+        return report("sha-256", None, None, _fault(Code.CONTENT_DIGEST_UNSUPPORTED, text))
+    for name, digest in known.items():
+        if digest != _digest(name, message):
+            text = f"the content's {name} is {_text(_digest(name, message))}, the field says {_text(digest)}"
+            return report(name, digest, False, _fault(Code.CONTENT_DIGEST_MISMATCH, text))
+    name = next(iter(known))
+    return report(name, known[name], True)
+
+
+def _read(value: str) -> dict[str, bytes]:
+    found = {}
+    for name, member in structured.read_dictionary(value, unique=True).items():
+        if not isinstance(member, structured.Item) or not isinstance(member.value, bytes):
+            raise structured.Malformed(f"{name} is not a byte sequence such as :…base64…:")
+        found[name] = member.value
+    return found
+
+
+def _digest(algorithm: str, message: Message) -> bytes:
+    return SUPPORTED[algorithm](message.body).digest()
+
+
+def _text(raw: bytes) -> str:
+    return structured.write_bare(raw).strip(":")
+
+
+def _fault(code: Code, text: str) -> Fault:
+    return Fault(code, text, f'"{FIELD}"')
+
+
+def _with(report: DigestReport, fault: Fault) -> DigestReport:
+    return DigestReport(
+        report.present,
+        report.covered,
+        report.algorithm,
+        report.provided,
+        report.computed,
+        report.match,
+        (*report.faults, fault),
+    )

@@ -1,0 +1,88 @@
+"""Signature-Input and Signature read together (RFC 9421, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from conformance.oracles.message_signatures import structured
+from conformance.oracles.message_signatures.base import Covered
+from conformance.oracles.message_signatures.components import component_of
+from conformance.oracles.message_signatures.faults import Code, Refusal
+from conformance.oracles.message_signatures.message import Message
+
+INTEGERS: Final = ("created", "expires")
+STRINGS: Final = ("nonce", "alg", "keyid", "tag")
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The signature chosen from a message.
+
+    Attributes:
+        label: Its label, which is not signed.
+        covered: What it covers.
+        signature: Its bytes.
+    """
+
+    label: str
+    covered: Covered
+    signature: bytes
+
+
+def read(message: Message, label: str | None = None) -> Labelled:
+    """Return the signature of a message, the only one or the one named.
+
+    Raises:
+        Refusal: There is none that can be read.
+    """
+    inputs = _dictionary(message, "signature-input", Code.MISSING_SIGNATURE_INPUT, Code.MALFORMED_SIGNATURE_INPUT)
+    signatures = _dictionary(message, "signature", Code.MISSING_SIGNATURE, Code.MALFORMED_SIGNATURE)
+    if set(inputs) != set(signatures):
+        text = f"Signature-Input is labelled {_names(inputs)}, Signature {_names(signatures)}"
+        raise Refusal(Code.LABEL_MISMATCH, text)
+    if label is not None and label not in inputs:
+        raise Refusal(Code.LABEL_MISMATCH, f"no signature is labelled {label}; there is {_names(inputs)}")
+    if label is None and len(inputs) > 1:
+        raise Refusal(Code.MULTIPLE_LABELS, f"there are several signatures, {_names(inputs)}: name one")
+    chosen = next(iter(inputs)) if label is None else label
+    return Labelled(chosen, _covered(chosen, inputs[chosen]), _bytes(chosen, signatures[chosen]))
+
+
+def _dictionary(message: Message, name: str, missing: Code, malformed: Code) -> dict[str, structured.Member]:
+    value = message.field(name)
+    if value is None:
+        raise Refusal(missing, f"the message has no {name} field")
+    try:
+        members = structured.read_dictionary(value, unique=True)
+    except structured.Malformed as fault:
+        raise Refusal(malformed, f"{name} is no structured dictionary: {fault}") from fault
+    if not members:
+        raise Refusal(malformed, f"{name} is empty")
+    return members
+
+
+def _covered(label: str, member: structured.Member) -> Covered:
+    if not isinstance(member, structured.InnerList):
+        text = f"Signature-Input's {label} is no list in parentheses"
+        raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, text)
+    try:
+        components = tuple(component_of(item) for item in member.items)
+    except structured.Malformed as fault:
+        raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, str(fault)) from fault
+    for name, value in member.parameters:
+        if name in INTEGERS and (not isinstance(value, int) or isinstance(value, bool)):
+            raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, f"{name} is an Integer of seconds, not {value!r}")
+        if name in STRINGS and (not isinstance(value, str) or isinstance(value, structured.Token)):
+            raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, f"{name} is a String in double quotes, not {value!r}")
+    return Covered(components, member.parameters)
+
+
+def _bytes(label: str, member: structured.Member) -> bytes:
+    if not isinstance(member, structured.Item) or not isinstance(member.value, bytes):
+        raise Refusal(Code.MALFORMED_SIGNATURE, f"Signature's {label} is no byte sequence such as :…base64…:")
+    return member.value
+
+
+def _names(members: dict[str, structured.Member]) -> str:
+    return ", ".join(members)

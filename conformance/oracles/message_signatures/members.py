@@ -1,0 +1,111 @@
+"""The members of a verify or explain request (profile 6.2), read as message, key and policy."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
+from conformance.oracles.message_signatures.components import read_component
+from conformance.oracles.message_signatures.judgement import Policy
+from conformance.oracles.message_signatures.message import Fields, Message
+
+POLICY: Final = (
+    "label",
+    "require_content_digest",
+    "expected_tag",
+    "allowed_algorithms",
+    "max_age_seconds",
+    "now",
+    "required_components",
+)
+
+
+def message_of(members: Mapping[str, Any]) -> Message:
+    """Return the message that the members of a verify request describe.
+
+    Beyond profile 6.2, `trailers` (an object like `headers`) and `related_request` (members of its own) are read; no
+    such member means that the carrier has no place for it.
+
+    Raises:
+        KeyError: A required member is missing.
+        ValueError: `body_b64` is no base64.
+    """
+    target = str(members["path"])
+    if "?" not in target and members.get("query") is not None:
+        target = f"{target}?{members['query']}"
+    related = members.get("related_request")
+    trailers = members.get("trailers")
+    return Message(
+        method=str(members["method"]),
+        authority=str(members["authority"]),
+        scheme=str(members.get("scheme") or "https"),
+        target=target,
+        headers=_fields(members["headers"]),
+        trailers=None if trailers is None else _fields(trailers),
+        body=base64.b64decode(members.get("body_b64") or "", validate=True),
+        status=members.get("status"),
+        request=None if related is None else message_of(related),
+    )
+
+
+def _fields(headers: Mapping[str, str | Sequence[str]]) -> Fields:
+    pairs = ((name, [value] if isinstance(value, str) else value) for name, value in headers.items())
+    return tuple((name, line) for name, lines in pairs for line in lines)
+
+
+def headers_of(fields: Fields) -> dict[str, str | list[str]]:
+    """Return field lines as the member `headers`: a string for one line, an array for several."""
+    found: dict[str, str | list[str]] = {}
+    names: dict[str, str] = {}
+    for given, value in fields:
+        name = names.setdefault(given.lower(), given)
+        before = found.get(name)
+        found[name] = value if before is None else [*([before] if isinstance(before, str) else before), value]
+    return found
+
+
+def key_of(members: Mapping[str, Any]) -> VerifyingKey | None:
+    """Return the expected key; None where no member holds one.
+
+    Beyond profile 6.2, `public_key_pem` and `secret_b64` with `algorithm` hold keys of the other algorithms.
+
+    Raises:
+        KeyFault: A member holds no key.
+    """
+    if members.get("public_key_hex") is not None:
+        return keys.of_hex(str(members["public_key_hex"]))
+    if members.get("did_key") is not None:
+        return keys.of_did_key(str(members["did_key"]))
+    if members.get("public_key_pem") is not None:
+        found = keys.read_public(str(members["public_key_pem"]).encode())
+        algorithm = members.get("algorithm")
+        return VerifyingKey((str(algorithm),), found.material) if algorithm in found.algorithms else found
+    if members.get("secret_b64") is not None:
+        return keys.shared_secret(keys.decode_secret(str(members["secret_b64"]))).public
+    return None
+
+
+def policy_of(members: Mapping[str, Any], *, algorithms: tuple[str, ...] = (ED25519,)) -> Policy:
+    """Return the policy; `now` is for the judge and not among it.
+
+    Args:
+        members: The members.
+        algorithms: What is allowed where `allowed_algorithms` does not say.
+
+    Raises:
+        Malformed: An item of `required_components` is no identifier.
+    """
+    allowed = members.get("allowed_algorithms")
+    required = members.get("required_components") or ()
+    return Policy(
+        label=members.get("label"),
+        algorithms=algorithms if allowed is None else tuple(allowed),
+        tag=members.get("expected_tag"),
+        max_age=members.get("max_age_seconds"),
+        required=tuple(read_component(text) for text in required),
+        require_digest=members.get("require_content_digest", True),
+        allow_empty=members.get("allow_empty_components", False),
+    )
