@@ -1,63 +1,64 @@
-"""Derived components: what a signature can cover of a request besides its fields (RFC 9421 section 2.2; P-AG-01)."""
+"""Derived components: what a signature can cover of a message besides its fields (RFC 9421 section 2.2; P-AG-01)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from reference.protocol.message_signatures.faults import Fault
-from reference.protocol.message_signatures.request import MessageRequest
+from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import Component
 
+Part = TypeVar("Part", str, int)
 _DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
-def method(request: MessageRequest) -> str:
+class _NotThere(Exception):
+    """The message is of another kind: a response has no method, a request no status."""
+
+
+def method(message: Message) -> str:
     """`@method`: the method, its case kept."""
-    return request.method
+    return _known(message.method)
 
 
-def authority(request: MessageRequest) -> str:
+def authority(message: Message) -> str:
     """`@authority`: lower case, without the scheme's default port."""
-    return request.authority.lower().removesuffix(_DEFAULT_PORTS.get(scheme(request), "\0"))
+    return _known(message.authority).lower().removesuffix(_DEFAULT_PORTS.get(scheme(message), "\0"))
 
 
-def scheme(request: MessageRequest) -> str:
+def scheme(message: Message) -> str:
     """`@scheme`: lower case."""
-    return request.scheme.lower()
+    return _known(message.scheme).lower()
 
 
-def path(request: MessageRequest) -> str:
+def path(message: Message) -> str:
     """`@path`: up to the first `?`, otherwise untouched."""
-    return request.path_only
+    return _known(message.path)
 
 
-def query(request: MessageRequest) -> str:
+def query(message: Message) -> str:
     """`@query`: `?` and the query; `?` alone when there is none."""
-    return "?" + (request.query_only or "")
+    _known(message.path)
+    return "?" + (message.query or "")
 
 
-def request_target(request: MessageRequest) -> str:
+def request_target(message: Message) -> str:
     """`@request-target`: path and query as on the request line."""
-    return request.path_only + ("" if request.query_only is None else "?" + request.query_only)
+    return _known(message.path) + ("" if message.query is None else "?" + message.query)
 
 
-def target_uri(request: MessageRequest) -> str:
+def target_uri(message: Message) -> str:
     """`@target-uri`: the whole address."""
-    return f"{scheme(request)}://{authority(request)}{request_target(request)}"
+    return f"{scheme(message)}://{authority(message)}{request_target(message)}"
 
 
-def status(request: MessageRequest) -> str:
-    """`@status`: the response's status.
-
-    Raises:
-        Fault: missing_component, for a message without one.
-    """
-    if request.status is None:
-        raise Fault("missing_component", '"@status" is covered and the message has none')
-    return str(request.status)
+def status(message: Message) -> str:
+    """`@status`: the response's status."""
+    return str(_known(message.status))
 
 
-DERIVED: Mapping[str, Callable[[MessageRequest], str]] = {
+DERIVED: Mapping[str, Callable[[Message], str]] = {
     "@method": method,
     "@authority": authority,
     "@scheme": scheme,
@@ -69,7 +70,26 @@ DERIVED: Mapping[str, Callable[[MessageRequest], str]] = {
 }
 
 
-def query_parameter(request: MessageRequest, component: Component) -> str:
+def derived(message: Message, component: Component) -> str:
+    """Return the value of a derived component of the message that it is of.
+
+    Raises:
+        Fault: unsupported_component for a name or a parameter that is not known; missing_component for what this kind
+            of message has not.
+    """
+    derive = DERIVED.get(component.name)
+    given = component.parameters
+    if derive is not None and (not given or (given.keys() == {"req"} and derive is not status)):
+        try:
+            return derive(message)
+        except _NotThere:
+            raise Fault("missing_component", f"{component.identifier} is covered and the message has none") from None
+    if component.name == "@query-param":
+        return _query_parameter(message, component)
+    raise Fault("unsupported_component", f"{component.identifier} is not known")
+
+
+def _query_parameter(message: Message, component: Component) -> str:
     """`@query-param`: the one value of a query parameter, encoded as a form writes it, spaces as `%20`.
 
     Raises:
@@ -77,11 +97,17 @@ def query_parameter(request: MessageRequest, component: Component) -> str:
             section 2.2.8 forbids to cover it then); missing_component when the query has no such parameter.
     """
     name = component.parameters.get("name")
-    if type(name) is not str or len(component.parameters) != 1:
+    if type(name) is not str or not component.parameters.keys() <= {"name", "req"}:
         raise Fault("unsupported_component", f"{component.identifier}: @query-param needs exactly the parameter name")
-    values = request.query_parameters.get(name, ())
+    values = message.query_parameters.get(name, ())
     if not values:
         raise Fault("missing_component", f"{component.identifier} is covered and the query has no such parameter")
     if len(values) > 1:
         raise Fault("unsupported_component", f"{component.identifier}: the query repeats it; cover @query instead")
     return values[0]
+
+
+def _known(part: Part | None) -> Part:
+    if part is None:
+        raise _NotThere
+    return part

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from reference.protocol.message_signatures import base, components
-from reference.protocol.message_signatures.algorithms import ALGORITHMS, ED25519
+from reference.protocol.message_signatures import base
+from reference.protocol.message_signatures.algorithms import ED25519
+from reference.protocol.message_signatures.diagnosis import SUSPICIONS, Case, fields, proven
+from reference.protocol.message_signatures.diagnosis.coverage_notes import coverage_notes
+from reference.protocol.message_signatures.diagnosis.digest_notes import digest_notes
+from reference.protocol.message_signatures.diagnosis.header_notes import header_notes
+from reference.protocol.message_signatures.diagnosis.policy_notes import policy_notes
+from reference.protocol.message_signatures.faults import COVERAGE, DIGEST, HEADERS, PARAMETERS
 from reference.protocol.message_signatures.fix_notes import FIX_NOTES
 from reference.protocol.message_signatures.request import MessageRequest
 from reference.protocol.message_signatures.verdict import DIGEST_SPEC, SKEW_SECONDS, SPEC, Judged, judge, result
 
 CITATION = "RFC 9421 section 3.2 (verifying a signature) and RFC 9530 section 2 (Content-Digest)"
 NO_KEY_NOTE = "Give public_key_hex or did_key of the expected signer to learn whether the signature holds."
-
-# What signers get wrong most, each as the derived component they made; the note stands when the signature holds so.
-MISTAKES: Mapping[str, Mapping[str, Callable[[MessageRequest], str]]] = {
-    "The signer put the query inside @path. Sign the path alone as @path and the query as @query"
-    " (RFC 9421 sections 2.2.6 and 2.2.7).": {"@path": components.request_target},
-    "The signer kept upper case or the scheme's default port in @authority. Lower its case and leave that port out"
-    " (RFC 9421 section 2.2.3).": {"@authority": lambda request: request.authority},
-    "The signer wrote @method in upper case and the message does not. Sign the method as it is sent"
-    " (RFC 9421 section 2.2.1).": {"@method": lambda request: request.method.upper()},
-    "The signer wrote @method in lower case. Sign the method as it is sent (RFC 9421 section 2.2.1).": {
-        "@method": lambda request: request.method.lower()
-    },
-}
+NOT_PROVEN_NOTE = (
+    "None of the usual changes to target, fields, form, encoding or key, made one at a time, makes the signature hold:"
+    " it is of another key, or of a message that differs in more than one of these."
+)
 
 
 def explain(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> dict[str, Any]:
@@ -38,7 +35,8 @@ def explain(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> d
     """
     judged = judge(request, now=now, skew=skew)
     shared = result(request, judged)
-    notes = list(dict.fromkeys(_notes(request, judged)))
+    moment = now if request.now is None else request.now
+    notes = list(dict.fromkeys(_notes(request, judged, moment, skew)))
     digest = judged.digest
     return {
         **shared,
@@ -58,31 +56,47 @@ def explain(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> d
     }
 
 
-def _notes(request: MessageRequest, judged: Judged) -> Iterator[str]:
-    codes = [fault.code for fault in judged.faults]
-    for code in codes:
+def _notes(request: MessageRequest, judged: Judged, now: int, skew: int) -> Iterator[str]:
+    for code in dict.fromkeys(judged.codes):
         yield FIX_NOTES[code].advice
-    if codes == ["signature_mismatch"]:
-        yield from _mistakes(request, judged)
+        yield from _particular(request, judged, code, now, skew)
+    yield from _of_the_equation(request, judged)
     if request.key_bytes() is None:
         yield NO_KEY_NOTE
     yield from _compatibility(judged)
 
 
-def _mistakes(request: MessageRequest, judged: Judged) -> Iterator[str]:
-    key = request.key_bytes()
-    if key is None or judged.chosen is None:
+def _particular(request: MessageRequest, judged: Judged, code: str, now: int, skew: int) -> Iterator[str]:
+    """Yield what can be said about this one message beyond the advice for its fault."""
+    chosen = judged.chosen
+    if code in HEADERS:
+        yield from header_notes(code, judged.message, request.expected_key(), request.label)
+    elif code in DIGEST:
+        yield from digest_notes(code, judged.message, judged.digest)
+    elif code in PARAMETERS and chosen is not None:
+        yield from policy_notes(code, request, chosen.parameters, algorithm=ED25519, now=now, skew=skew)
+    elif code in COVERAGE and chosen is not None and judged.base is not None:
+        yield from coverage_notes(judged.message, chosen, judged.base)
+
+
+def _of_the_equation(request: MessageRequest, judged: Judged) -> Iterator[str]:
+    """Yield what makes the signature hold, when one change does: the result stays negative (P-AG-08)."""
+    key, chosen, built = request.expected_key(), judged.chosen, judged.base
+    if key is None or chosen is None or built is None:
         return
-    for note, wrong in MISTAKES.items():
-        text = base.build(request, judged.fields, judged.chosen, {**components.DERIVED, **wrong}).text
-        if text != judged.base and ALGORITHMS[ED25519](key, text.encode("ascii"), judged.chosen.signature):
+    case = Case(judged.message, chosen, built, key)
+    if "signature_mismatch" in judged.codes:
+        yield proven(case, SUSPICIONS) or NOT_PROVEN_NOTE
+    elif [fault.code for fault in built.faults] == ["missing_component"]:
+        note = proven(case, (fields.missing,))
+        if note:
             yield note
 
 
 def _compatibility(judged: Judged) -> Iterator[str]:
     covered = () if judged.chosen is None else judged.chosen.components
     for component in covered:
-        if judged.chosen is not None and base.is_compatibility_name(judged.fields, judged.chosen, component):
+        if judged.chosen is not None and base.is_compatibility_name(judged.message, judged.chosen, component):
             yield (
                 f"{component.identifier} is covered as a component, which is non-standard: it is a signature parameter,"
                 " and every signature covers its own. Other verifiers will refuse it; leave it out."

@@ -15,6 +15,7 @@ class Fields:
     """Header fields by lower-case name, each with its values in order, trimmed and unfolded."""
 
     def __init__(self, headers: Mapping[str, str | Sequence[str]]) -> None:
+        self._given = headers
         self._values: dict[str, list[str]] = {}
         for name, given in headers.items():
             kept = self._values.setdefault(name.lower(), [])
@@ -23,9 +24,22 @@ class Fields:
         # A signature may name one field many thousand times, by another key each time: read it once.
         self._structured: dict[tuple[str, str], Any] = {}
 
+    def names(self) -> tuple[str, ...]:
+        """Return the lower-case name of each field."""
+        return tuple(self._values)
+
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of a field, in order."""
         return tuple(self._values.get(name, ()))
+
+    def given(self, name: str) -> list[str]:
+        """Return the values of a field, in order, exactly as they came."""
+        found = [value for own, value in self._given.items() if own.lower() == name]
+        return [one for value in found for one in ((value,) if isinstance(value, str) else value)]
+
+    def spellings(self, name: str) -> list[str]:
+        """Return the names under which a field came, their case kept."""
+        return [own for own in self._given if own.lower() == name]
 
     def combined(self, name: str) -> str | None:
         """Return the field's values joined by a comma and a space, or None when it is absent."""

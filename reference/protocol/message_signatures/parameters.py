@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from reference.protocol.message_signatures.faults import Fault
-from reference.protocol.message_signatures.request import MessageRequest
+from reference.protocol.message_signatures.policy import Demands
 from reference.protocol.message_signatures.signature_input import SignatureInput
 
 Check = Literal["pass", "fail", "skipped"]
@@ -14,32 +14,32 @@ CREATED = frozenset({"created_in_future", "too_old"})
 EXPIRES = frozenset({"expired"})
 
 
-def judge(request: MessageRequest, chosen: SignatureInput, *, algorithm: str, now: int, skew: int) -> Iterator[Fault]:
+def judge(demands: Demands, chosen: SignatureInput, *, algorithm: str, now: int, skew: int) -> Iterator[Fault]:
     """Yield what the caller's policy holds against the signature's parameters.
 
     Args:
-        request: The policy.
+        demands: The policy.
         chosen: The signature.
         algorithm: What the expected key is for; the message never chooses it.
         now: Unix seconds.
         skew: Seconds by which clocks may differ.
     """
     given = chosen.parameters
-    if given.get("alg", algorithm) != algorithm or algorithm not in request.allowed_algorithms:
+    if given.get("alg", algorithm) != algorithm or algorithm not in demands.allowed_algorithms:
         yield Fault("alg_not_allowed", "the signature's algorithm is not among those allowed for the expected key")
-    if request.expected_tag is not None and given.get("tag") != request.expected_tag:
+    if demands.expected_tag is not None and given.get("tag") != demands.expected_tag:
         yield Fault("tag_mismatch", "the signature's tag is not the expected one")
-    yield from _times(request, given.get("created"), given.get("expires"), now, skew)
+    yield from _times(demands, given.get("created"), given.get("expires"), now, skew)
 
 
-def _times(request: MessageRequest, created: int | None, expires: int | None, now: int, skew: int) -> Iterator[Fault]:
+def _times(demands: Demands, created: int | None, expires: int | None, now: int, skew: int) -> Iterator[Fault]:
     if created is not None and created > now + skew:
         yield Fault("created_in_future", "the signature was created in the future; compare the clocks")
     if expires is not None and expires < now - skew:
         yield Fault("expired", "the signature has expired")
-    if request.max_age_seconds is None:
+    if demands.max_age_seconds is None:
         return
     if created is None:
         yield Fault("too_old", "the signature bears no created time, so its age is unknown")
-    elif now - created > request.max_age_seconds:
+    elif now - created > demands.max_age_seconds:
         yield Fault("too_old", "the signature is older than max_age_seconds")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, Self
-from urllib.parse import parse_qsl, quote
+from typing import Any, Self
 
-import base58
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from reference.protocol.keys import KEY_BYTES, KeyRejected, public_key_from_did_key
+from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
+from reference.protocol.message_signatures.fields import Fields
+from reference.protocol.message_signatures.key_texts import did_bytes, fault_of_did_key, fault_of_hex
+from reference.protocol.message_signatures.message import Message
 
 
 class MessageRequest(BaseModel):
@@ -30,7 +31,7 @@ class MessageRequest(BaseModel):
     body_b64: str = ""
     scheme: str = "https"
     status: int | None = None
-    public_key_hex: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
+    public_key_hex: str | None = None
     did_key: str | None = None
     require_content_digest: bool = True
     label: str | None = None
@@ -52,17 +53,15 @@ class MessageRequest(BaseModel):
     def _standard_base64(cls, text: str) -> str:
         return standard_base64(text)
 
+    @field_validator("public_key_hex")
+    @classmethod
+    def _key_in_hex(cls, text: str | None) -> str | None:
+        return _without(text, fault_of_hex, "public_key_hex")
+
     @field_validator("did_key")
     @classmethod
     def _did_of_ed25519(cls, text: str | None) -> str | None:
-        if text is not None:
-            try:
-                public_key_from_did_key(text)
-            except ValueError as fault:
-                # A bad point in a well-formed did:key is for the verdict, like one in hex.
-                if not isinstance(fault, KeyRejected) or len(did_bytes(text)) != KEY_BYTES:
-                    raise PydanticCustomError("did_key", "did:key:z… of an Ed25519 key") from fault
-        return text
+        return _without(text, fault_of_did_key, "did_key")
 
     @model_validator(mode="after")
     def _one_key(self) -> Self:
@@ -75,24 +74,24 @@ class MessageRequest(BaseModel):
         """The message's content."""
         return base64.b64decode(self.body_b64)
 
-    @property
-    def path_only(self) -> str:
-        """The path up to the first `?`; an empty one is `/` (P-AG-01)."""
-        return self.path.partition("?")[0] or "/"
+    def message(self) -> Message:
+        """Return the signed message."""
+        path, mark, inside = self.path.partition("?")
+        return Message(
+            Fields(self.headers),
+            self.body,
+            self.method,
+            self.authority,
+            path or "/",
+            inside if mark else self.query,  # the one inside `path` wins
+            self.scheme,
+            self.status,
+        )
 
-    @property
-    def query_only(self) -> str | None:
-        """The query without `?`, or None when there is none; the one inside `path` wins."""
-        _, mark, inside = self.path.partition("?")
-        return inside if mark else self.query
-
-    @cached_property
-    def query_parameters(self) -> Mapping[str, list[str]]:
-        """The query read as a form: encoded name to encoded values (RFC 9421 section 2.2.8)."""
-        parameters: dict[str, list[str]] = {}
-        for name, value in parse_qsl(self.query_only or "", keep_blank_values=True):
-            parameters.setdefault(_form_encoded(name), []).append(_form_encoded(value))
-        return parameters
+    def expected_key(self) -> ExpectedKey | None:
+        """Return the key that the caller expects the signer to hold, or None when there is none."""
+        key = self.key_bytes()
+        return None if key is None else ExpectedKey(ED25519, key)
 
     def key_bytes(self) -> bytes | None:
         """Return the expected key's 32 bytes, or None when the caller gave none."""
@@ -146,10 +145,8 @@ def standard_base64(text: str) -> str:
     raise PydanticCustomError("base64", "standard base64 with padding")
 
 
-def _form_encoded(text: str) -> str:
-    return quote(text, safe="*").replace("~", "%7E")
-
-
-def did_bytes(did_key: str) -> bytes:
-    """Return the 32 bytes that a well-formed did:key holds, whether or not they are a good point."""
-    return base58.b58decode(did_key.removeprefix("did:key:z"))[2:]
+def _without(text: str | None, fault_of: Callable[[str], str | None], kind: str) -> str | None:
+    fault = None if text is None else fault_of(text)
+    if fault is not None:
+        raise PydanticCustomError(kind, "{fault}", {"fault": fault})
+    return text

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 import http_sf
+from nacl.signing import SigningKey
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from reference.protocol.keys import PublicKey, SigningKey
+from reference.protocol.keys import PublicKey
 from reference.protocol.message_signatures import content_digest
 from reference.protocol.message_signatures.algorithms import ED25519
 from reference.protocol.message_signatures.base import build, is_compatibility_name
 from reference.protocol.message_signatures.faults import PARAMETERS
 from reference.protocol.message_signatures.fields import Fields
+from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.request import MessageRequest, check_representable, standard_base64
 from reference.protocol.message_signatures.signature_input import Component, SignatureInput, params_text
 from reference.protocol.message_signatures.verdict import judge
@@ -113,6 +115,12 @@ class SignRequest(BaseModel):
         """Path and query as one text."""
         return self.path if "?" in self.path or self.query is None else f"{self.path}?{self.query}"
 
+    def message(self, fields: Fields) -> Message:
+        """Return the message to sign, with these fields."""
+        path, mark, query = self.target.partition("?")
+        known = query if mark else None
+        return Message(fields, self.content, self.method, self.authority, path or "/", known, self.scheme)
+
     def components(self) -> tuple[Component, ...]:
         """Return what to cover, in order (P-SG-02); a body is always covered by its digest."""
         names = self.covered_components
@@ -135,13 +143,14 @@ def sign(request: SignRequest, *, seed: bytes, now: int) -> dict[str, Any]:
     Raises:
         NotSignable: A covered component is absent, unknown or repeated, or nothing is covered.
     """
-    key = SigningKey.from_seed(seed)
+    key = SigningKey(seed)  # the library's own: `keys.SigningKey` remembers those that come again
+    public = PublicKey(bytes(key.verify_key))
     covered = request.components()
-    parameters = _parameters(request, key.public, now)
+    parameters = _parameters(request, public, now)
     headers = _headers_to_sign(request, covered)
     fields = Fields(headers)
-    base = _base_text(request, fields, SignatureInput(request.label, covered, parameters, b""))
-    signature = key.sign(base.encode("ascii"))
+    base = _base_text(request.message(fields), SignatureInput(request.label, covered, parameters, b""))
+    signature = key.sign(base.encode("ascii")).signature
     added = {
         "Signature-Input": f"{request.label}={params_text(covered, parameters)}",
         "Signature": f"{request.label}={http_sf.ser(signature)}",
@@ -161,8 +170,8 @@ def sign(request: SignRequest, *, seed: bytes, now: int) -> dict[str, Any]:
         "created": parameters["created"],
         "keyid": parameters["keyid"],
         "algorithm": ED25519,
-        "public_key_hex": key.public.raw.hex(),
-        "did_key": key.public.did_key,
+        "public_key_hex": public.raw.hex(),
+        "did_key": public.did_key,
         "ephemeral": True,
         "note": NOTE,
     }
@@ -197,16 +206,13 @@ def _headers_to_sign(request: SignRequest, covered: Sequence[Component]) -> dict
     }
 
 
-def _base_text(request: SignRequest, fields: Fields, unsigned: SignatureInput) -> str:
-    message = MessageRequest(
-        method=request.method, authority=request.authority, path=request.target, scheme=request.scheme, headers={}
-    )
-    built = build(message, fields, unsigned)
+def _base_text(message: Message, unsigned: SignatureInput) -> str:
+    built = build(message, unsigned)
     sentences = [fault.sentence for fault in built.faults]
     sentences += [
         f"{component.identifier} is a signature parameter, not a component; every signature covers it as it is"
         for component in unsigned.components
-        if is_compatibility_name(fields, unsigned, component)
+        if is_compatibility_name(message, unsigned, component)
     ]
     if sentences:
         raise NotSignable(sentences)

@@ -10,11 +10,13 @@ import http_sf
 
 from reference.protocol.keys import KeyRejected
 from reference.protocol.message_signatures import base, content_digest, parameters, signature_input
-from reference.protocol.message_signatures.algorithms import ALGORITHMS, ED25519
+from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
+from reference.protocol.message_signatures.base import Base
 from reference.protocol.message_signatures.content_digest import DigestReport
 from reference.protocol.message_signatures.faults import DIGEST, Fault
-from reference.protocol.message_signatures.fields import Fields
+from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.parameters import CREATED, EXPIRES, Check
+from reference.protocol.message_signatures.policy import Demands
 from reference.protocol.message_signatures.request import MessageRequest
 from reference.protocol.message_signatures.signature_input import Component, SignatureInput
 
@@ -28,54 +30,71 @@ class Judged:
     """Everything that was found about one message.
 
     Attributes:
-        fields: Its header fields.
+        message: The message.
         digest: What Content-Digest says.
         chosen: The signature that was judged, or None when the headers hold none to judge.
-        base: The signature base, "" without a signature.
+        base: Its base, or None without a signature.
         signature_valid: Whether the equation holds; None when it was not asked.
         faults: Reasons against the message.
     """
 
-    fields: Fields
+    message: Message
     digest: DigestReport
     chosen: SignatureInput | None = None
-    base: str = ""
+    base: Base | None = None
     signature_valid: bool | None = None
     faults: list[Fault] = field(default_factory=list)
 
+    @property
+    def codes(self) -> list[str]:
+        """The code of each fault."""
+        return [fault.code for fault in self.faults]
+
 
 def judge(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> Judged:
+    """Judge what verify and explain are asked; the request's own `now` wins."""
+    moment = now if request.now is None else request.now
+    return judge_message(request.message(), request, request.expected_key(), now=moment, skew=skew)
+
+
+def judge_message(
+    message: Message, demands: Demands, expected: ExpectedKey | None, *, now: int, skew: int = SKEW_SECONDS
+) -> Judged:
     """Judge a message. A fault in the two headers stops the work; all later faults are collected.
 
     Args:
-        request: Message, key and policy.
-        now: Unix seconds; the request's own `now` wins.
+        message: The message, with the request that it answers or its trailers where a signature covers them.
+        demands: What the caller demands.
+        expected: The key that the signer must hold; without one the equation is not asked.
+        now: Unix seconds.
         skew: Seconds by which clocks may differ.
     """
-    fields = Fields(request.headers)
     try:
-        chosen = signature_input.read(fields, request.label)
+        chosen = signature_input.read(message.fields, demands.label)
     except Fault as fault:
-        digest = content_digest.judge(fields, request.body, covered=False, required=False)
-        return Judged(fields, digest, faults=[fault])
-    built = base.build(request, fields, chosen)
+        digest = content_digest.judge(message.fields, message.content, covered=False, required=False)
+        return Judged(message, digest, faults=[fault])
+    built = base.build(message, chosen)
     covered = content_digest.is_covered(chosen.components)
-    digest = content_digest.judge(fields, request.body, covered=covered, required=request.require_content_digest)
-    judged = Judged(fields, digest, chosen, built.text)
-    moment = now if request.now is None else request.now
+    digest = content_digest.judge(
+        message.fields, message.content, covered=covered, required=demands.require_content_digest
+    )
+    judged = Judged(message, digest, chosen, built)
+    algorithm = ED25519 if expected is None else expected.algorithm
     judged.faults += built.faults
-    judged.faults += _required(request, chosen)
-    judged.faults += parameters.judge(request, chosen, algorithm=ED25519, now=moment, skew=skew)
+    judged.faults += _required(demands, chosen)
+    judged.faults += parameters.judge(demands, chosen, algorithm=algorithm, now=now, skew=skew)
     judged.faults += digest.faults
-    _decide(request, chosen, built, judged)
+    if expected is not None:
+        _decide(expected, chosen, built, judged)
     return judged
 
 
-def _required(request: MessageRequest, chosen: SignatureInput) -> Iterator[Fault]:
-    if not request.required_components:
+def _required(demands: Demands, chosen: SignatureInput) -> Iterator[Fault]:
+    if not demands.required_components:
         return
     covered = {component.identity for component in chosen.components}
-    for name in request.required_components:
+    for name in demands.required_components:
         try:
             missing = Component.named(name).identity not in covered
         except ValueError:
@@ -84,12 +103,9 @@ def _required(request: MessageRequest, chosen: SignatureInput) -> Iterator[Fault
             yield Fault("required_component_missing", f"{name} must be covered and is not")
 
 
-def _decide(request: MessageRequest, chosen: SignatureInput, built: base.Base, judged: Judged) -> None:
-    key = request.key_bytes()
-    if key is None:
-        return
+def _decide(expected: ExpectedKey, chosen: SignatureInput, built: Base, judged: Judged) -> None:
     try:
-        holds = ALGORITHMS[ED25519](key, built.text.encode("ascii"), chosen.signature)
+        holds = expected.verify(built.text.encode("ascii"), chosen.signature)
     except KeyRejected as fault:
         judged.signature_valid = False
         judged.faults.append(Fault("key_rejected", str(fault)))
@@ -102,7 +118,8 @@ def _decide(request: MessageRequest, chosen: SignatureInput, built: base.Base, j
 def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
     """Return the members that verify and explain share (profile 6.3)."""
     chosen = judged.chosen
-    codes = [fault.code for fault in judged.faults]
+    codes = judged.codes
+    text = "" if judged.base is None else judged.base.text
     return {
         "valid": None if request.key_bytes() is None else judged.signature_valid is True and not codes,
         "errors": [fault.sentence for fault in judged.faults],
@@ -110,8 +127,8 @@ def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
         "checked": _checked(judged, set(codes)),
         "signature_valid": judged.signature_valid,
         "content_digest_valid": _digest_valid(judged, set(codes)),
-        "signature_base": judged.base,
-        "signing_base": judged.base,
+        "signature_base": text,
+        "signing_base": text,
         "covered_components": [component.identifier for component in chosen.components] if chosen else [],
         "parameters": {name: _json(value) for name, value in chosen.parameters.items()} if chosen else {},
         "label": chosen.label if chosen else None,

@@ -55,7 +55,7 @@ def test_a_failing_message_comes_with_notes_and_clauses(signed_by_hand: HandSign
     result = explained(signed_by_hand(method="PUT", body=b"x"))
 
     assert (result["verdict"], result["valid"]) == ("fail", False)
-    assert len(result["fix_notes"]) == 2
+    assert len(result["fix_notes"]) == 3  # advice on each fault, and that no single change explains the signature
     assert set(result["links"]) == {"rfc9421", "rfc9530", "content_digest_missing", "signature_mismatch"}
 
 
@@ -102,16 +102,12 @@ def test_other_mistakes_are_pointed_out(
     assert [note for note in result["fix_notes"] if word in note]
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        {"lines": ('"@path": /other',), "path": "/a?b=c"},
-        {"lines": ('"@path": /a?b=c',), "path": "/a?b=c", "body": b"x"},
-    ],
-)
-def test_mistakes_are_not_guessed(signed_by_hand: HandSigner, members: dict[str, Any]) -> None:
-    """No mistake is named when the signature does not prove it, or when it is not the only fault."""
-    assert not [note for note in explained(signed_by_hand(**members))["fix_notes"] if "inside @path" in note]
+def test_mistakes_are_not_guessed(signed_by_hand: HandSigner) -> None:
+    """No mistake is named when the signature does not prove it."""
+    notes = explained(signed_by_hand(('"@path": /other',), path="/a?b=c"))["fix_notes"]
+
+    assert not [note for note in notes if "The signature holds" in note]
+    assert [note for note in notes if "made one at a time" in note]
 
 
 def test_created_and_expires_as_covered_names_pass_with_a_note(signed_by_hand: HandSigner) -> None:

@@ -1,0 +1,31 @@
+"""What is wrong with a signature that does not hold: found by changing one thing and seeing that it then holds."""
+
+from __future__ import annotations
+
+from reference.protocol.message_signatures.diagnosis import encoding, fields, form, keys, path, target
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspicion, proven
+
+# In this order: what is seen most, and what says most, first.
+SUSPICIONS: tuple[Suspicion, ...] = (
+    path.query_inside_path,
+    target.method,
+    target.authority,
+    target.scheme,
+    keys.named,
+    keys.forms,
+    encoding.encodings,
+    target.behind_a_proxy,
+    path.path,
+    path.query,
+    path.query_parameters,
+    path.whole_target,
+    fields.missing,
+    form.lines,
+    form.times,
+    form.parameters,
+    form.hashed,
+    fields.fields,
+    fields.parameters_of_fields,
+)
+
+__all__ = ["SUSPICIONS", "Case", "proven"]

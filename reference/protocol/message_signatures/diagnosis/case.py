@@ -1,0 +1,115 @@
+"""A signature that does not hold, and what would make it hold: one thing changed, everything else as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from reference.protocol.keys import KeyRejected
+from reference.protocol.message_signatures.algorithms import ExpectedKey
+from reference.protocol.message_signatures.base import Base, build, text_of
+from reference.protocol.message_signatures.message import Message
+from reference.protocol.message_signatures.signature_input import SignatureInput
+
+_LONGEST_SHOWN = 80
+_MOST_TRIALS = 600
+_MOST_OCTETS = 2_000_000
+_OCTETS_A_TRIAL = 500
+
+
+class Suspect(NamedTuple):
+    """One thing that may have gone wrong.
+
+    Attributes:
+        note: What it is and what to do about it; true when the signature holds this way.
+        base: What the signer would have signed.
+        signature: The signature as it should have been sent, or None for the one that was.
+        key: The key that it would be of, or None for the expected one.
+    """
+
+    note: str
+    base: str | bytes
+    signature: bytes | None = None
+    key: ExpectedKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is on the table.
+
+    Attributes:
+        message: The message.
+        chosen: The signature that does not hold.
+        base: Its base.
+        key: The key that it was tried with.
+    """
+
+    message: Message
+    chosen: SignatureInput
+    base: Base
+    key: ExpectedKey
+
+    def covers(self, *names: str) -> bool:
+        """Return whether one of these components is covered, whatever its parameters."""
+        return any(component.name in names for component in self.chosen.components)
+
+    def with_message(self, **changes: object) -> str:
+        """Return the base of the message with some of its parts changed."""
+        return build(replace(self.message, **changes), self.chosen).text  # type: ignore[arg-type]  # names are ours
+
+    def with_values(self, values: Mapping[str, str]) -> str:
+        """Return the base with other values for plain components, by their names."""
+        components = self.chosen.components
+        changed = [
+            values[component.name] if component.name in values and not component.parameters else value
+            for component, value in zip(components, self.base.values, strict=True)
+        ]
+        return text_of(components, changed, self.chosen.params_text)
+
+    def with_all(self, values: Sequence[str | None]) -> str:
+        """Return the base with these values, one for each covered component."""
+        return text_of(self.chosen.components, values, self.chosen.params_text)
+
+    def with_params(self, params_text: str) -> str:
+        """Return the base with another last line."""
+        return text_of(self.chosen.components, self.base.values, params_text)
+
+
+Suspicion = Callable[[Case], Iterable[Suspect]]
+
+
+def proven(case: Case, suspicions: Iterable[Suspicion]) -> str | None:
+    """Return the note of the first suspect with which the signature holds, or None when none is proven.
+
+    The work is bounded, however large the message.
+    """
+    seen: set[tuple[str | bytes, bytes, ExpectedKey]] = {(case.base.text, case.chosen.signature, case.key)}
+    octets = 0
+    for suspect in _all(case, suspicions):
+        octets += len(suspect.base) + _OCTETS_A_TRIAL
+        if octets > _MOST_OCTETS or len(seen) > _MOST_TRIALS:
+            return None
+        tried = (suspect.base, suspect.signature or case.chosen.signature, suspect.key or case.key)
+        if tried not in seen and _holds(*tried):
+            return suspect.note
+        seen.add(tried)
+    return None
+
+
+def _all(case: Case, suspicions: Iterable[Suspicion]) -> Iterator[Suspect]:
+    for suspicion in suspicions:
+        yield from suspicion(case)
+
+
+def _holds(base: str | bytes, signature: bytes, key: ExpectedKey) -> bool:
+    try:
+        return key.verify(base.encode() if isinstance(base, str) else base, signature)
+    except (KeyRejected, UnicodeEncodeError):
+        return False
+
+
+def shown(text: str) -> str:
+    """Return a text for a sentence: printable, and not long."""
+    plain = text if text.isprintable() and text.isascii() else ascii(text)[1:-1]
+    return plain if len(plain) <= _LONGEST_SHOWN else plain[: _LONGEST_SHOWN - 1] + "…"

@@ -1,0 +1,58 @@
+"""Notes on covered components that have no value, or should have been covered (RFC 9421 sections 2 and 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from reference.protocol.message_signatures.base import Base
+from reference.protocol.message_signatures.components import DERIVED
+from reference.protocol.message_signatures.diagnosis.case import shown
+from reference.protocol.message_signatures.message import Message
+from reference.protocol.message_signatures.signature_input import SignatureInput
+
+_MOST_NAMES = 200
+_MOST_NOTES = 5
+_MEANT = {
+    "(request-target)": "older drafts' name for @method and @path",
+    "(created)": "older drafts' name for parameter created",
+    "(expires)": "older drafts' name for parameter expires",
+    "@url": "no component; the whole address is @target-uri",
+    "@uri": "no component; the whole address is @target-uri",
+    "@host": "no component; the host is @authority",
+    "@request-response": "an older draft's component; a response covers its request by parameter req",
+    "@query-params": "an older draft's component; one query parameter is @query-param with parameter name",
+    "@signature-params": "the last line of every base; it is never listed",
+}
+
+
+def coverage_notes(message: Message, chosen: SignatureInput, base: Base) -> Iterator[str]:
+    """Yield what can be said about components that have no value."""
+    told = 0
+    for component, value in zip(chosen.components, base.values, strict=True):
+        if value is not None or told == _MOST_NOTES:
+            continue
+        note = _note(message, component.name)
+        if note is not None:
+            told += 1
+            yield f"{shown(component.identifier)}: {note}"
+
+
+def _note(message: Message, name: str) -> str | None:
+    if name in _MEANT:
+        return f"{name} is {_MEANT[name]}."
+    if name != name.lower():
+        return "names of components are in lower case."
+    if name.startswith("@"):
+        near = get_close_matches(name, DERIVED, n=1)
+        return f"did you mean {near[0]}?" if near and near[0] != name else None
+    if message.fields.combined(name) is not None:
+        return None
+    near = get_close_matches(name, message.fields.names()[:_MOST_NAMES], n=1, cutoff=0.75)
+    if near:
+        return f"the message has no such field, but it has {shown(near[0])}."
+    if message.trailers is not None and message.trailers.combined(name) is not None:
+        return "it is among the trailers; cover it with parameter tr."
+    if f"@{name}" in DERIVED:
+        return f"the message has no such field; did you mean @{name}?"
+    return None

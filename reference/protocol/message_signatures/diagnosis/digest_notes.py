@@ -1,0 +1,119 @@
+"""Notes on Content-Digest: of which body it is, and how it was written (RFC 9530 section 2)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+
+from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIELD, DigestReport, compute
+from reference.protocol.message_signatures.diagnosis.case import shown
+from reference.protocol.message_signatures.message import Message
+
+_MOST_OCTETS = 300_000
+_ADVICE = "Digest the very octets that are sent, and let nothing change them afterwards."
+
+
+def digest_notes(code: str, message: Message, report: DigestReport) -> Iterator[str]:
+    """Yield what can be said about one fault in the digest."""
+    if code == "content_digest_mismatch":
+        yield from _of_another_body(message, report)
+    elif code in {"content_digest_malformed", "content_digest_unsupported"}:
+        yield from _written_otherwise(message)
+    elif code == "content_digest_missing":
+        yield from _by_another_name(message)
+
+
+def _of_another_body(message: Message, report: DigestReport) -> Iterator[str]:
+    name, provided = report.algorithm or "sha-256", report.provided
+    yield f"{name} of the body is {report.computed}; the field says {shown(str(provided))}."
+    if len(message.content) > _MOST_OCTETS:
+        return
+    for what, octets in _bodies(message.content):
+        if compute(name, octets) == provided:
+            yield f"The digest is that of the body {what}. {_ADVICE}"
+            return
+    for what, value in _values(message.content):
+        if base64.b64encode(value).decode() == provided:
+            yield f"The digest is {what}. Send {name}=:{report.computed}: for this body."
+            return
+
+
+def _bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
+    yield "with a line feed at its end", content + b"\n"
+    yield "with a carriage return and a line feed at its end", content + b"\r\n"
+    yield "without the white space at its end", content.rstrip()
+    yield "without the white space around it", content.strip()
+    yield "with CRLF as its line ends", content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    yield "with LF as its line ends", content.replace(b"\r\n", b"\n")
+    yield "with a byte order mark", b"\xef\xbb\xbf" + content
+    yield "without its byte order mark", content.removeprefix(b"\xef\xbb\xbf")
+    yield "when it is empty: the digest was made before there was a body", b""
+    yield "in base64", base64.b64encode(content)
+    yield "in hex", content.hex().encode()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return
+    yield "in UTF-16", text.encode("utf-16-le")
+    yield "in Latin-1", text.encode("latin-1", "replace")
+    yield from _documents(text)
+
+
+def _documents(text: str) -> Iterator[tuple[str, bytes]]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for ascii_only in (False, True):
+        for ordered in (False, True):
+            order = ", its members sorted" if ordered else ""
+            for what, style in (
+                ("without spaces", {"separators": (",", ":")}),
+                ("with a space after commas and colons", {}),
+                ("indented by 2", {"indent": 2}),
+                ("indented by 4", {"indent": 4}),
+            ):
+                written = json.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered, **style)
+                octets = written.encode("utf-8", "replace")
+                yield f"written as JSON {what}{order}", octets
+                yield f"written as JSON {what}{order}, with a line feed at its end", octets + b"\n"
+
+
+def _values(content: bytes) -> Iterator[tuple[str, bytes]]:
+    for name, digest in ALGORITHMS.items():
+        once = digest(content)
+        yield f"the {name} digest, under another name", once.digest()
+        yield f"the {name} digest in hex, encoded once more", once.hexdigest().encode()
+        yield f"the {name} digest in base64, encoded once more", base64.b64encode(once.digest())
+        yield f"the {name} digest of the {name} digest", digest(once.digest()).digest()
+    for name in ("md5", "sha1", "sha384", "sha3_256"):
+        yield f"a {name} digest", hashlib.new(name, content, usedforsecurity=False).digest()
+
+
+def _written_otherwise(message: Message) -> Iterator[str]:
+    text = message.fields.combined(FIELD) or ""
+    for name in ALGORITHMS:
+        right = compute(name, message.content)
+        in_hex = base64.b64decode(right).hex()
+        url = right.replace("+", "-").replace("/", "_").rstrip("=")
+        fitting = f"Write {name}=:{right}: for this body."
+        if in_hex in text.lower():
+            yield f"It holds the right {name} digest in hex. {fitting}"
+        elif right in text and f"{name}=:{right}:" not in text:
+            yield f"It holds the right {name} digest, with another name or other marks around it. {fitting}"
+        elif url in text:
+            yield f"It holds the right {name} digest in base64url or without padding. {fitting}"
+
+
+def _by_another_name(message: Message) -> Iterator[str]:
+    for name, what in (
+        ("digest", "Digest is the older field of RFC 3230"),
+        ("repr-digest", "Repr-Digest is of the representation"),
+        ("content-md5", "Content-MD5 is obsolete"),
+        ("x-content-digest", "X-Content-Digest is no field of RFC 9530"),
+    ):
+        if message.fields.combined(name) is not None:
+            right = compute("sha-256", message.content)
+            yield f"{what}; it does not stand for Content-Digest. Send Content-Digest: sha-256=:{right}: and cover it."

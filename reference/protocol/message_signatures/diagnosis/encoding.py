@@ -1,0 +1,46 @@
+"""The signature's octets in another encoding than a byte sequence of them (RFC 9421 section 4.2)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect
+
+_SIGNATURE_BYTES = 64
+_ADVICE = "Send the 64 octets of the signature as one byte sequence, :BASE64: (RFC 9421 section 4.2)."
+
+
+def encodings(case: Case) -> Iterator[Suspect]:
+    """What was sent, decoded once more or taken apart."""
+    sent = case.chosen.signature
+    for what, octets in _readings(sent):
+        yield Suspect(f"The signature holds when {what}. {_ADVICE}", case.base.text, octets)
+
+
+def _readings(sent: bytes) -> Iterator[tuple[str, bytes]]:
+    text = sent.decode("latin-1")
+    yield "its base64 text is read as hex", _unhex(base64.b64encode(sent).decode().rstrip("="))
+    yield "its octets are read as hex", _unhex(text)
+    yield "its octets are read as base64", _unbase64(text)
+    yield "its octets are read as base64url", _unbase64(text.translate(str.maketrans("-_", "+/")))
+    yield "its octets are read in reverse order", sent[::-1]
+    if len(sent) > _SIGNATURE_BYTES:
+        yield "only its first 64 octets are taken, as from a signed message of NaCl", sent[:_SIGNATURE_BYTES]
+        yield "only its last 64 octets are taken", sent[-_SIGNATURE_BYTES:]
+    yield "its two halves change places", sent[32:] + sent[:32]
+
+
+def _unhex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
+
+def _unbase64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""

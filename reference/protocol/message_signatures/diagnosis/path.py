@@ -1,0 +1,154 @@
+"""What signers and proxies do to path and query (RFC 9421 sections 2.2.5 to 2.2.8)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from itertools import islice, permutations
+from urllib.parse import quote, unquote
+
+from reference.protocol.message_signatures import components
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, shown
+
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_UNRESERVED = re.compile(r"%(2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])")
+_REWRITTEN = ("x-original-uri", "x-original-url", "x-rewrite-url", "x-forwarded-uri")
+_MOST_ORDERS = 24
+_MOST_PARAMETERS = 30
+_ADVICE = "Sign the target as it is on the request line, byte for byte (RFC 9421 sections 2.2.5 to 2.2.7)."
+
+
+def query_inside_path(case: Case) -> Iterator[Suspect]:
+    """The query signed as a part of `@path` (P-AG-08)."""
+    if case.message.path is None or case.message.query is None:
+        return
+    yield Suspect(
+        "The signature holds with the query inside @path: the signer put the query inside @path. Sign the path alone as"
+        " @path and the query as @query (RFC 9421 sections 2.2.6 and 2.2.7).",
+        case.with_values({"@path": components.request_target(case.message)}),
+    )
+
+
+def path(case: Case) -> Iterator[Suspect]:
+    """The path in another spelling, or before a proxy rewrote it."""
+    sent = case.message.path
+    if sent is None or not case.covers("@path", "@request-target", "@target-uri"):
+        return
+    for what, written in _paths(case, sent):
+        yield Suspect(
+            f"The signature holds with the path {shown(written)} instead of {shown(sent)}: {what}. {_ADVICE}",
+            case.with_message(path=written),
+        )
+    for name in _REWRITTEN:
+        before, mark, query_of = (case.message.fields.combined(name) or "").partition("?")
+        yield Suspect(
+            f"The signature holds with the target in the field {name}, {shown(before)}: a proxy rewrote it. {_ADVICE}",
+            case.with_message(path=before, query=query_of if mark else None),
+        )
+
+
+def query(case: Case) -> Iterator[Suspect]:
+    """The query in another spelling or order, or before something was added to it."""
+    message = case.message
+    if message.path is None or not case.covers("@query", "@request-target", "@target-uri"):
+        return
+    sent = message.query or ""
+    for written in (sent, f"/?{sent}" if sent else ""):
+        yield Suspect(
+            f"The signature holds with @query {shown(repr(written))}: @query begins with ?, also when there is no query"
+            " (RFC 9421 section 2.2.7).",
+            case.with_values({"@query": written}),
+        )
+    for what, other in _queries(message.query):
+        yield Suspect(
+            f"The signature holds with the query {shown(repr(other))} instead of {shown(repr(message.query))}: {what}."
+            f" {_ADVICE}",
+            case.with_message(query=other),
+        )
+
+
+def whole_target(case: Case) -> Iterator[Suspect]:
+    """The target in another form: absolute, without its query, or path and address mixed up."""
+    if case.message.path is None or case.message.scheme is None or case.message.authority is None:
+        return
+    uri, target = components.target_uri(case.message), components.request_target(case.message)
+    forms = {
+        "the whole address": uri,
+        "path and query": target,
+        "the address without its query": uri.partition("?")[0],
+        "the path without its query": case.message.path,
+        "the address with an empty path": uri.rstrip("/"),
+    }
+    for name, right in {"@request-target": target, "@target-uri": uri, "@path": case.message.path}.items():
+        for what, written in forms.items():
+            yield Suspect(
+                f"The signature holds with {what}, {shown(written)}, as {name}. Sign {shown(right)} as {name} (RFC 9421"
+                " sections 2.2.2, 2.2.5 and 2.2.6).",
+                case.with_values({name: written}),
+            )
+
+
+def query_parameters(case: Case) -> Iterator[Suspect]:
+    """Values of `@query-param` that were not encoded anew."""
+    for index, component in enumerate(case.chosen.components):
+        value = case.base.values[index]
+        if component.name != "@query-param" or value is None:
+            continue
+        for written in (unquote(value), value.replace("%20", "+"), quote(unquote(value), safe="*~-._!'()")):
+            values = [*case.base.values[:index], written, *case.base.values[index + 1 :]]
+            yield Suspect(
+                f"The signature holds with {component.identifier} {shown(written)} instead of {shown(value)}: its value"
+                " is decoded and then percent-encoded as forms are, a space as %20 (RFC 9421 section 2.2.8).",
+                case.with_all(values),
+            )
+
+
+def _paths(case: Case, sent: str) -> Iterator[tuple[str, str]]:
+    yield "a slash at its end was added", sent.rstrip("/")
+    yield "the slash at its end was taken away", f"{sent}/"
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].lower(), sent)
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].upper(), sent)
+    yield "unreserved characters were escaped", _UNRESERVED.sub(lambda found: unquote(found[0]), sent)
+    yield "it was percent-encoded", unquote(sent)
+    yield "it was percent-decoded", quote(sent, safe="/%:@!$&'()*+,;=-._~")
+    yield "it was percent-decoded", quote(sent, safe="/")
+    yield "the escape of the percent sign was removed", sent.replace("%", "%25")
+    yield "two slashes were left as one, or one made two", re.sub(r"/{2,}", "/", sent)
+    yield "its dot segments were left in", posixpath.normpath(sent)
+    yield "its case was changed", sent.lower()
+    yield "the slash at its beginning was left out", sent.removeprefix("/")
+    prefix = case.message.fields.combined("x-forwarded-prefix") or ""
+    yield "a proxy took a prefix away, which x-forwarded-prefix tells", prefix.rstrip("/") + sent
+    for cut in (1, 2, 3):
+        parts = sent.split("/")
+        if len(parts) > cut + 1:
+            yield f"a proxy put {shown('/'.join(parts[: cut + 1]))} in front", "/" + "/".join(parts[cut + 1 :])
+
+
+def _queries(sent: str | None) -> Iterator[tuple[str, str | None]]:
+    if not sent:
+        yield "an empty query was added or removed", "" if sent is None else None
+        return
+    yield "it was added", None
+    yield "spaces were written in another way", sent.replace("+", "%20")
+    yield "spaces were written in another way", sent.replace("%20", "+")
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].lower(), sent)
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].upper(), sent)
+    yield "unreserved characters were escaped", _UNRESERVED.sub(lambda found: unquote(found[0]), sent)
+    yield "it was percent-encoded", unquote(sent)
+    yield "it was percent-decoded", quote(sent, safe="=&+%/?:@!$'()*,;-._~")
+    yield "it was percent-decoded", quote(sent, safe="=&+%-._~")
+    parts = sent.split("&")
+    yield "empty values lost their equals sign, or gained it", "&".join(part.removesuffix("=") for part in parts)
+    yield (
+        "empty values lost their equals sign, or gained it",
+        "&".join(part if "=" in part else f"{part}=" for part in parts),
+    )
+    yield "its parameters changed their order", "&".join(sorted(parts))
+    yield "its parameters changed their order", "&".join(reversed(parts))
+    for index in range(min(len(parts), _MOST_PARAMETERS)):
+        rest = "&".join(parts[:index] + parts[index + 1 :])
+        yield f"the parameter {shown(parts[index])} was added", rest or None
+    for order in islice(permutations(parts), _MOST_ORDERS):
+        yield "its parameters changed their order", "&".join(order)

@@ -1,0 +1,89 @@
+"""Fields as a signature covers them: the value itself, or its form by sf, key or bs (RFC 9421 section 2.1; P-AG-02)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import http_sf
+from http_sf.list import ser_list
+from http_sf.retrofit import retrofit
+
+from reference.protocol.message_signatures.faults import Fault
+from reference.protocol.message_signatures.fields import Fields
+from reference.protocol.message_signatures.signature_input import Component
+
+# The library's table of known structured fields, and those of RFC 9421 and RFC 9530.
+STRUCTURED: Mapping[str, str] = {
+    **retrofit,
+    **dict.fromkeys(("accept-signature", "signature", "signature-input"), "dictionary"),
+    **dict.fromkeys(("content-digest", "repr-digest", "want-content-digest", "want-repr-digest"), "dictionary"),
+}
+_FLAGS = ("sf", "bs", "req", "tr")
+_PARAMETERS = frozenset({*_FLAGS, "key"})
+
+
+def field_value(fields: Fields, component: Component) -> str:
+    """Return the value of a covered field.
+
+    Args:
+        fields: The fields it is among: headers or, with `tr`, trailers.
+        component: Name and parameters.
+
+    Raises:
+        Fault: unsupported_component or missing_component.
+    """
+    if component.parameters or component.name != component.name.lower():
+        _check(component)
+    text = fields.combined(component.name)
+    if text is None:
+        raise Fault("missing_component", f"{component.identifier} is covered and absent from the message")
+    if not component.parameters:
+        return text
+    if "key" in component.parameters:
+        return _dictionary_member(fields, component)
+    if "sf" in component.parameters:
+        return _reserialised(fields, component)
+    return _wrapped(fields, component) if "bs" in component.parameters else text
+
+
+def _check(component: Component) -> None:
+    given = component.parameters
+    flags_are_true = all(given.get(flag, True) is True for flag in _FLAGS)
+    if (
+        component.name != component.name.lower()
+        or not given.keys() <= _PARAMETERS
+        or not flags_are_true
+        or type(given.get("key", "")) is not str
+    ):
+        raise Fault("unsupported_component", f"{component.identifier} is not known")
+    if "bs" in given and not given.keys().isdisjoint({"sf", "key"}):
+        raise Fault("unsupported_component", f"{component.identifier}: bs goes neither with sf nor with key")
+
+
+def _wrapped(fields: Fields, component: Component) -> str:
+    """Return each value as a byte sequence; a character stands for the octet of its number."""
+    try:
+        octets = [value.encode("latin-1") for value in fields.values(component.name)]
+    except UnicodeEncodeError as fault:
+        raise Fault("unsupported_component", f"{component.identifier}: a value holds more than octets") from fault
+    return ", ".join(f":{base64.b64encode(one).decode()}:" for one in octets)
+
+
+def _reserialised(fields: Fields, component: Component) -> str:
+    kind = STRUCTURED.get(component.name)
+    parsed = None if kind is None else fields.structured(component.name, kind)
+    if not parsed:
+        raise Fault("unsupported_component", f"{component.identifier}: not a known structured field, or malformed")
+    return str(http_sf.ser(parsed))
+
+
+def _dictionary_member(fields: Fields, component: Component) -> str:
+    parsed = fields.structured(component.name, "dictionary")
+    if parsed is None:
+        raise Fault("unsupported_component", f"{component.identifier}: the field is no dictionary")
+    member: Any = parsed.get(component.parameters["key"])
+    if member is None:
+        raise Fault("missing_component", f"{component.identifier}: the dictionary has no such key")
+    return str(ser_list([member]))
