@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -98,11 +99,10 @@ def _stand_in(component: Component, message: Message, covered: Covered) -> str |
 
 
 def _repeated(components: Sequence[Component]) -> list[Fault]:
-    seen = set()
-    found = []
-    for component in components:
-        if component.identity in seen:
-            text = f"{component} is covered twice"
-            found.append(Fault(Code.DUPLICATE_COMPONENT, text, str(component)))
-        seen.add(component.identity)
-    return found
+    counts = Counter(component.identity for component in components)
+    first = {component.identity: component for component in reversed(components)}
+    return [
+        Fault(Code.DUPLICATE_COMPONENT, f"{first[identity]} is covered {count} times", str(first[identity]))
+        for identity, count in counts.items()
+        if count > 1
+    ]

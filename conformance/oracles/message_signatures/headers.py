@@ -46,7 +46,7 @@ def read(message: Message, label: str | None = None) -> Labelled:
     if label is None and len(inputs) > 1:
         raise Refusal(Code.MULTIPLE_LABELS, f"there are several signatures, {_names(inputs)}: name one")
     chosen = next(iter(inputs)) if label is None else label
-    return Labelled(chosen, _covered(chosen, inputs[chosen]), _bytes(chosen, signatures[chosen]))
+    return Labelled(chosen, covered_of(chosen, inputs[chosen]), _bytes(chosen, signatures[chosen]))
 
 
 def _dictionary(message: Message, name: str, missing: Code, malformed: Code) -> dict[str, structured.Member]:
@@ -62,7 +62,12 @@ def _dictionary(message: Message, name: str, missing: Code, malformed: Code) -> 
     return members
 
 
-def _covered(label: str, member: structured.Member) -> Covered:
+def covered_of(label: str, member: structured.Member) -> Covered:
+    """Return what a member of Signature-Input covers.
+
+    Raises:
+        Refusal: It is no list of Strings, or a parameter is of another type than RFC 9421 2.3 gives it.
+    """
     if not isinstance(member, structured.InnerList):
         text = f"Signature-Input's {label} is no list in parentheses"
         raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, text)

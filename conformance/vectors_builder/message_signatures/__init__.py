@@ -1,0 +1,1 @@
+"""Vectors of RFC 9421 and RFC 9530: the RFC's own examples, messages that hold, and messages with one fault each."""
