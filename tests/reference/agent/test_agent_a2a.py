@@ -1,0 +1,280 @@
+"""A2A on the agent: the three skills by message, help, tasks, and errors (profile 6.6, P-RA-03, P-RA-04)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.reference.agent.conftest import Opener
+
+UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+TEXT = {"kind": "text", "text": "hello"}
+REQUEST: dict[str, Any] = {"method": "GET", "authority": "example.com", "path": "/a"}
+
+
+async def rpc(agent: httpx.AsyncClient, method: Any, params: Any = None, **members: Any) -> dict[str, Any]:
+    """Call a method and return the envelope, which is always 200 and JSON."""
+    body = {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params}), **members}
+    return await posted(agent, json.dumps(body).encode())
+
+
+async def posted(agent: httpx.AsyncClient, body: bytes) -> dict[str, Any]:
+    answer = await agent.post("/a2a", content=body)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
+    told = answer.json()
+    assert told["jsonrpc"] == "2.0"
+    assert ("result" in told) is not ("error" in told)
+    return dict(told)
+
+
+def message(*parts: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"message": {"kind": "message", "messageId": "m1", "role": "user", "parts": list(parts), **members}}
+
+
+def asked(skill: Any, request: Any) -> dict[str, Any]:
+    return {"kind": "data", "data": {"skill": skill, "request": request}}
+
+
+async def opened_task(agent: httpx.AsyncClient) -> dict[str, Any]:
+    """Open a task that waits for input."""
+    task = (await rpc(agent, "message/send", message(TEXT)))["result"]
+    assert task["status"]["state"] == "input-required"
+    return dict(task)
+
+
+async def test_a_skill_s_result_is_the_one_by_http(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+    """Task completed with one artifact of one data part, equal to the HTTP answer."""
+    for skill, path in (("verify-rfc9421", "/verify/rfc9421"), ("explain-rfc9421", "/verify/rfc9421/explain")):
+        told = await rpc(agent, "message/send", message(asked(skill, signed)))
+        task = told["result"]
+        assert told["id"] == 7
+        assert (task["kind"], task["status"]["state"]) == ("task", "completed")
+        assert UUID4.fullmatch(task["id"])
+        assert UUID4.fullmatch(task["contextId"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", task["status"]["timestamp"])
+        ((part,),) = [artifact["parts"] for artifact in task["artifacts"]]
+        assert part == {"kind": "data", "data": (await agent.post(path, json=signed)).json()}
+
+
+async def test_a_demo_signature_by_message_verifies(agent: httpx.AsyncClient) -> None:
+    """What sign-demo brings can be sent to verify-rfc9421 as it is."""
+    made = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST))))["result"]
+    data = made["artifacts"][0]["parts"][0]["data"]
+    judged = (await rpc(agent, "message/send", message(asked("verify-rfc9421", data))))["result"]
+
+    assert judged["artifacts"][0]["parts"][0]["data"]["valid"] is True
+
+
+@pytest.mark.parametrize("skill", ["verify-rfc9421", "explain-rfc9421", "sign-demo"])
+@pytest.mark.parametrize("request_", [{}, [], None, "x", {"method": 1}])
+async def test_what_would_be_422_is_invalid_params(agent: httpx.AsyncClient, skill: str, request_: Any) -> None:
+    """-32602, its data the `detail` of the 422 (6.6)."""
+    error = (await rpc(agent, "message/send", message(asked(skill, request_))))["error"]
+    path = {"verify-rfc9421": "", "explain-rfc9421": "/explain", "sign-demo": "/sign"}[skill]
+    by_http = (await agent.post(f"/verify/rfc9421{path}", content=json.dumps(request_))).json()["detail"]
+
+    assert (error["code"], error["data"]) == (-32602, by_http)
+
+
+@pytest.mark.parametrize("data", [{}, {"skill": "other", "request": {}}, {"skill": 1}, {"request": REQUEST}])
+async def test_an_unknown_skill_is_invalid_params(agent: httpx.AsyncClient, data: dict[str, Any]) -> None:
+    """The error names the skills that there are."""
+    error = (await rpc(agent, "message/send", message({"kind": "data", "data": data})))["error"]
+
+    assert error["code"] == -32602
+    assert "sign-demo" in error["message"]
+
+
+async def test_help_then_a_request_in_the_same_task(agent: httpx.AsyncClient) -> None:
+    """A message without a data part is asked for one; the task stays open and is carried on."""
+    task = await opened_task(agent)
+    place = {"taskId": task["id"], "contextId": task["contextId"]}
+    assert "explain-rfc9421" in task["status"]["message"]["parts"][0]["text"]
+    assert "artifacts" not in task
+
+    again = (await rpc(agent, "message/send", message(TEXT, **place)))["result"]
+    done = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST), **place)))["result"]
+
+    assert {task["id"], again["id"], done["id"]} == {task["id"]}
+    assert [again["status"]["state"], done["status"]["state"]] == ["input-required", "completed"]
+    assert [one["role"] for one in done["history"]] == ["user", "agent", "user", "agent", "user"]
+    assert (await rpc(agent, "tasks/get", {"id": task["id"]}))["result"] == done
+
+
+async def test_a_finished_task_takes_no_message(agent: httpx.AsyncClient) -> None:
+    """P-RA-04: -32602; an unknown task and a foreign context are refused, too."""
+    done = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST))))["result"]
+    waiting = await opened_task(agent)
+
+    for members, code in (
+        ({"taskId": done["id"]}, -32602),
+        ({"taskId": "nothing"}, -32001),
+        ({"taskId": waiting["id"], "contextId": done["contextId"]}, -32602),
+    ):
+        assert (await rpc(agent, "message/send", message(TEXT, **members)))["error"]["code"] == code
+
+
+async def test_a_new_task_takes_no_id_from_its_caller(agent: httpx.AsyncClient) -> None:
+    """P-RA-10: the context is the agent's own, whatever the message names."""
+    task = (await rpc(agent, "message/send", message(TEXT, contextId="mine")))["result"]
+
+    assert UUID4.fullmatch(task["contextId"])
+
+
+async def test_history_has_the_length_that_is_asked_for(agent: httpx.AsyncClient) -> None:
+    """The newest messages, none for 0, all without a number."""
+    task = await opened_task(agent)
+    for n in range(3):
+        await rpc(agent, "message/send", message({"kind": "text", "text": str(n)}, taskId=task["id"]))
+    whole = (await rpc(agent, "tasks/get", {"id": task["id"]}))["result"]["history"]
+
+    assert len(whole) == 7
+    for length, expected in ((0, []), (2, whole[-2:]), (50, whole)):
+        assert (await rpc(agent, "tasks/get", {"id": task["id"], "historyLength": length}))["result"][
+            "history"
+        ] == expected
+    sent = message(TEXT, taskId=task["id"]) | {"configuration": {"historyLength": 1}}
+    assert len((await rpc(agent, "message/send", sent))["result"]["history"]) == 1
+    assert (await rpc(agent, "tasks/get", {"id": task["id"], "historyLength": -1}))["error"]["code"] == -32602
+
+
+async def test_cancel(agent: httpx.AsyncClient) -> None:
+    """An open task is canceled once; then, and when it is completed or unknown, it cannot be."""
+    task = await opened_task(agent)
+    done = (await rpc(agent, "message/send", message(asked("sign-demo", REQUEST))))["result"]
+
+    canceled = (await rpc(agent, "tasks/cancel", {"id": task["id"]}))["result"]
+
+    assert (canceled["id"], canceled["status"]["state"]) == (task["id"], "canceled")
+    for task_id, code in ((task["id"], -32002), (done["id"], -32002), ("nothing", -32001)):
+        assert (await rpc(agent, "tasks/cancel", {"id": task_id}))["error"]["code"] == code
+    assert (await rpc(agent, "message/send", message(TEXT, taskId=task["id"])))["error"]["code"] == -32602
+
+
+async def test_tasks_are_kept_for_an_hour(opened: Opener, clock_file: Path) -> None:
+    """Then they are unknown."""
+    agent = await opened(clock_offset_file=clock_file)
+    task = await opened_task(agent)
+
+    clock_file.write_text("3500\n", "ascii")
+    assert "result" in await rpc(agent, "tasks/get", {"id": task["id"]})
+    clock_file.write_text("3700\n", "ascii")
+    assert (await rpc(agent, "tasks/get", {"id": task["id"]}))["error"]["code"] == -32001
+
+
+@pytest.mark.parametrize(
+    ("method", "code"),
+    [
+        ("message/stream", -32004),
+        ("tasks/resubscribe", -32004),
+        ("tasks/pushNotificationConfig/set", -32003),
+        ("tasks/pushNotificationConfig/get", -32003),
+        ("tasks/pushNotificationConfig/list", -32003),
+        ("tasks/pushNotificationConfig/delete", -32003),
+        ("agent/getAuthenticatedExtendedCard", -32007),
+        ("tasks/list", -32601),
+        ("SendMessage", -32601),
+        ("", -32601),
+    ],
+)
+async def test_other_methods(agent: httpx.AsyncClient, method: str, code: int) -> None:
+    """P-RA-03: each is refused by its own code, whatever its params."""
+    error = (await rpc(agent, method, message(TEXT)))["error"]
+
+    assert error["code"] == code
+    assert error["message"]
+    if code == -32601:
+        assert error["message"] == f"method not found: {method}"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "identity"),
+    [
+        (b"", -32700, None),
+        (b"{", -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"id":1,"method":"tasks/get"}', -32700, None),
+        (b"[" * 40 + b"]" * 40, -32700, None),
+        (b'"text"', -32600, None),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"tasks/get"}]', -32600, None),
+        (b'{"jsonrpc":"2.0","method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":null,"method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":9007199254740992,"method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"1.0","id":1,"method":"tasks/get"}', -32600, 1),
+        (b'{"id":"a","method":"tasks/get"}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a"}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":1}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":"\\ud800"}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"","method":"tasks/get"}', -32602, ""),
+        (b'{"jsonrpc":"2.0","id":-5,"method":"tasks/get","params":[]}', -32602, -5),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":"x"}', -32602, 1),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":1}}', -32602, 1),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"\\ud800"}}', -32602, 1),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"x","n":1e999}}', -32602, 1),
+        (b'{"jsonrpc":"2.0","id":1,"method":"message/send","params":{}}', -32602, 1),
+    ],
+)
+async def test_envelopes(agent: httpx.AsyncClient, body: bytes, code: int, identity: Any) -> None:
+    """P-RA-04: the code by what is wrong first, the id echoed, null when it cannot be read."""
+    told = await posted(agent, body)
+
+    assert (told["error"]["code"], told["id"]) == (code, identity)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "task"},
+        {"kind": None},
+        {"messageId": 1},
+        {"role": "system"},
+        {"parts": "x"},
+        {"parts": [{"kind": "text"}]},
+        {"parts": [{"kind": "data", "data": []}]},
+        {"parts": [{"kind": "video"}]},
+        {"parts": [1]},
+        {"taskId": 1},
+        {"contextId": []},
+        {"metadata": "x"},
+        {"extensions": [1]},
+    ],
+)
+async def test_what_is_no_message_is_invalid_params(agent: httpx.AsyncClient, change: dict[str, Any]) -> None:
+    """-32602 whose data says where, without what was sent."""
+    params = {"message": {**message(TEXT)["message"], **change}}
+    error = (await rpc(agent, "message/send", params))["error"]
+
+    assert error["code"] == -32602
+    assert all({"loc", "msg", "type"} == set(item) for item in error["data"])
+    assert error["data"][0]["loc"][:2] == ["params", "message"]
+
+
+@pytest.mark.parametrize("name", ["kind", "messageId", "role", "parts"])
+async def test_required_members_of_a_message(agent: httpx.AsyncClient, name: str) -> None:
+    """A2A 0.3 requires four."""
+    params = {"message": {key: value for key, value in message(TEXT)["message"].items() if key != name}}
+
+    assert (await rpc(agent, "message/send", params))["error"]["code"] == -32602
+
+
+async def test_push_notifications_in_a_message_are_refused(agent: httpx.AsyncClient) -> None:
+    """What is not supported is said, not ignored."""
+    params = message(TEXT) | {"configuration": {"pushNotificationConfig": {"url": "http://a"}}}
+
+    assert (await rpc(agent, "message/send", params))["error"]["code"] == -32003
+
+
+async def test_further_members_are_kept_and_tolerated(agent: httpx.AsyncClient) -> None:
+    """A2A 0.3 forbids none anywhere; duplicate message ids are no fault."""
+    params = message({**TEXT, "more": 1}, more={"a": [1]}, metadata={"k": 1}) | {"metadata": {}, "more": None}
+    first, second = [(await rpc(agent, "message/send", params, more=1))["result"] for _ in range(2)]
+
+    assert first["id"] != second["id"]
+    assert first["history"][0]["more"] == {"a": [1]}
