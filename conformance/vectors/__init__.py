@@ -22,7 +22,7 @@ class Expected:
         valid: The verdict.
         step: Step of refusal, one of profile 6.3's groups; None for a message that holds.
         codes: Codes of profile 6.3, in any order; more than one only in the RFC's own examples.
-        signature_base: The base as text, the same for every verifier; None where there is none.
+        signature_base: The base as text, the same for every verifier; None where none can be made, or not the whole.
     """
 
     valid: bool

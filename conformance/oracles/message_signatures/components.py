@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.oracles.message_signatures import structured
 from conformance.oracles.message_signatures.faults import Code, Refusal
-from conformance.oracles.message_signatures.message import DERIVED_NAMES, Message, NotThisKind
+from conformance.oracles.message_signatures.message import DERIVED_NAMES, Message, NoStatus, NotThisKind
 
 # Fields whose structured type their own standard gives; only these can be serialised strictly (`sf`).
 STRUCTURED_FIELDS: Final = {
@@ -34,7 +34,6 @@ STRUCTURED_FIELDS: Final = {
 }
 _FLAGS: Final = frozenset({"sf", "bs", "req", "tr"})
 _FIELD_PARAMETERS: Final = frozenset({*_FLAGS, "key"})
-_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _FIELD_TEXT = re.compile(r"[\t -~]*")
 _DERIVED_TEXT = re.compile(r"[!-~](?:[ -~]*[!-~])?|")
 _WRITERS: Final[dict[str, Callable[[str], str]]] = {
@@ -131,6 +130,8 @@ def _derived(component: Component, message: Message) -> str:
         if value is None:
             _no_further(component, frozenset())
             value = message.derived(component.name)
+    except NoStatus as fault:
+        raise Refusal(Code.MISSING_COMPONENT, str(fault), str(component)) from fault
     except NotThisKind as fault:
         raise _unsupported(component, str(fault)) from fault
     if not _DERIVED_TEXT.fullmatch(value):
@@ -152,8 +153,8 @@ def _query_parameter(component: Component, message: Message) -> str:
 
 
 def _field(component: Component, message: Message) -> str:
-    if not _FIELD_NAME.fullmatch(component.name):
-        raise _unsupported(component, "field names are tokens in lower case")
+    if component.name != component.name.lower():
+        raise _unsupported(component, "field names are written in lower case")
     _no_further(component, _FIELD_PARAMETERS)
     if "bs" in component.flags and component.flags & {"sf", "key"}:
         raise _unsupported(component, "bs keeps the lines raw and cannot go with sf or key")

@@ -58,7 +58,7 @@ def _dictionary(message: Message, name: str, missing: Code, malformed: Code) -> 
     except structured.Malformed as fault:
         raise Refusal(malformed, f"{name} is no structured dictionary: {fault}") from fault
     if not members:
-        raise Refusal(malformed, f"{name} is empty")
+        raise Refusal(missing, f"{name} is empty, which is as good as absent (RFC 8941 4.1.2)")
     return members
 
 

@@ -15,6 +15,10 @@ _FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")
 _OWS: Final = " \t"
 
 
+class NoStatus(LookupError):
+    """`@status` of a message that has none."""
+
+
 class NotThisKind(LookupError):
     """A derived component that this kind of message does not have."""
 
@@ -90,12 +94,14 @@ class Message:
 
         Raises:
             KeyError: There is no derived component of that name.
-            NotThisKind: It belongs to the other kind of message.
+            NoStatus: It is `@status` and the message has none.
+            NotThisKind: It belongs to a request and this is a response.
         """
         derive = _DERIVED[name]
-        if (name == "@status") is not self.is_response:
-            owner = "a response" if name == "@status" else "a request"
-            raise NotThisKind(f"{name} belongs to {owner}")
+        if name == "@status" and not self.is_response:
+            raise NoStatus("the message has no status: it is a request")
+        if name != "@status" and self.is_response:
+            raise NotThisKind(f"{name} belongs to a request")
         return derive(self)
 
     def query_parameters(self, name: str) -> list[str]:

@@ -1,12 +1,13 @@
 """Structured field values (RFC 8941): http-sfv's readers of bare items, walked strictly.
 
 RFC 9421 builds on RFC 8941: the Dates and Display Strings of RFC 9651, which http-sfv reads too, are refused (P-AG-09).
-Byte sequences have one spelling only: padded, with zero spare bits.
+Base64 without padding or with spare bits is read, as section 4.2.7 asks, unless a caller wants its one spelling.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -40,6 +41,7 @@ Parameters = tuple[tuple[str, BareItem], ...]
 _NOT_IN_RFC_8941: Final = {b"@": "a Date", b"%": "a Display String"}
 _PARSER_FAULTS: Final = (ValueError, IndexError, KeyError, OverflowError, ArithmeticError)
 _DEPTH_OF_TEXT: Final = 60
+_BYTE_SEQUENCE: Final = re.compile(rb":([A-Za-z0-9+/]*)(={0,2}):")
 
 
 class Malformed(ValueError):
@@ -69,17 +71,18 @@ class InnerList:
 Member = Item | InnerList
 
 
-def read_dictionary(text: str, *, unique: bool = False) -> dict[str, Member]:
+def read_dictionary(text: str, *, unique: bool = False, canonical: bool = False) -> dict[str, Member]:
     """Read a Dictionary; an empty text is one without members.
 
     Args:
         text: The field's value, its lines joined.
         unique: Refuse a repeated key or parameter; otherwise the last one wins, as RFC 8941 has it.
+        canonical: Refuse base64 that is not padded or has spare bits.
 
     Raises:
         Malformed: It is none.
     """
-    return _Reader(text, unique=unique).dictionary()
+    return _Reader(text, unique=unique, canonical=canonical).dictionary()
 
 
 def read_list(text: str) -> list[Member]:
@@ -147,13 +150,14 @@ def _write_pair(key: str, member: Member) -> str:
 class _Reader:
     """A cursor over the bytes of one field value."""
 
-    def __init__(self, text: str, *, unique: bool) -> None:
+    def __init__(self, text: str, *, unique: bool, canonical: bool = False) -> None:
         try:
             self._data = text.encode("ascii")
         except UnicodeEncodeError as fault:
             raise Malformed(f"character {fault.start + 1} is not ASCII") from fault
         self._at = 0
         self._unique = unique
+        self._canonical = canonical
 
     def dictionary(self) -> dict[str, Member]:
         members: dict[str, Member] = {}
@@ -218,6 +222,8 @@ class _Reader:
         first = self._data[start : start + 1]
         if first in _NOT_IN_RFC_8941:
             raise self._fault(f"{_NOT_IN_RFC_8941[first]} is no value of RFC 8941")
+        if first == b":":
+            return self._byte_sequence()
         try:
             used, value = parse_bare_item(self._data[start:])
         except _PARSER_FAULTS as fault:
@@ -226,11 +232,21 @@ class _Reader:
         written = self._data[start : self._at]
         if isinstance(value, Decimal) and written.endswith(b"."):
             raise self._fault("a Decimal ends in its point")
-        if isinstance(value, bytes) and written != b":" + base64.b64encode(value) + b":":
-            raise self._fault("base64 that is not in its one canonical spelling")
-        if not isinstance(value, int | Decimal | str | bytes):
+        if not isinstance(value, int | Decimal | str):
             raise self._fault("no value of RFC 8941")
         return value
+
+    def _byte_sequence(self) -> bytes:
+        """Read base64 between colons; http-sfv's reader refuses what has no padding and takes what follows it."""
+        found = _BYTE_SEQUENCE.match(self._data, self._at)
+        letters = found[1] if found is not None else b""
+        if found is None or len(letters) % 4 == 1 or (found[2] and len(found[2]) != -len(letters) % 4):
+            raise self._fault("no byte sequence: base64 between colons")
+        raw = base64.b64decode(letters + b"=" * (-len(letters) % 4))
+        if self._canonical and base64.b64encode(raw) != letters + found[2]:
+            raise self._fault("base64 that is not in its one canonical spelling")
+        self._at = found.end()
+        return raw
 
     def _parameters(self) -> Parameters:
         found: dict[str, BareItem] = {}

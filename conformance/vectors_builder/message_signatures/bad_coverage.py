@@ -98,7 +98,7 @@ def _unknown() -> Iterator[Draft]:
         yield _bad("upper-case", variant, get(), [_METHOD, (identifier, value)], "a name has an upper-case letter", why)
     for variant, identifier in (("space", '"accept "'), ("colon", '"accept:"'), ("empty", '""')):
         fault = "a component's name is no field name"
-        yield _bad("no-field-name", variant, get(), [_METHOD, (identifier, "application/json")], fault, why)
+        yield _gone("no-field-name", variant, get(), [_METHOD, (identifier, "application/json")], fault, why)
 
 
 def _parameters() -> Iterator[Draft]:
@@ -151,7 +151,7 @@ def _other_message() -> Iterator[Draft]:
     why = "@status belongs to responses (RFC 9421 2.2.9)"
     for variant, value in (("200", "200"), ("empty", "")):
         lines = [_METHOD, ('"@status"', value)]
-        yield _bad("status-of-a-request", variant, get(), lines, "a request has no status", why)
+        yield _gone("status-of-a-request", variant, get(), lines, "a request has no status", why)
     why = "a response has no method, authority or path of its own (RFC 9421 2.2)"
     for variant, identifier, value in (
         ("method", '"@method"', "GET"),

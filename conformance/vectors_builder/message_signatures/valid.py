@@ -250,6 +250,13 @@ def _signatures() -> Iterator[Draft]:
     yield holds("spelling", "leading-zero", {**message, "headers": loose}, "an integer has one serialisation")
     renamed = {name: value.replace("sig1=", "*x.y-z_0=") for name, value in message["headers"].items()}
     yield holds("spelling", "label", {**message, "headers": renamed}, "labels are not signed, and any key will do")
+    inner = message["headers"]["Signature"].removeprefix("sig1=:").removesuffix(":")
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    spare = inner[:-3] + letters[letters.index(inner[-3]) ^ 1] + "=="
+    for variant, text in (("no-padding", inner.rstrip("=")), ("spare-bits", spare)):
+        changed = with_headers(message, signature=f"sig1=:{text}:")
+        why = "parsers should not fail on this (RFC 8941 4.2.7)"
+        yield holds("base64", variant, changed, why, pins=("RFC 8941 4.2.7 is a SHOULD",))
     both = signed(signed(get(), components), '"@authority"', by=BOB, label="sig2")
     for label, key in (("sig1", ALICE.hex), ("sig2", BOB.hex)):
         yield holds(
