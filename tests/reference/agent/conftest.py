@@ -24,7 +24,7 @@ async def opened() -> AsyncIterator[Opener]:
 
         async def one(**settings: Any) -> httpx.AsyncClient:
             app = await exits.enter_async_context(running(AgentSettings(**{"rate_limits": False, **settings})))
-            transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]  # ours is looser
+            transport = httpx.ASGITransport(app, raise_app_exceptions=True)
             client = httpx.AsyncClient(transport=transport, base_url="http://agent.test", trust_env=False)
             return await exits.enter_async_context(client)
 

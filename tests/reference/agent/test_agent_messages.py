@@ -47,7 +47,7 @@ async def test_verify_answers_with_the_library_s_result(agent: httpx.AsyncClient
 
 async def test_a_failing_signature_is_no_failing_call(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
     """Whatever is wrong with the signature: 200, not valid, with a reason (AGENT-VERIFY-03)."""
-    for change in (
+    changes: list[dict[str, Any]] = [
         {"method": "GET"},
         {"body_b64": ""},
         {"headers": {}},
@@ -55,7 +55,8 @@ async def test_a_failing_signature_is_no_failing_call(agent: httpx.AsyncClient, 
         {"headers": signed["headers"] | {"Signature": "other=:AA==:"}},
         {"did_key": None, "public_key_hex": "00" * 32},
         {"now": 10**9},
-    ):
+    ]
+    for change in changes:
         answer = await agent.post(VERIFY, json=signed | change)
         assert answer.status_code == 200
         assert answer.json()["valid"] is False
@@ -137,7 +138,7 @@ async def test_a_wrong_member_is_named(
     """The place of the fault is told; what stood there is not (6.2)."""
     answer = await agent.post(path, json={**KEYLESS, "public_key_hex": "26" * 32, **change})
 
-    assert detail_of(answer)[0]["loc"] == ["body", *([] if place is None else [place])] or place in str(answer.json())
+    assert detail_of(answer)[0]["loc"][:2] == ["body", *([] if place is None else [place])]
     assert "did:web:example.com" not in answer.text
 
 
