@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.protocol.message_signatures import base
 from reference.protocol.message_signatures.algorithms import ED25519
-from reference.protocol.message_signatures.diagnosis import SUSPICIONS, Case, fields, proven
+from reference.protocol.message_signatures.diagnosis import SUSPICIONS, Case, Suspicion, fields, keys, proven
 from reference.protocol.message_signatures.diagnosis.coverage_notes import coverage_notes
 from reference.protocol.message_signatures.diagnosis.digest_notes import digest_notes
 from reference.protocol.message_signatures.diagnosis.header_notes import header_notes
@@ -87,10 +87,15 @@ def _of_the_equation(request: MessageRequest, judged: Judged) -> Iterator[str]:
     case = Case(judged.message, chosen, built, key)
     if "signature_mismatch" in judged.codes:
         yield proven(case, SUSPICIONS) or NOT_PROVEN_NOTE
-    elif [fault.code for fault in built.faults] == ["missing_component"]:
-        note = proven(case, (fields.missing,))
-        if note:
-            yield note
+        return
+    suspicions: tuple[Suspicion, ...] = ()
+    if [fault.code for fault in built.faults] == ["missing_component"]:
+        suspicions = (fields.missing,)
+    elif "key_rejected" in judged.codes and not built.faults:
+        suspicions = (keys.forms, keys.named)
+    note = proven(case, suspicions)
+    if note is not None:
+        yield note
 
 
 def _compatibility(judged: Judged) -> Iterator[str]:

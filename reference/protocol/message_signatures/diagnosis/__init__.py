@@ -28,4 +28,4 @@ SUSPICIONS: tuple[Suspicion, ...] = (
     fields.parameters_of_fields,
 )
 
-__all__ = ["SUSPICIONS", "Case", "proven"]
+__all__ = ["SUSPICIONS", "Case", "Suspicion", "fields", "keys", "proven"]

@@ -103,7 +103,7 @@ def _written_otherwise(message: Message) -> Iterator[str]:
             yield f"It holds the right {name} digest in hex. {fitting}"
         elif right in text and f"{name}=:{right}:" not in text:
             yield f"It holds the right {name} digest, with another name or other marks around it. {fitting}"
-        elif url in text:
+        elif url in text or right.rstrip("=") in text:
             yield f"It holds the right {name} digest in base64url or without padding. {fitting}"
 
 

@@ -97,6 +97,7 @@ def _inputs(text: str, label: str) -> Iterator[tuple[str, str]]:
     if mark and closing:
         names = re.findall(r"[^\s,\"';()]+", inside)
         quoted = " ".join(f'"{name.lower()}"' for name in names)
+        yield "Leave nothing behind the parameters", f"{head}({inside}){after.rstrip('; ,')}"
         yield "Separate the components of Signature-Input by spaces", f"{head}({inside.replace(',', ' ')}){after}"
         yield "Write the components of Signature-Input as quoted strings in lower case", f"{head}({quoted}){after}"
         bare = re.sub(r'(created|expires)="?@?(\d+)(?:\.\d+)?"?', r"\1=\2", after)
@@ -106,7 +107,6 @@ def _inputs(text: str, label: str) -> Iterator[tuple[str, str]]:
         both = re.sub(r'(created|expires)="?@?(\d+)(?:\.\d+)?"?', r"\1=\2", strings)
         yield "Write components and parameters in their types", f"{head}({quoted}){both.rstrip('; ')}"
         yield "Separate parameters by semicolons", f"{head}({inside}){after.replace(',', ';')}"
-        yield "Leave nothing behind the parameters", f"{head}({inside}){after.rstrip('; ,')}"
     lowered = re.sub(r"^\s*([A-Za-z][A-Za-z0-9_.*-]*)\s*=\s*", lambda found: found[1].lower() + "=", text)
     yield "Write the label in lower case, without spaces around its equals sign", lowered
 

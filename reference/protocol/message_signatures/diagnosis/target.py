@@ -94,7 +94,8 @@ def behind_a_proxy(case: Case) -> Iterator[Suspect]:
 def _unnormalised(sent: str) -> Iterator[tuple[str, str]]:
     bare = _PORT.sub("", sent)
     yield "kept its case or the default port", sent
-    yield "kept upper case", bare
+    if bare != bare.lower():
+        yield "kept upper case", bare
     for port in (":443", ":80"):
         yield "added the scheme's default port", bare.lower() + port
     yield "wrote it in upper case", sent.upper()
