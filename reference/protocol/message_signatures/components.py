@@ -74,8 +74,8 @@ def derived(message: Message, component: Component) -> str:
     """Return the value of a derived component of the message that it is of.
 
     Raises:
-        Fault: unsupported_component for a name or a parameter that is not known; missing_component for what this kind
-            of message has not.
+        Fault: unsupported_component for a name or a parameter that is not known, and for a part of a request in a
+            response; missing_component for a request's status.
     """
     derive = DERIVED.get(component.name)
     given = component.parameters
@@ -83,8 +83,13 @@ def derived(message: Message, component: Component) -> str:
         try:
             return derive(message)
         except _NotThere:
-            raise Fault("missing_component", f"{component.identifier} is covered and the message has none") from None
+            if derive is status:
+                raise Fault("missing_component", '"@status" is covered and the message has none') from None
+            sentence = f"{component.identifier} is of a request; a response covers it with parameter req"
+            raise Fault("unsupported_component", sentence) from None
     if component.name == "@query-param":
+        if message.path is None:
+            raise Fault("unsupported_component", f"{component.identifier} is of a request; cover it with parameter req")
         return _query_parameter(message, component)
     raise Fault("unsupported_component", f"{component.identifier} is not known")
 

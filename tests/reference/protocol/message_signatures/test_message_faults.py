@@ -120,7 +120,6 @@ def test_several_signatures_need_a_label(signed_by_hand: HandSigner) -> None:
 @pytest.mark.parametrize(
     ("covered", "code"),
     [
-        ("", "empty_components"),
         ('"@method" "@method"', "duplicate_component"),
         ('"x-a";sf;key="a" "x-a";key="a";sf', "duplicate_component"),
         ('"@method";req', "unsupported_component"),
@@ -160,6 +159,16 @@ def test_coverage(signed_by_hand: HandSigner, covered: str, code: str) -> None:
     message = signed_by_hand(headers=fields, path="/a?p=1&q=1&q=2")
 
     assert [code] == codes_of(with_header(message, "Signature-Input", f"sig=({covered});created=1000"))
+
+
+def test_a_signature_that_covers_nothing_may_hold(signed_by_hand: HandSigner) -> None:
+    """Its equation is asked like any other's, and it protects nothing whatever comes of that."""
+    holding, forged = signed_by_hand(()), with_header(signed_by_hand(), "Signature-Input", "sig=();created=1000")
+
+    result = verify(MessageVerifyRequest.model_validate(holding), now=1000)
+
+    assert (result["error_codes"], result["signature_valid"]) == (["empty_components"], True)
+    assert codes_of(forged) == ["empty_components", "signature_mismatch"]
 
 
 def test_a_signature_over_what_could_be_found_is_not_valid(signed_by_hand: HandSigner) -> None:
