@@ -17,6 +17,7 @@ PROTOCOL_VERSION = "0.3.0"
 TRANSPORT = "JSONRPC"
 MODES = ("application/json", "text/plain")
 HISTORY_KEPT = 100
+HISTORY_BYTES = 131_072
 
 
 class ErrorCode(IntEnum):
@@ -104,6 +105,7 @@ class Outcome:
         extensions: URIs of the extensions that the status message uses.
         metadata: `metadata` of the task, in place of what it had.
         memo: What the surface wants to know again with the next message; kept with the task and never sent.
+        hidden: Members of the caller's message `metadata` that the task does not keep, because they are secrets.
     """
 
     state: TaskState
@@ -113,6 +115,7 @@ class Outcome:
     extensions: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     memo: Mapping[str, Any] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +221,30 @@ def advanced(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *,
         at,
         told,
         (*(() if task is None else task.artifacts), *made),
-        (*before, {**message, **place})[-HISTORY_KEPT:],
+        _newest((*before, {**_kept(message, outcome.hidden), **place})),
         outcome.metadata,
         outcome.memo,
         0 if task is None else task.version + 1,
     )
+
+
+def _kept(message: Mapping[str, Any], hidden: frozenset[str]) -> Mapping[str, Any]:
+    """Return a caller's message without what is hidden."""
+    told = message.get("metadata")
+    if not hidden or not isinstance(told, Mapping):
+        return message
+    return {**message, "metadata": {name: value for name, value in told.items() if name not in hidden}}
+
+
+def _newest(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return the newest messages that fit into the bounds, oldest first."""
+    room, count = HISTORY_BYTES, 0
+    for message in reversed(history[-HISTORY_KEPT:]):
+        room -= len(orjson.dumps(message))
+        if room < 0:
+            break
+        count += 1
+    return tuple(history[len(history) - count :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import cast
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from reference.rail.a2a import A2aDoor
+from reference.rail.card import A2A
 from reference.rail.documents import Document, Documents, page_of
 from reference.rail.door import Door
 from reference.rail.faults import fault_reply, json_reply
@@ -17,7 +19,7 @@ from reference.web.lean import LeanConnection
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
-def build_app(door: Door, documents: Documents) -> Quart:
+def build_app(door: Door, a2a: A2aDoor, documents: Documents) -> Quart:
     """Return the rail's app."""
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = LeanConnection
@@ -25,6 +27,9 @@ def build_app(door: Door, documents: Documents) -> Quart:
 
     async def paid() -> Response:
         return _response(await door.call(asked(cast("Scope", request.scope), request.path, await _body())))
+
+    async def message() -> Response:
+        return _response(await a2a.call(asked(cast("Scope", request.scope), request.path, await _body())))
 
     async def document() -> Response:
         return _document(documents.fixed()[request.path])
@@ -39,6 +44,7 @@ def build_app(door: Door, documents: Documents) -> Quart:
         app.add_url_rule(path, path, paid, methods=_METHODS, provide_automatic_options=False)
     for path in documents.paths:
         app.add_url_rule(path, path, document, methods=["GET"], provide_automatic_options=False)
+    app.add_url_rule(A2A, f"POST {A2A}", message, methods=["POST"], provide_automatic_options=False)
     app.add_url_rule("/discovery/resources", "resources", resources, methods=["GET"], provide_automatic_options=False)
     app.add_url_rule("/health", "health", health, methods=["GET"], provide_automatic_options=False)
 

@@ -1,4 +1,4 @@
-"""The documents the rail publishes: index, both catalogs, OpenAPI, keys, health (profile 5.10)."""
+"""The documents the rail publishes: index, both catalogs, OpenAPI, keys, agent card, health (profile 5.10)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from reference.protocol import keys
+from reference.rail.card import A2A, CARD, LEGACY_CARD, agent_card, hint
 from reference.rail.challenges import Challenges, Offer, entry
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
@@ -84,10 +85,14 @@ class Documents:
         self._keyring = keyring
         self._alive = alive
         self._started_at = started_at
+        card = _json(agent_card(settings, self._lanes()))
         self._constant = {
             "/pay/v1/index": _json(self._index()),
             "/.well-known/x402": _json(self._catalog()),
             "/openapi.json": _json(self._openapi()),
+            CARD: card,
+            LEGACY_CARD: card,
+            A2A: _json(hint(settings)),
         }
 
     @property
@@ -115,9 +120,9 @@ class Documents:
             await self._alive()
         except DatabaseUnavailable as fault:
             raise Refused(503, "store_unavailable", "the ledger cannot be asked") from fault
-        lanes = [offer.terms.network for offer in self._offers()]
         service = f"{self._settings.word.lower}-rail"
-        return orjson.dumps({"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes})
+        told = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": self._lanes()}
+        return orjson.dumps(told)
 
     def resources(self, page: Page) -> Document:
         """Return one page of /discovery/resources (x402 v2)."""
@@ -131,6 +136,9 @@ class Documents:
 
     def _offers(self) -> Sequence[Offer]:
         return self._challenges[0].offers if self._challenges else ()
+
+    def _lanes(self) -> list[str]:
+        return [offer.terms.network for offer in self._offers()]
 
     def _quiet_entries(self, one: Challenges) -> list[dict[str, Any]]:
         """Return the entries of a service without anything live."""
@@ -218,7 +226,7 @@ class Documents:
     def _services_of_did(self) -> list[dict[str, str]]:
         ids = (
             ("x402", "AgentPaymentService", "/pay/v1/index"),
-            ("a2a", "A2AAgentCard", "/.well-known/agent-card.json"),
+            ("a2a", "A2AAgentCard", CARD),
             ("receipts", "ReceiptVerification", "/pay/v1/verify/receipt"),
         )
         return [

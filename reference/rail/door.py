@@ -1,10 +1,10 @@
-"""What a call meets before and after the redeemer, in the order of profile 5.7."""
+"""What a call meets before and after the redeemer, in the order of profile 5.7; `redeem` serves REST and A2A alike."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -21,6 +21,19 @@ from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import JSON, Reply, Request
 from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import Allowance, RateLimit, too_many
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked of a service.
+
+    Attributes:
+        body: The request as JSON was read.
+        query: Raw query without `?`; empty at the A2A door (P-RH-01).
+    """
+
+    body: JsonValue
+    query: str = ""
 
 
 class Door:
@@ -59,7 +72,7 @@ class Door:
         """
         offered = self._challenges[request.path]
         self.refuse_disabled(offered.service)
-        allowance = self._admit(request)
+        allowance = self.admit(request, presented="x-payment" in request.headers)
         limits = {} if allowance is None else allowance.headers()
         try:
             served = await self._redeem(request, offered.service)
@@ -77,13 +90,22 @@ class Door:
         if service.id in self._disabled:
             raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": "60"})
 
-    def _admit(self, request: Request) -> Allowance | None:
-        limit = self._presented if "x-payment" in request.headers else self._unpaid
-        named = hops(request.headers.get("x-forwarded-for", ()))
-        allowance = limit.take(client_address(request.peer, named, self._proxies))
+    def admit(self, request: Request, *, presented: bool) -> Allowance | None:
+        """Count a call under its address, apart when it presents a proof (P-RL-05).
+
+        Raises:
+            Refused: 429.
+        """
+        limit = self._presented if presented else self._unpaid
+        allowance = limit.take(self.address_of(request))
         if allowance is not None and not allowance.allowed:
             raise too_many(allowance)
         return allowance
+
+    def address_of(self, request: Request) -> str:
+        """Return the address that a call is counted under (P-CV-19)."""
+        named = hops(request.headers.get("x-forwarded-for", ()))
+        return client_address(request.peer, named, self._proxies)
 
     async def _redeem(self, request: Request, service: Service) -> Served:
         values = request.headers.get("x-payment", ())
@@ -92,13 +114,25 @@ class Door:
             raise PaymentRefused("payment_not_welded" if stock else "payment_required", judged=False)
         if request.method != "POST":
             raise PaymentRefused("method_not_payable", judged=False)
-        presented = await self._redeemer.present(proof.decode(values))
-        if not request.is_json:
-            raise Refused(415, "unsupported_media_type", "send the body as application/json")
-        body = _parsed(request.body)
-        accepted = service.accepts(body)
-        call = Call.of(service, body, request.query)
-        return await self._redeemer.redeem(presented, call, accepted)
+        return await self.redeem(service, values, lambda: _order(request))
+
+    async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
+        """Return the paid answer to a proof, by the checks from step 4 on.
+
+        Args:
+            service: What is to be run.
+            proofs: The values of `X-PAYMENT`.
+            order: Gives what is asked; called when its turn comes (steps 7 and 8).
+
+        Raises:
+            PaymentRefused: The proof buys nothing.
+            Refused: 409, 415 or 503.
+            Unprocessable: What is asked is nothing that the service accepts.
+        """
+        presented = await self._redeemer.present(proof.decode(proofs))
+        asked = order()
+        accepted = service.accepts(asked.body)
+        return await self._redeemer.redeem(presented, Call.of(service, asked.body, asked.query), accepted)
 
     def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
         issued = offered.issue(quoted(request, offered.service), error=refusal.code, unix=self._clock.now())
@@ -121,6 +155,12 @@ def quoted(request: Request, service: Service) -> Call:
         if accepted is not None:
             return Call.of(service, body, request.query)
     return Call.example(service)
+
+
+def _order(request: Request) -> Order:
+    if not request.is_json:
+        raise Refused(415, "unsupported_media_type", "send the body as application/json")
+    return Order(_parsed(request.body), request.query)
 
 
 def _parsed(data: bytes) -> JsonValue:

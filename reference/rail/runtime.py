@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +21,11 @@ from reference.chains.table import LaneRules, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
+from reference.rail.a2a import A2aDoor, RailTasks
 from reference.rail.app import build_app
 from reference.rail.challenges import Challenges, Offer
 from reference.rail.collecting import Collector, Observer
+from reference.rail.conversation import Conversation
 from reference.rail.documents import Documents
 from reference.rail.door import Door
 from reference.rail.front import Front
@@ -36,6 +38,7 @@ from reference.store.generations import Generations
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
+from reference.store.tasks import Tasks
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import KeyFile, secret_bytes
@@ -105,10 +108,13 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         documents = Documents(settings, did, list(challenges.values()), keyring, ledger.alive, started_at=started_at)
         exits.push_async_callback(redeemer.finish)
-        tending = asyncio.create_task(_tend(redeemer))
+        tasks = RailTasks(Tasks(database), clock)
+        tending = asyncio.create_task(_tend(redeemer.tend, tasks.tend))
         exits.push_async_callback(_end, tending)
         door = _door(settings, challenges, redeemer, clock)
-        app = cast("AsgiApp", build_app(door, documents))
+        conversation = Conversation(door, challenges.values(), clock, uri=settings.a2a_x402_uri)
+        a2a = A2aDoor(door, conversation, tasks, clock, uri=settings.a2a_x402_uri)
+        app = cast("AsgiApp", build_app(door, a2a, documents))
         yield Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
 
 
@@ -201,13 +207,14 @@ def _trusted(settings: RailSettings) -> list[dict[str, Any]]:
     return keys
 
 
-async def _tend(redeemer: Redeemer) -> None:
+async def _tend(*duties: Callable[[], Awaitable[None]]) -> None:
     """Do what is due, for ever; a fault is logged and tried again."""
     while True:
-        try:
-            await redeemer.tend()
-        except Exception as fault:  # noqa: BLE001 - a database that is away must not end the service
-            _log.error("tending_failed", kind=type(fault).__name__)
+        for duty in duties:
+            try:
+                await duty()
+            except Exception as fault:  # noqa: BLE001 - a database that is away must not end the service
+                _log.error("tending_failed", kind=type(fault).__name__)
         await asyncio.sleep(_TEND_SECONDS)
 
 

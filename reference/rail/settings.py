@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
+from reference.protocol import a2a_x402
 from reference.protocol.networks import NETWORKS, Network
 from reference.web.settings import CommaList, CommonSettings
 
@@ -55,6 +56,7 @@ class RailSettings(CommonSettings):
     rail_payer_failures: int = Field(default=3, ge=0)
     rail_rate: int = Field(default=120, ge=1)
     rail_disabled_services: CommaList = ()
+    a2a_x402_uri: str = Field(default=a2a_x402.URI, pattern=r"^[!-+\--~]{1,512}$")
     chain_poll_seconds: float = Field(default=1, gt=0)
     evm_confirmations: int = Field(default=3, ge=1)
     solana_commitment: Literal["confirmed", "finalized"] = "finalized"

@@ -87,3 +87,17 @@ settlements = Table(
 _open = settlements.c.fate == "open"
 Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_open, postgresql_where=_open)
 Index("rail_failed_settlements", settlements.c.payer, settlements.c.closed_at)
+
+# A2A tasks. Their order is of the time at which they were opened, so that an opener's oldest can go.
+tasks = Table(
+    "rail_tasks",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("opener", String(64), nullable=False),
+    Column("place", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Index("rail_tasks_of_opener", "opener", "place"),
+    Index("rail_tasks_by_end", "expires_at"),
+)

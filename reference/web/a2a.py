@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reference.protocol.a2a import ErrorCode, Outcome, Task, advanced
 from reference.protocol.times import utc_text
 from reference.web.clock import WpClock
+from reference.web.errors import Refused
 from reference.web.exchange import Request
 from reference.web.json_rpc import JsonRpcServer, Method, Params, RpcError, invalid_params, read
 
@@ -158,7 +159,9 @@ Converse: TypeAlias = Callable[[Message, Task | None, Request], Awaitable[Outcom
 class A2aServer:
     """The methods that a surface serves; `rpc` answers the calls."""
 
-    def __init__(self, tasks: TaskStore, clock: WpClock, converse: Converse) -> None:
+    def __init__(
+        self, tasks: TaskStore, clock: WpClock, converse: Converse, *, passing: tuple[type[Exception], ...] = ()
+    ) -> None:
         """Take what differs between surfaces.
 
         Args:
@@ -166,6 +169,7 @@ class A2aServer:
             clock: The service's clock.
             converse: What a message means: from message, the task it carries on (None: it opens one) and the HTTP
                 request to what came of it. It raises `RpcError`; then nothing is kept.
+            passing: Further faults of store and `converse` that, as `Refused`, are answers of HTTP and not of JSON-RPC.
         """
         self._tasks = tasks
         self._clock = clock
@@ -177,7 +181,7 @@ class A2aServer:
             "tasks/get": self._get,
             "tasks/cancel": self._cancel,
         }
-        self.rpc = JsonRpcServer(methods)
+        self.rpc = JsonRpcServer(methods, (Refused, *passing))
 
     async def _send(self, params: Params, request: Request) -> dict[str, Any]:
         asked = read(_Send, params)
@@ -191,10 +195,17 @@ class A2aServer:
         async with self._lock(asked.message.taskId):
             task = await self._open_task(asked.message)
             outcome = await self._converse(asked.message, task, request)
-            task = self._advanced(task, params["message"], outcome)
-            if not await self._tasks.replace(task):
+            return (await self._carried_on(task, params["message"], outcome)).wire(length)
+
+    async def _carried_on(self, task: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        """Keep what came of a message. An end stands whatever else was said meanwhile to a task that is still open."""
+        while True:
+            after = self._advanced(task, message, outcome)
+            if await self._tasks.replace(after):
+                return after
+            task = await self._found(task.id)
+            if task.over or not after.over:
                 raise invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")
-            return task.wire(length)
 
     async def _get(self, params: Params, request: Request) -> dict[str, Any]:
         del request
@@ -205,13 +216,13 @@ class A2aServer:
         del request
         asked = read(_Cancel, params)
         async with self._lock(asked.id):
-            task = await self._found(asked.id)
-            if task.over:
-                raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
-            canceled = task.canceled(utc_text(self._clock.now()))
-            if not await self._tasks.replace(canceled):
-                raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
-            return canceled.wire()
+            while True:
+                task = await self._found(asked.id)
+                if task.over:
+                    raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
+                canceled = task.canceled(utc_text(self._clock.now()))
+                if await self._tasks.replace(canceled):
+                    return canceled.wire()
 
     async def _found(self, task_id: str) -> Task:
         task = await self._tasks.find(task_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from werkzeug.http import parse_options_header
 
@@ -23,6 +23,7 @@ class Request:
         headers: Every header field, names in lower case.
         body: Raw body.
         peer: Address of the other end of the connection.
+        answer_headers: Headers that whoever works on the call wants in the answer, whatever it becomes; JSON-RPC only.
     """
 
     path: str
@@ -31,6 +32,7 @@ class Request:
     headers: Mapping[str, Sequence[str]]
     body: bytes
     peer: str
+    answer_headers: dict[str, str] = field(default_factory=dict, compare=False)
 
     def one(self, name: str) -> str:
         """Return the first value of a header, or the empty string."""

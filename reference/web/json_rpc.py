@@ -50,16 +50,18 @@ class JsonRpcServer:
 
     Attributes:
         methods: What is served. A method takes the params object and the HTTP request, returns what JSON can hold, and
-            raises `RpcError`; a `Refused` that it raises is an answer of HTTP itself.
+            raises `RpcError`. Headers for the answer it puts into the request's `answer_headers`.
+        passing: Faults of methods that are answers of HTTP itself.
     """
 
     methods: Mapping[str, Method]
+    passing: tuple[type[Exception], ...] = (Refused,)
 
     async def answer(self, request: Request) -> Reply:
         """Answer one HTTP request.
 
         Raises:
-            Refused: What a method refused by HTTP status.
+            Exception: What a method raised that is in `passing`.
         """
         identity: str | int | None = None
         try:
@@ -68,12 +70,12 @@ class JsonRpcServer:
             body = _answer(identity, "result", await self._called(envelope, request))
         except RpcError as error:
             body = _answer(identity, "error", error.wire())
-        except Refused:
+        except self.passing:
             raise
         except Exception as fault:  # noqa: BLE001 - what nobody planned is an error object here, not a broken answer
             _log.error("unplanned_fault", kind=type(fault).__name__, exc_info=True)
             body = _answer(identity, "error", RpcError(ErrorCode.INTERNAL_ERROR).wire())
-        return Reply(200, body, {"Content-Type": JSON})
+        return Reply(200, body, {"Content-Type": JSON, **request.answer_headers})
 
     async def _called(self, envelope: Mapping[str, Any], request: Request) -> Any:
         name = envelope.get("method")

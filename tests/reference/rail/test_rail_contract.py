@@ -15,7 +15,10 @@ from reference.rail.services import SERVICES
 from reference.web.errors import Unprocessable
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[3] / "openapi" / "rail.json").read_text("utf-8"))
-FIXED = ("/pay/v1/index", "/.well-known/x402", "/openapi.json", "/.well-known/did.json", "/.well-known/jwks.json")
+FIXED = (
+    *("/pay/v1/index", "/.well-known/x402", "/openapi.json", "/.well-known/did.json", "/.well-known/jwks.json"),
+    *("/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a"),
+)
 DID_KEY = "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"
 OPTIONAL = {
     "receipt-verify": ("jwks", "expected_payment_hash", "receipt_required"),
@@ -52,12 +55,12 @@ JUDGED_BY_CONTENT = ("did_key", "body_b64", "network", "headers")
 
 
 def test_every_route_is_documented() -> None:
-    """The paid paths by GET and POST, every free document and the health; the contract itself and A2A stand apart."""
-    app = build_app(Mock(paths=tuple(SERVICES)), Mock(paths=FIXED))
+    """The paid paths and A2A by GET and POST, every free document and the health; the contract itself stands apart."""
+    app = build_app(Mock(paths=tuple(SERVICES)), Mock(), Mock(paths=FIXED))
     routes = {rule.rule for rule in app.url_map.iter_rules()}
     assert routes - {"/openapi.json"} == set(DOCUMENT["paths"])
     for path, item in DOCUMENT["paths"].items():
-        wanted = {"get", "post"} if path in SERVICES else {"get"}
+        wanted = {"get", "post"} if path in {*SERVICES, "/a2a"} else {"get"}
         assert {name for name in item if name in {"get", "post", "put", "patch", "delete"}} == wanted, path
 
 

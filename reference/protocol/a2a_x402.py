@@ -1,0 +1,146 @@
+"""The a2a-x402 extension, version 0.2: what a payment looks like in a task (P-RA-02, P-RA-06 to P-RA-09).
+
+A task that has to be paid for is `input-required`; the metadata of its status message say what is to be paid, or what
+became of a payment. Pure: an outcome is made from what the paid call said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from reference.protocol.a2a import Outcome, TaskState, data_part, text_part
+
+URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
+STATUS = "x402.payment.status"
+REQUIRED = "x402.payment.required"
+PAYLOAD = "x402.payment.payload"
+RECEIPTS = "x402.payment.receipts"
+ERROR = "x402.payment.error"
+# The interface's name of the state; A2A's own states are a closed list (C-18).
+PAYMENT_STATE = "a2a-x402"
+# What a payer sent as his credential does not come back in a task's history (P-CV-12).
+SECRET = frozenset({PAYLOAD})
+
+
+class Status(StrEnum):
+    """Values of `x402.payment.status`."""
+
+    REQUIRED = "payment-required"
+    SUBMITTED = "payment-submitted"
+    REJECTED = "payment-rejected"
+    COMPLETED = "payment-completed"
+    FAILED = "payment-failed"
+
+
+_OTHERS = "SETTLEMENT_FAILED"
+_ERRORS: Mapping[str, str] = {
+    "invalid_signature": "INVALID_SIGNATURE",
+    "weld_mismatch": "INVALID_SIGNATURE",
+    "challenge_expired": "EXPIRED_PAYMENT",
+    "authorization_expired": "EXPIRED_PAYMENT",
+    "payment_already_spent": "DUPLICATE_NONCE",
+    "authorization_used": "DUPLICATE_NONCE",
+    "lane_mismatch": "NETWORK_MISMATCH",
+    "wrong_amount": "INVALID_AMOUNT",
+    "insufficient_funds": "INSUFFICIENT_FUNDS",
+}
+
+
+def error_of(code: str) -> str:
+    """Return the extension's name of one of our codes (P-RA-09)."""
+    return _ERRORS.get(code, _OTHERS)
+
+
+def required(uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any]) -> Outcome:
+    """Return what an unpaid request leads to (P-RA-06).
+
+    Args:
+        uri: The extension's URI.
+        challenge: The whole 402 object.
+        memo: What is kept with the task.
+    """
+    return _unpaid(
+        uri, "Payment required.", {STATUS: Status.REQUIRED.value, REQUIRED: challenge}, memo, _payment_state()
+    )
+
+
+def refused(
+    uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any], *, code: str, transaction: str, network: str
+) -> Outcome:
+    """Return what a payment that buys nothing leads to: another challenge (P-RA-08).
+
+    Args:
+        uri: The extension's URI.
+        challenge: A fresh 402 object.
+        memo: What is kept with the task.
+        code: Our code.
+        transaction: The transaction that was named, or the empty string.
+        network: CAIP-2 name of the lane, or the empty string.
+    """
+    receipt = {"success": False, "errorReason": code, "transaction": transaction, "network": network}
+    told = {STATUS: Status.FAILED.value, ERROR: error_of(code), REQUIRED: challenge, RECEIPTS: [receipt]}
+    return _unpaid(uri, f"The payment was refused: {code}.", told, memo, _payment_state())
+
+
+def undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int) -> Outcome:
+    """Return what a payment leads to that cannot be judged yet (P-RA-08).
+
+    Payment is not required then, so that the task does not say so: whoever believed it would pay twice.
+
+    Args:
+        uri: The extension's URI.
+        memo: What is kept with the task.
+        code: Our code.
+        retry_after: Seconds after which the same payment is to be sent again.
+    """
+    sentence = f"Not decided yet: {code}. Do not pay again; send the same payment in {retry_after} s."
+    return _unpaid(uri, sentence, {STATUS: Status.SUBMITTED.value}, memo, {"retry_after_seconds": retry_after})
+
+
+def completed(uri: str, body: Mapping[str, Any], receipt: Mapping[str, Any]) -> Outcome:
+    """Return what a served payment leads to (P-RA-08).
+
+    Args:
+        uri: The extension's URI.
+        body: The body of the paid 200 (profile 5.9).
+        receipt: What `PAYMENT-RESPONSE` tells.
+    """
+    return Outcome(
+        TaskState.COMPLETED,
+        parts=(text_part("Paid and served."),),
+        artifacts=((data_part(body),),),
+        message_metadata={STATUS: Status.COMPLETED.value, RECEIPTS: [dict(receipt)]},
+        extensions=(uri,),
+        hidden=SECRET,
+    )
+
+
+def rejected(uri: str) -> Outcome:
+    """Return what it leads to that the client does not want to pay (P-RA-08)."""
+    return Outcome(
+        TaskState.FAILED,
+        parts=(text_part("The client does not pay."),),
+        message_metadata={STATUS: Status.REJECTED.value},
+        extensions=(uri,),
+        hidden=SECRET,
+    )
+
+
+def _payment_state() -> dict[str, str]:
+    return {"payment_state": PAYMENT_STATE}
+
+
+def _unpaid(
+    uri: str, sentence: str, told: Mapping[str, Any], memo: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> Outcome:
+    return Outcome(
+        TaskState.INPUT_REQUIRED,
+        parts=(text_part(sentence),),
+        message_metadata=told,
+        extensions=(uri,),
+        metadata=metadata,
+        memo=memo,
+        hidden=SECRET,
+    )

@@ -1,0 +1,63 @@
+"""What the rail tells A2A clients about itself: its card, and the hint at GET /a2a (P-RA-01, P-RA-02)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from reference.protocol import a2a
+from reference.rail.services import SERVICES, Service
+from reference.rail.settings import RailSettings
+
+VERSION = "1.0.0"
+CARD = "/.well-known/agent-card.json"
+LEGACY_CARD = "/.well-known/agent.json"
+A2A = "/a2a"
+_TAGS = ("x402", "usdc")
+
+
+def agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, Any]:
+    """Return the card.
+
+    Args:
+        settings: The rail's settings.
+        lanes: Network keys of the lanes that are offered.
+    """
+    word = settings.word.word
+    extension = {
+        "uri": settings.a2a_x402_uri,
+        "description": "Payment by x402, welded to the challenge: send a request, pay what the task asks, send proof.",
+        "required": False,
+        "params": {"lanes": list(lanes)},
+    }
+    return a2a.agent_card(
+        name=f"{word} Pay Rail",
+        description=(
+            "Services paid per call in USDC. A message is answered by a task that asks for payment; a second message "
+            "with a payment welded to that challenge is answered by the result and a signed receipt."
+        ),
+        url=settings.public_url,
+        version=VERSION,
+        organization=word,
+        skills=[_skill(service) for service in SERVICES.values()],
+        extensions=[extension],
+    )
+
+
+def hint(settings: RailSettings) -> dict[str, str]:
+    """Return what GET /a2a answers."""
+    url = settings.public_url
+    return {"hint": "POST JSON-RPC 2.0 to this address", "method": "POST", "url": url + A2A, "card": url + CARD}
+
+
+def _skill(service: Service) -> a2a.Skill:
+    example = orjson.dumps({"service_id": service.id, "request": dict(service.example)}).decode()
+    return a2a.Skill(
+        id=service.path.removeprefix("/").replace("/v1/", "/").replace("/", "-"),
+        name=service.id.replace("-", " ").capitalize(),
+        description=f'{service.description} Data part: {{"service_id": "{service.id}", "request": …}}.',
+        tags=(*_TAGS, service.id),
+        examples=(example,),
+    )

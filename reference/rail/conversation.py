@@ -1,0 +1,144 @@
+"""What a message over A2A means to the rail: a request that is challenged, or a payment for it (P-RA-05 to P-RA-11).
+
+A payment goes through `Door.redeem`, as one by REST does: the same checks in the same order, and the same ledger.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from reference.protocol import a2a_x402
+from reference.protocol.a2a import ErrorCode, Outcome, Task
+from reference.protocol.canonical_json import JsonValue
+from reference.protocol.refusals import CODES_402, PaymentRefused
+from reference.rail.challenges import Call, Challenges
+from reference.rail.door import Door, Order
+from reference.rail.redemption import Served
+from reference.rail.services import Service
+from reference.web.a2a import DataPart, Message
+from reference.web.clock import WpClock
+from reference.web.errors import Refused, Unprocessable
+from reference.web.exchange import Request
+from reference.web.json_rpc import RpcError, invalid_params
+
+DEFAULT_SERVICE = "receipt-verify"
+OPENER = "opener"
+# Refusals by another status than 402 that the same payment may outlive (P-RA-08).
+_UNDECIDED = frozenset({"chain_unavailable", "payment_in_progress"})
+
+
+class Conversation:
+    """Answers messages."""
+
+    def __init__(self, door: Door, challenges: Iterable[Challenges], clock: WpClock, *, uri: str) -> None:
+        self._door = door
+        self._challenges = {one.service.id: one for one in challenges}
+        self._clock = clock
+        self._uri = uri
+
+    async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
+        """Return what comes of a message: a challenge, or what its payment led to.
+
+        Raises:
+            RpcError: -32001 for a payment without its task; -32602 for an unknown service or payment status.
+            Refused: 503 for a service that is switched off.
+        """
+        said = message.metadata.get(a2a_x402.STATUS)
+        if said is None and a2a_x402.PAYLOAD not in message.metadata:
+            return self._quoted(message, task, request)
+        if task is None:
+            raise RpcError(ErrorCode.TASK_NOT_FOUND, "a payment names, as taskId, the task that it pays for")
+        if said == a2a_x402.Status.SUBMITTED:
+            return await self._paid(message.metadata.get(a2a_x402.PAYLOAD), task, request)
+        if said == a2a_x402.Status.REJECTED:
+            return a2a_x402.rejected(self._uri)
+        allowed = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
+        raise invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed}", "payment_status")
+
+    # What costs something is quoted.
+
+    def _quoted(self, message: Message, task: Task | None, request: Request) -> Outcome:
+        asked = next(
+            (one.data for one in message.parts if isinstance(one, DataPart) and "service_id" in one.data), None
+        )
+        if asked is not None:
+            memo = self._ordered(asked)
+        elif task is not None:
+            memo = dict(task.memo)
+        else:
+            memo = _example(self._challenges[DEFAULT_SERVICE].service)
+        memo[OPENER] = hashlib.sha256(self._door.address_of(request).encode()).hexdigest()
+        offered = self._offered(memo)
+        self._door.refuse_disabled(offered.service)
+        return a2a_x402.required(self._uri, self._challenge(offered, memo, "payment_required"), memo)
+
+    def _ordered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a data part orders; an invalid request is the example's, and that is what a payment runs."""
+        name = asked["service_id"]
+        offered = self._challenges.get(name) if isinstance(name, str) else None
+        if offered is None:
+            raise invalid_params("message", f"service_id is one of {', '.join(self._challenges)}", "service_id")
+        try:
+            offered.service.accepts(asked.get("request"))
+        except Unprocessable:
+            return _example(offered.service)
+        return {"service_id": offered.service.id, "request": asked["request"]}
+
+    def _offered(self, memo: Mapping[str, Any]) -> Challenges:
+        return self._challenges[memo["service_id"]]
+
+    def _challenge(self, offered: Challenges, memo: Mapping[str, Any], error: str) -> dict[str, Any]:
+        """Return the 402 object that REST would answer the same request with, with fresh tokens."""
+        call = Call.of(offered.service, memo["request"], "")
+        challenge: dict[str, Any] = orjson.loads(offered.issue(call, error=error, unix=self._clock.now()).body)
+        return challenge
+
+    # What is paid is redeemed.
+
+    async def _paid(self, payload: JsonValue, task: Task, request: Request) -> Outcome:
+        offered = self._offered(task.memo)
+        self._door.refuse_disabled(offered.service)
+        order = Order(task.memo["request"])
+        try:
+            served = await self._door.redeem(offered.service, [_as_header(payload)], lambda: order)
+        except PaymentRefused as refusal:
+            if refusal.retry_after is not None:
+                return a2a_x402.undecided(self._uri, task.memo, code=refusal.code, retry_after=refusal.retry_after)
+            return self._refused(task, refusal.code, refusal.transaction, refusal.network)
+        except Refused as refusal:
+            return self._refused_otherwise(task, refusal)
+        return self._served(served, request)
+
+    def _served(self, served: Served, request: Request) -> Outcome:
+        if served.replayed:
+            request.answer_headers["Idempotent-Replayed"] = "true"
+        receipt = orjson.loads(base64.b64decode(served.payment_response))
+        return a2a_x402.completed(self._uri, orjson.loads(served.body), receipt)
+
+    def _refused_otherwise(self, task: Task, refusal: Refused) -> Outcome:
+        if refusal.code in _UNDECIDED:
+            wait = int(refusal.headers["Retry-After"])
+            return a2a_x402.undecided(self._uri, task.memo, code=refusal.code, retry_after=wait)
+        if refusal.status == 409:
+            return self._refused(task, refusal.code, "", "")
+        raise refusal
+
+    def _refused(self, task: Task, code: str, transaction: str, network: str) -> Outcome:
+        # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
+        error = code if code in CODES_402 else "payment_required"
+        challenge = self._challenge(self._offered(task.memo), task.memo, error)
+        return a2a_x402.refused(self._uri, challenge, task.memo, code=code, transaction=transaction, network=network)
+
+
+def _example(service: Service) -> dict[str, Any]:
+    return {"service_id": service.id, "request": dict(service.example)}
+
+
+def _as_header(payload: JsonValue) -> str:
+    """Return a payload as the value of `X-PAYMENT`: what it must be, and how large it may be, is said once (5.6)."""
+    return base64.b64encode(orjson.dumps(payload)).decode()

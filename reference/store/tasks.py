@@ -1,0 +1,66 @@
+"""A2A tasks, each for a while: its newest version, changed by compare-and-set, so many an opener (P-RA-10)."""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from reference.store.database import Change, Database
+from reference.store.tables import tasks
+
+_ROW = tasks.c
+_IS_IT = _ROW.id == bindparam("task_id")
+_IS_KEPT = _ROW.expires_at > bindparam("now")
+_GET = select(_ROW.data).where(_IS_IT, _IS_KEPT)
+_ADD = insert(tasks).values({column.name: bindparam(column.name) for column in _ROW})
+_OF_OPENER = select(_ROW.place).where(_ROW.opener == bindparam("by"))
+_NEWEST_OVER = _OF_OPENER.order_by(_ROW.place.desc()).limit(1).offset(bindparam("most")).scalar_subquery()
+_EVICT = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWEST_OVER)
+_REPLACE = (
+    update(tasks)
+    .where(_IS_IT, _IS_KEPT, _ROW.version == bindparam("before"))
+    .values(version=bindparam("after"), data=bindparam("content"))
+)
+_FORGET = delete(tasks).where(_ROW.expires_at <= bindparam("now"))
+
+
+class Tasks:
+    """Statements over tasks. Each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._newest = 0
+
+    async def get(self, task_id: str, *, now: int) -> bytes | None:
+        """Return a task as it was stored, or None when it is not known or not kept any longer."""
+        rows = await self._database.rows(_GET, task_id=task_id, now=now)
+        return bytes(rows[0][0]) if rows else None
+
+    async def add(self, task_id: str, data: bytes, *, opener: str, version: int, expires_at: int, most: int) -> None:
+        """Store a new task; of its opener's, the oldest beyond `most` go.
+
+        Args:
+            task_id: Its id.
+            data: The task.
+            opener: Who opened it, 64 characters.
+            version: Its version.
+            expires_at: Unix seconds from which it is not known any more.
+            most: How many tasks one opener may have.
+        """
+        self._newest = max(self._newest + 1, time.time_ns())
+        new = {"id": task_id, "opener": opener, "place": self._newest, "expires_at": expires_at}
+        await self._database.change_all(
+            Change(_ADD, {**new, "version": version, "data": data}), Change(_EVICT, {"by": opener, "most": most})
+        )
+
+    async def replace(self, task_id: str, data: bytes, *, version: int, now: int) -> bool:
+        """Store a task in place of the version before; False when that is not the one which is stored."""
+        changed = await self._database.change(
+            _REPLACE, task_id=task_id, now=now, before=version - 1, after=version, content=data
+        )
+        return changed == 1
+
+    async def forget(self, *, now: int) -> None:
+        """Delete the tasks that are past their time."""
+        await self._database.change(_FORGET, now=now)
