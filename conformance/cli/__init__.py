@@ -15,6 +15,7 @@ _COMMANDS = {
     "replay": "Repeat one recorded exchange with a fresh payment.",
     "report": "Show one run, or compare two.",
     "localnet": "Start, stop and fund real nodes: Anvil, surfpool, algod.",
+    "message": "Verify, explain and sign HTTP messages by RFC 9421, offline.",
     "pay": "Pay for one call and keep the receipt.",
     "tenant": "Create and change tenants of a gateway.",
     "init": "Write a target profile by probing a server.",

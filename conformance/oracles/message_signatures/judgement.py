@@ -52,7 +52,7 @@ class Judgement:
     """What a message is worth.
 
     Attributes:
-        valid: Whether everything holds; None when there was no key and nothing else is wrong.
+        valid: Whether everything holds; None when there was no key, whatever else was found.
         faults: Everything found wrong, in the order of the steps.
         checked: signature, content_digest, created, expires, each pass, fail or skipped.
         labelled: The signature looked at; None where none could be read.
@@ -88,7 +88,7 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
     try:
         labelled = headers.read(message, policy.label)
     except Refusal as refusal:
-        return Judgement(False, (refusal.fault,), skipped)
+        return Judgement(None if key is None else False, (refusal.fault,), skipped)
     covered = labelled.covered
     base = signature_base(message, covered, parameters_as_components=policy.parameters_as_components)
     faults = [*_coverage(covered, base, policy)]
@@ -108,7 +108,7 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
         "created": _time_outcome(covered, "created", timing, {Code.CREATED_IN_FUTURE, Code.TOO_OLD}),
         "expires": _time_outcome(covered, "expires", timing, {Code.EXPIRED}),
     }
-    valid = None if key is None and not faults else not faults and holds is True
+    valid = None if key is None else not faults and holds is True
     return Judgement(valid, tuple(faults), checked, labelled, base, algorithm, digest)
 
 

@@ -56,6 +56,25 @@ def _fields(headers: Mapping[str, str | Sequence[str]]) -> Fields:
     return tuple((name, line) for name, lines in pairs for line in lines)
 
 
+def members_of(message: Message) -> dict[str, Any]:
+    """Return the members that describe a message, those of its related request among them."""
+    found: dict[str, Any] = {
+        "method": message.method,
+        "authority": message.authority,
+        "path": message.target,
+        "scheme": message.scheme,
+        "headers": headers_of(message.headers),
+        "body_b64": base64.b64encode(message.body).decode("ascii"),
+    }
+    if message.status is not None:
+        found["status"] = message.status
+    if message.trailers:
+        found["trailers"] = headers_of(message.trailers)
+    if message.request is not None:
+        found["related_request"] = members_of(message.request)
+    return found
+
+
 def headers_of(fields: Fields) -> dict[str, str | list[str]]:
     """Return field lines as the member `headers`: a string for one line, an array for several."""
     found: dict[str, str | list[str]] = {}

@@ -38,13 +38,14 @@ class Read:
     remarks: tuple[str, ...] = ()
 
 
-def read(data: bytes, *, scheme: str = "https", authority: str | None = None) -> Read:
+def read(data: bytes, *, scheme: str = "https", authority: str | None = None, request: Message | None = None) -> Read:
     """Read one message.
 
     Args:
         data: Its bytes.
         scheme: Scheme of the target URI, which an origin-form request does not show.
         authority: Host and port that the client called, where a proxy has changed the Host field.
+        request: The request that a response answers.
 
     Raises:
         NotHttp: It is none.
@@ -60,7 +61,9 @@ def read(data: bytes, *, scheme: str = "https", authority: str | None = None) ->
     message = _start(lines[0], scheme)
     message = replace(message, headers=_fields(lines[1:], first=2), trailers=())
     message, remarks = _with_content(message, rest)
-    if not message.is_response:
+    if message.is_response:
+        message = replace(message, request=request)
+    else:
         message = replace(message, authority=authority or message.authority or message.field("host") or "")
         if not message.authority:
             raise NotHttp("the request has no Host field; add one, or give --authority")

@@ -1,0 +1,108 @@
+"""Keys for `weldproof message`: public ones may be arguments, secrets come from files or the environment only."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cli.targets import UsageFault
+from conformance.oracles.keys import KeyFault
+from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.algorithms import SigningKey, VerifyingKey
+
+SECRET_VARIABLE = "WELDPROOF_HMAC_SECRET"  # noqa: S105 - the variable's name
+SIGNING_VARIABLE = "WELDPROOF_SIGNING_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where an expected key was given, each None where it was not."""
+
+    public_key_hex: str | None
+    did_key: str | None
+    key_file: Path | None
+    secret_file: Path | None
+
+
+def verifying_key(given: Keys) -> VerifyingKey | None:
+    """Return the expected key; None where none is given.
+
+    Raises:
+        UsageFault: What is given is no key, or several different ones.
+    """
+    found: list[tuple[str, VerifyingKey]] = []
+    for option, text, read in (
+        ("--public-key-hex", given.public_key_hex, keys.of_hex),
+        ("--did-key", given.did_key, keys.of_did_key),
+    ):
+        try:
+            found += [] if text is None else [(option, read(text))]
+        except KeyFault as fault:
+            raise UsageFault(f"{option}: {fault}") from fault
+    if given.key_file is not None:
+        found.append(("--key-file", _of_file(given.key_file)))
+    secret = _secret(given.secret_file, wanted=not found)
+    if secret is not None:
+        found.append(("the shared secret", secret.public))
+    if len({_told(key) for _, key in found}) > 1:
+        raise UsageFault(f"different keys are given: {' and '.join(name for name, _ in found)}; give the expected one")
+    return found[0][1] if found else None
+
+
+def signing_key(key_file: Path | None, secret_file: Path | None) -> tuple[SigningKey, bool]:
+    """Return the key to sign with, and whether it was made for this call.
+
+    Raises:
+        UsageFault: What is given is no key, or more than one.
+    """
+    if key_file is not None and secret_file is not None:
+        raise UsageFault("give --key-file or --secret-file, not both")
+    if key_file is not None:
+        try:
+            return keys.read_private(_bytes(key_file, "--key-file")), False
+        except KeyFault as fault:
+            raise UsageFault(f"--key-file {key_file}: {fault}") from fault
+    secret = _secret(secret_file, wanted=SIGNING_VARIABLE not in os.environ)
+    if secret is not None:
+        return secret, False
+    text = os.environ.get(SIGNING_VARIABLE)
+    if text is None:
+        return keys.generate(), True
+    try:
+        return keys.read_private(text.encode("utf-8", "surrogateescape")), False
+    except KeyFault as fault:
+        raise UsageFault(f"{SIGNING_VARIABLE}: {fault}") from fault
+
+
+def _of_file(path: Path) -> VerifyingKey:
+    try:
+        return keys.read_public(_bytes(path, "--key-file"))
+    except KeyFault as fault:
+        raise UsageFault(f"--key-file {path}: {fault}") from fault
+
+
+def _secret(path: Path | None, *, wanted: bool) -> SigningKey | None:
+    """Return the shared secret of a file, or of the environment where no other key is given."""
+    place = f"--secret-file {path}" if path is not None else SECRET_VARIABLE
+    text = os.environ.get(SECRET_VARIABLE) if path is None and wanted else None
+    if path is not None:
+        text = _bytes(path, "--secret-file").decode("ascii", "replace")
+    if text is None:
+        return None
+    try:
+        return keys.shared_secret(keys.decode_secret(text))
+    except KeyFault as fault:
+        raise UsageFault(f"{place}: {fault}; for raw bytes run `base64 -w0` over them first") from fault
+
+
+def _bytes(path: Path, option: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as fault:
+        raise UsageFault(f"{option} {path}: {fault.strerror}") from fault
+
+
+def _told(key: VerifyingKey) -> object:
+    material = key.material
+    return (key.algorithms, material if isinstance(material, bytes) else material.public_numbers())

@@ -1,0 +1,95 @@
+"""What `weldproof message` says to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from conformance.oracles.message_signatures.digests import DigestReport
+from conformance.oracles.message_signatures.judgement import Judgement
+from conformance.oracles.message_signatures.report import shown
+from conformance.report.text import one_line
+
+_WORDS = {True: ("valid", "green"), False: ("not valid", "red"), None: ("not verified", "yellow")}
+_COLOURS = {"pass": "green", "fail": "red", "skipped": None}
+
+
+def show_verdict(judgement: Judgement, remarks: Sequence[str]) -> None:
+    """Say whether a message holds, what was checked, and what is wrong."""
+    _headline(judgement)
+    for remark in remarks:
+        click.echo(f"note       {remark}")
+    for name, outcome in judgement.checked.items():
+        click.echo(f"{name.replace('_', ' '):15}{click.style(outcome, fg=_COLOURS[outcome])}")
+    for fault in judgement.faults:
+        click.echo(f"\n{click.style(str(fault.code), bold=True)} ({fault.code.step}): {one_line(fault.text, 400)}")
+
+
+def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequence[str]) -> None:
+    """Show everything that a signature is made of, then what to fix."""
+    show_verdict(judgement, remarks)
+    if judgement.labelled is not None and judgement.base is not None:
+        covered = judgement.labelled.covered
+        _title("covered components, in signed order")
+        for component in covered.components:
+            click.echo(f"  {component}")
+        _title("signature parameters, in signed order")
+        for name, value in shown(dict(covered.parameters)).items():
+            click.echo(f"  {name}: {value}")
+        whole = judgement.base.text is not None
+        _title(
+            "signature base, its lines apart by a line feed" if whole else "signature base, as far as it can be made"
+        )
+        for line in judgement.base.lines:
+            click.echo(f"  {_visible(str(line))}")
+    if judgement.digest is not None:
+        _digest(judgement.digest)
+    if notes:
+        _title("what to do")
+        for note in notes:
+            click.echo(f"  * {_visible(note)}")
+
+
+def show_signing(described: Mapping[str, Any]) -> None:
+    """Say on standard error what was signed and how to verify it."""
+    lines = [f"signed {described['label']} with {described['algorithm']}"]
+    if described["ephemeral"]:
+        lines.append("the key was made for this message and is gone; never a key to trust")
+    if "did_key" in described:
+        lines.append(f"verify with --did-key {described['did_key']}")
+        lines.append(f"        or --public-key-hex {described['public_key_hex']}")
+    lines.append("signature base:")
+    lines += [f"  {_visible(line)}" for line in described["signature_base"].split("\n")]
+    click.echo("\n".join(lines), err=True)
+
+
+def _headline(judgement: Judgement) -> None:
+    word, colour = {True: ("valid", "green"), False: ("not valid", "red"), None: ("not verified", "yellow")}[
+        judgement.valid
+    ]
+    about = ""
+    if judgement.labelled is not None:
+        algorithm = f", {judgement.algorithm}" if judgement.algorithm is not None else ""
+        about = f"  {judgement.labelled.label}{algorithm}"
+    click.echo(click.style(word, fg=colour, bold=True) + about)
+
+
+def _digest(report: DigestReport) -> None:
+    _title("Content-Digest")
+    click.echo(f"  {'covered' if report.covered else 'not covered' if report.present else 'the message has none'}")
+    if report.provided is not None:
+        click.echo(f"  {report.algorithm} given     {report.provided}")
+    click.echo(f"  {report.algorithm} computed  {report.computed}")
+
+
+def _title(text: str) -> None:
+    click.echo(f"\n{click.style(text, bold=True)}")
+
+
+def _visible(text: str) -> str:
+    """Return a line as it stands, control characters in escapes: a message must not drive the terminal."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text
+    )

@@ -1,0 +1,167 @@
+"""What a signer may have signed instead: bases that nearly are the message's, tried until the signature fits one.
+
+Nothing here makes a message valid. A hypothesis that fits tells a person what to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from conformance.oracles.keys import KeyFault
+from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
+from conformance.oracles.message_signatures.base import signature_base
+from conformance.oracles.message_signatures.headers import Labelled
+from conformance.oracles.message_signatures.message import Message
+
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """Another text that may have been signed, and what it means if it was."""
+
+    base: str
+    meaning: str
+
+
+def fitting(message: Message, labelled: Labelled, key: VerifyingKey, algorithm: str) -> list[str]:
+    """Return what every hypothesis means under which the signature holds."""
+    found = [
+        one.meaning
+        for one in _bases(message, labelled)
+        if one.base.isascii() and key.verify(algorithm, labelled.signature, one.base.encode("ascii"))
+    ]
+    return list(dict.fromkeys([*found, *_other_key(message, labelled)]))
+
+
+def _bases(message: Message, labelled: Labelled) -> Iterator[Hypothesis]:
+    for meaning, changed in _messages(message):
+        text = signature_base(changed, labelled.covered).text
+        if text is not None:
+            yield Hypothesis(text, meaning)
+    text = signature_base(message, labelled.covered).text
+    if text is not None:
+        yield from _texts(text, message, labelled)
+
+
+def _messages(message: Message) -> Iterator[tuple[str, Message]]:
+    for meaning, change in _CHANGES:
+        for changed in change(message):
+            if changed != message:
+                yield meaning, changed
+
+
+def _methods(message: Message) -> Iterator[Message]:
+    for method in (message.method.upper(), message.method.lower(), "GET" if message.method == "HEAD" else "HEAD"):
+        yield replace(message, method=method)
+
+
+def _schemes(message: Message) -> Iterator[Message]:
+    yield replace(message, scheme="http" if message.scheme.lower() == "https" else "https")
+
+
+def _forwarded(message: Message) -> Iterator[Message]:
+    """Yield the message as the client sent it to a proxy, by what proxies say of that."""
+    host, scheme = message.field("x-forwarded-host"), message.field("x-forwarded-proto")
+    for pair in (message.field("forwarded") or "").partition(",")[0].split(";"):
+        name, _, value = pair.strip().partition("=")
+        host = value.strip('"') if name.lower() == "host" else host
+        scheme = value.strip('"') if name.lower() == "proto" else scheme
+    if host or scheme:
+        yield replace(message, authority=host or message.authority, scheme=scheme or message.scheme)
+    for other in filter(None, (message.field("host"), message.field("x-original-host"))):
+        yield replace(message, authority=other)
+
+
+def _paths(message: Message) -> Iterator[Message]:
+    path, query = message.path, "" if message.query is None else f"?{message.query}"
+    yield replace(message, target=(path.removesuffix("/") or "/") + query)
+    yield replace(message, target=path + "/" + query)
+
+
+def _escapes(message: Message) -> Iterator[Message]:
+    yield replace(message, target=unquote(message.target))
+    yield replace(message, target=message.target.replace("%20", "+"))
+    yield replace(message, target=message.target.replace("+", "%20"))
+
+
+def _without_query(message: Message) -> Iterator[Message]:
+    yield replace(message, target=message.path)
+
+
+_CHANGES: tuple[tuple[str, Callable[[Message], Iterator[Message]]], ...] = (
+    ("the method was signed as another, or in another case: sign @method exactly as it is sent", _methods),
+    (
+        (
+            "the scheme was another (http for https or the reverse): a proxy ends TLS; verify with the scheme that "
+            "the client used"
+        ),
+        _schemes,
+    ),
+    (
+        (
+            "the host or scheme was that of the client's own request: a proxy changed them; verify with the one that "
+            "the client called"
+        ),
+        _forwarded,
+    ),
+    ("the path was signed with or without a slash at its end: a router added or took it", _paths),
+    (
+        "the target was signed with other percent-encodings: sign path and query exactly as they are sent, undecoded",
+        _escapes,
+    ),
+    ("the message was signed without its query: the query was added later, or the signer left it out", _without_query),
+)
+
+
+def _texts(base: str, message: Message, labelled: Labelled) -> Iterator[Hypothesis]:
+    lines = base.split("\n")
+    values = dict(line.split(": ", 1) for line in lines)
+    written = str(labelled.covered)
+
+    def exchanged(identifier: str, value: str) -> str:
+        return "\n".join(f"{identifier}: {value}" if line.startswith(f"{identifier}: ") else line for line in lines)
+
+    if '"@path"' in values and message.query is not None:
+        meaning = "the signer put the query inside @path: @path ends before the ?, cover @query for the rest"
+        yield Hypothesis(exchanged('"@path"', f"{message.path}?{message.query}"), meaning)
+    if '"@query"' in values:
+        meaning = "the signer left out the question mark: the value of @query begins with ?"
+        yield Hypothesis(exchanged('"@query"', message.query or ""), meaning)
+    if '"@authority"' in values:
+        meaning = "the signer kept the default port or the letters' case in @authority: leave the port out, lower case"
+        yield Hypothesis(exchanged('"@authority"', message.authority), meaning)
+        port = _DEFAULT_PORT.get(message.scheme.lower(), "")
+        yield Hypothesis(exchanged('"@authority"', message.normal_authority() + port), meaning)
+    yield Hypothesis(base + "\n", "the signer ended the base with a line feed: its last line has none")
+    yield Hypothesis(base.replace("\n", "\r\n"), "the signer's base has CRLF: its lines end in a line feed alone")
+    yield Hypothesis("\n".join(lines[:-1]), 'the signer left out the last line, "@signature-params"')
+    labelled_line = f'"@signature-params": {labelled.label}={written}'
+    yield Hypothesis("\n".join([*lines[:-1], labelled_line]), "the signer put the label into @signature-params")
+    given = (message.field("signature-input") or "").partition("=")[2]
+    raw = f'"@signature-params": {given}'
+    meaning = "the signer signed Signature-Input as it was sent: its parameters are serialised anew (RFC 9421, 2.3)"
+    yield Hypothesis("\n".join([*lines[:-1], raw]), meaning)
+    bare = "\n".join(line.replace('"', "", 2) for line in lines[:-1])
+    yield Hypothesis(f"{bare}\n{lines[-1]}", "the signer left out the quotes around the components' names")
+
+
+def _other_key(message: Message, labelled: Labelled) -> Iterator[str]:
+    """Yield that the key which `keyid` spells out signed; it is still not the expected one."""
+    keyid = labelled.covered.parameter("keyid")
+    base = signature_base(message, labelled.covered).text
+    if not isinstance(keyid, str) or base is None:
+        return
+    for read in (keys.of_did_key, keys.of_hex):
+        try:
+            named = read(keyid)
+        except KeyFault:
+            continue
+        if named.rejected is None and named.verify(ED25519, labelled.signature, base.encode("ascii")):
+            yield (
+                "the key that keyid spells out did sign this message, and it is not the expected key: if you trust its "
+                "holder, expect that key"
+            )
