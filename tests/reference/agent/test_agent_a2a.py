@@ -70,6 +70,13 @@ async def test_a_demo_signature_by_message_verifies(agent: httpx.AsyncClient) ->
     assert judged["artifacts"][0]["parts"][0]["data"]["valid"] is True
 
 
+async def test_whole_numbers_may_be_floats(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
+    """Clients that speak protobuf have no other numbers; a fraction is refused like anywhere."""
+    for now, code in ((1000.0, None), (1000.5, -32602)):
+        told = await rpc(agent, "message/send", message(asked("verify-rfc9421", signed | {"now": now})))
+        assert told.get("error", {}).get("code") == code
+
+
 @pytest.mark.parametrize("skill", ["verify-rfc9421", "explain-rfc9421", "sign-demo"])
 @pytest.mark.parametrize("request_", [{}, [], None, "x", {"method": 1}])
 async def test_what_would_be_422_is_invalid_params(agent: httpx.AsyncClient, skill: str, request_: Any) -> None:

@@ -26,14 +26,16 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 @contextmanager
-def served(settings: Mapping[str, str], log: Path, *, workers: int = 1) -> Iterator[httpx.Client]:
-    """Run agents that share one socket, and end them."""
+def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: bool = False) -> Iterator[httpx.Client]:
+    """Run agents that share one socket, and end them; public ones say in their documents where they are."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as bound, log.open("wb") as told:
         bound.set_inheritable(True)
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        named = {"WP_AGENT_PUBLIC_URL": url} if public else {}
         processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "reference.agent"],
-                env=environment(WP_AGENT_FD=str(bound.fileno()), WP_RATE_LIMITS="off", **settings),
+                env=environment(WP_AGENT_FD=str(bound.fileno()), WP_RATE_LIMITS="off", **named, **settings),
                 pass_fds=[bound.fileno()],
                 stdout=told,
                 stderr=told,
@@ -41,7 +43,6 @@ def served(settings: Mapping[str, str], log: Path, *, workers: int = 1) -> Itera
             for _ in range(workers)
         ]
         try:
-            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
             with httpx.Client(base_url=url, trust_env=False, timeout=30) as http:
                 yield http
         finally:
