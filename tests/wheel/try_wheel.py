@@ -63,12 +63,15 @@ def _try(place: Path, programs: Path) -> int:
         "localnet",
         "bench",
         "tenant",
+        "message",
     )
     for command in commands:
         _step(f"{command} --help", [weldproof, command, "--help"], empty)
     _step("list", [weldproof, "list", "RAIL", "--json"], empty)
     _step("explain", [weldproof, "explain", "RAIL-WELD-02"], empty)
     _step("doctor", [weldproof, "doctor", "--json"], empty)
+    (empty / "message.http").write_bytes(b"GET /a?b HTTP/1.1\r\nHost: example.org\r\n\r\n")
+    _step("message sign", [weldproof, "message", "sign", "message.http", "-o", "signed.http"], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
     _step("run", [weldproof, "run", "RAIL", "--report", "html", "--report", "json"], empty)
     _step("run on the gateway", [weldproof, "run", "GW", "--lane", "algorand", "--report-dir", "gateway"], empty)

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import http_sf
-import http_sfv
 import pytest
+from http_sfv.dictionary import Dictionary
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +111,7 @@ def test_what_has_no_text_cannot_be_written() -> None:
 
 
 def _plain_sfv(text: str) -> Any:
-    found = http_sfv.Dictionary()
+    found = Dictionary()
     found.parse(text.encode("latin-1", "replace"))
     return str(found) if len(found) else ""
 

@@ -1,0 +1,285 @@
+"""`weldproof message`: what it says of messages, how it ends, and what it never shows."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from conformance.cli import main
+from conformance.oracles.message_signatures import wire
+from conformance.oracles.message_signatures.members import message_of
+from conformance.vectors import message_signatures
+
+SEED = bytes(range(32))
+KEY = ed25519.Ed25519PrivateKey.from_private_bytes(SEED)
+HEX = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
+DID = "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd"
+PLAIN = b'POST /orders?id=7 HTTP/1.1\nHost: API.example.org:443\nContent-Type: application/json\n\n{"a":1}'
+B26 = next(one for one in message_signatures() if "b.2.6" in one.id)
+NOW = ("--now", "1700000000")
+CREATED = ("--created", "1700000000")
+
+
+def run(*words: object, stdin: bytes = b"", env: dict[str, str] | None = None) -> Result:
+    """Run the command; only its own ending is allowed to end it."""
+    result = CliRunner().invoke(main, ["message", *(str(word) for word in words)], input=stdin, env=env or {})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """A folder with the worked example's key in PEM and as a seed, and the message as a file."""
+    pem = serialization.Encoding.PEM
+    form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (tmp_path / "private.pem").write_bytes(KEY.private_bytes(pem, form, none))
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    (tmp_path / "public.pem").write_bytes(KEY.public_key().public_bytes(pem, spki))
+    (tmp_path / "seed").write_bytes(SEED)
+    (tmp_path / "rsa.pem").write_bytes(rsa.generate_private_key(65537, 2048).private_bytes(pem, form, none))
+    (tmp_path / "ec.pem").write_bytes(ec.derive_private_key(5, ec.SECP384R1()).private_bytes(pem, form, none))
+    (tmp_path / "secret").write_bytes(b"c2VjcmV0\n")
+    (tmp_path / "plain.http").write_bytes(PLAIN)
+    return tmp_path
+
+
+def signed(keys: Path, *more: object, key: str = "private.pem") -> bytes:
+    result = run("sign", keys / "plain.http", "--key-file", keys / key, *CREATED, *more)
+    assert result.exit_code == 0, result.output
+    return result.stdout_bytes
+
+
+def test_the_example_of_the_rfc_is_valid_and_a_changed_one_is_not() -> None:
+    """B.2.6 by its key; exit codes 0 and 1; the code and its step are named."""
+    raw = wire.write(message_of(B26.message))
+    key = ("--public-key-hex", B26.key["public_key_hex"], "--no-content-digest")
+    good = run("verify", *key, stdin=raw)
+    assert (good.exit_code, good.output.splitlines()[0]) == (0, "valid  sig-b26, ed25519")
+    bad = run("verify", *key, stdin=raw.replace(b"/foo", b"/fob"))
+    assert bad.exit_code == 1
+    assert bad.output.startswith("not valid")
+    assert "signature_mismatch (equation)" in bad.output
+
+
+@pytest.mark.parametrize("option", [("--public-key-hex", HEX), ("--did-key", DID), ("--key-file", "public.pem")])
+def test_what_sign_makes_verify_accepts_by_every_form_of_the_key(keys: Path, option: tuple[str, str]) -> None:
+    """From a file and from standard input."""
+    name, value = option
+    given = (name, keys / value if name == "--key-file" else value)
+    (keys / "signed.http").write_bytes(signed(keys))
+    assert run("verify", keys / "signed.http", *given, *NOW).exit_code == 0
+    assert run("verify", "-", *given, *NOW, stdin=signed(keys)).exit_code == 0
+    assert run("verify", *given, *NOW, stdin=signed(keys).replace(b"\r\n", b"\n")).exit_code == 0
+
+
+def test_sign_covers_what_is_worth_covering_and_adds_a_digest(keys: Path) -> None:
+    """P-SG-02 and P-SG-03: components, parameters and their order."""
+    message = wire.read(signed(keys)).message
+    expected = (
+        'sig=("@method" "@authority" "@path" "@query" "content-digest");created=1700000000;expires=1700000300'
+        f';keyid="{DID}";alg="ed25519"'
+    )
+    assert expected == message.field("signature-input")
+    digest = base64.b64encode(hashlib.sha256(b'{"a":1}').digest()).decode()
+    assert f"sha-256=:{digest}:" == message.field("content-digest")
+    assert message.body == b'{"a":1}'
+
+
+def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
+    """Components with parameters, label, times, keyid, nonce, tag, no alg; verify can demand them."""
+    raw = signed(
+        keys,
+        *("--component", "@method", "--component", '"@query-param";name="id"', "--component", "content-digest"),
+        *("--label", "mine", "--expires", "1700000009", "--keyid", "k", "--nonce", "n", "--tag", "t", "--no-alg"),
+    )
+    field = wire.read(raw).message.field("signature-input")
+    cover = '("@method" "@query-param";name="id" "content-digest")'
+    assert field == f'mine={cover};created=1700000000;expires=1700000009;keyid="k";nonce="n";tag="t"'
+    demands = ("--label", "mine", "--expect-tag", "t", "--require", "@method", "--max-age", "60")
+    assert run("verify", "--did-key", DID, *NOW, *demands, stdin=raw).exit_code == 0
+    for demand, code in (
+        (("--label", "other"), "label_mismatch"),
+        (("--expect-tag", "u"), "tag_mismatch"),
+        (("--require", '"@query-param";name="x"'), "required_component_missing"),
+        (("--now", "1700000070"), "expired"),
+        (("--now", "1699999000"), "created_in_future"),
+        (("--now", "1700000020", "--max-age", "9"), "too_old"),
+        (("--allow-algorithm", "hmac-sha256"), "alg_not_allowed"),
+    ):
+        result = run("verify", "--did-key", DID, *NOW, *demand, stdin=raw)
+        assert (result.exit_code, code in result.output) == (1, True)
+
+
+def test_without_a_key_sign_makes_one_for_this_message(keys: Path) -> None:
+    """Two calls, two keys; what to verify with is told on standard error, the message alone on standard output."""
+    found = []
+    for _ in range(2):
+        result = run("sign", keys / "plain.http")
+        did = result.stderr.partition("--did-key ")[2].split()[0]
+        assert "the key was made for this message and is gone" in result.stderr
+        assert run("verify", "--did-key", did, stdin=result.stdout_bytes).exit_code == 0
+        found.append(did)
+    assert found[0] != found[1]
+
+
+def test_other_algorithms_sign_and_verify(keys: Path) -> None:
+    """RSA both ways, P-384, and a shared secret from a file or the environment."""
+    for name in ("rsa-pss-sha512", "rsa-v1_5-sha256"):
+        raw = signed(keys, "--algorithm", name, key="rsa.pem")
+        assert run("verify", "--key-file", keys / "rsa.pem", *NOW, stdin=raw).exit_code == 0
+        unnamed = signed(keys, "--algorithm", name, "--no-alg", key="rsa.pem")
+        given = ("--key-file", keys / "rsa.pem", "--algorithm", name)
+        assert run("verify", *given, *NOW, stdin=unnamed).exit_code == 0
+    raw = signed(keys, key="ec.pem")
+    assert "ecdsa-p384-sha384" in run("verify", "--key-file", keys / "ec.pem", *NOW, stdin=raw).output
+    by_file = run("sign", keys / "plain.http", "--secret-file", keys / "secret", *CREATED).stdout_bytes
+    secret = {"WELDPROOF_HMAC_SECRET": "c2VjcmV0"}
+    by_variable = run("sign", keys / "plain.http", *CREATED, env=secret).stdout_bytes
+    assert by_file == by_variable
+    assert run("verify", *NOW, stdin=by_file, env=secret).exit_code == 0
+    assert run("verify", *NOW, stdin=by_file, env={"WELDPROOF_HMAC_SECRET": "b3RoZXI="}).exit_code == 1
+    text = (keys / "private.pem").read_text()
+    by_key = run("sign", keys / "plain.http", *CREATED, env={"WELDPROOF_SIGNING_KEY": text}).stdout_bytes
+    assert by_key == signed(keys)
+    assert signed(keys, key="seed") == signed(keys)
+
+
+def test_secrets_are_never_shown(keys: Path) -> None:
+    """Not in a message, an error or JSON."""
+    for words in (("sign", "--json"), ("sign",)):
+        result = run(*words, keys / "plain.http", "--secret-file", keys / "secret")
+        assert "c2VjcmV0" not in result.output + result.stderr
+    broken = keys / "broken.pem"
+    broken.write_text((keys / "private.pem").read_text().replace("MC4", "AAA"))
+    inner = broken.read_text().splitlines()[1]
+    for word in ("sign", "verify"):
+        result = run(word, keys / "plain.http", "--key-file", broken)
+        assert result.exit_code == 2
+        assert inner not in result.output
+    no_base64 = keys / "raw"
+    no_base64.write_bytes(b"very secret!")
+    result = run("verify", "--secret-file", no_base64, stdin=PLAIN)
+    assert (result.exit_code, "very secret" in result.output, "base64 -w0" in result.output) == (2, False, True)
+
+
+def test_explain_shows_base_components_parameters_digest_and_what_to_do(keys: Path) -> None:
+    """The base line by line, the digest computed, a note for the fault; without a key exit 3."""
+    raw = signed(keys)
+    good = run("explain", "--did-key", DID, *NOW, stdin=raw)
+    assert good.exit_code == 0
+    for text in ('  "@authority": api.example.org', '  "@query": ?id=7', "  created: 1700000000", "sha-256 computed"):
+        assert text in good.output
+    assert "what to do" not in good.output
+    bad = run("explain", "--did-key", DID, *NOW, stdin=raw.replace(b'"a":1', b'"a":2'))
+    assert bad.exit_code == 1
+    assert "the content was changed after signing" in bad.output
+    unverified = run("explain", *NOW, stdin=raw)
+    assert unverified.exit_code == 3
+    assert unverified.output.startswith("not verified")
+    assert '  "@path": /orders' in unverified.output
+
+
+def test_json_has_the_names_of_the_agents_answers(keys: Path) -> None:
+    """One object on standard output, also for what is wrong."""
+    raw = signed(keys)
+    verified = json.loads(run("verify", "--did-key", DID, *NOW, "--json", stdin=raw).stdout)
+    assert (verified["valid"], verified["errors"], verified["error_codes"]) == (True, [], [])
+    assert verified["signature_base"] == verified["signing_base"]
+    assert verified["checked"] == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
+    explained = json.loads(run("explain", *NOW, "--json", stdin=raw).stdout)
+    assert (explained["verdict"], explained["valid"]) == ("unverified", None)
+    assert explained["content_digest"]["match"] is True
+    assert explained["fix_notes"] == explained["diagnosis"] != []
+    broken = json.loads(run("explain", "--did-key", DID, "--json", stdin=PLAIN).stdout)
+    assert (broken["verdict"], broken["error_codes"]) == ("fail", ["missing_signature_input"])
+    assert broken["signature_base"] is None
+    made = json.loads(run("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "--json").stdout)
+    assert (made["did_key"], made["public_key_hex"], made["ephemeral"]) == (DID, HEX, False)
+    assert made["headers"]["Signature"] == wire.read(raw).message.field("signature")
+
+
+def test_a_response_is_judged_with_its_request(keys: Path) -> None:
+    """Req needs the request, and without it the note says so; a request takes none."""
+    answer = keys / "answer.http"
+    answer.write_bytes(b"HTTP/1.1 200 OK\nContent-Type: text/plain\n\nhello")
+    related = ("--related-request", keys / "plain.http")
+    cover = ("--component", "@status", "--component", '"@path";req', "--component", "content-digest")
+    made = run("sign", answer, *related, *cover, "--key-file", keys / "seed", *CREATED)
+    assert made.exit_code == 0, made.output
+    assert run("verify", *related, "--did-key", DID, *NOW, stdin=made.stdout_bytes).exit_code == 0
+    alone = run("explain", "--did-key", DID, *NOW, stdin=made.stdout_bytes)
+    assert (alone.exit_code, "the request that this response answers is not known" in alone.output) == (1, True)
+    assert run("verify", *related, "--did-key", DID, stdin=PLAIN).exit_code == 2
+    default = run("sign", answer, "--key-file", keys / "seed", *CREATED)
+    assert b'("@status" "content-digest")' in default.stdout_bytes
+
+
+def test_a_proxy_in_front_is_told_by_options(keys: Path) -> None:
+    """The authority and scheme that the client used."""
+    raw = signed(keys).replace(b"API.example.org:443", b"internal:8080")
+    assert run("verify", "--did-key", DID, *NOW, stdin=raw).exit_code == 1
+    assert run("verify", "--did-key", DID, *NOW, "--authority", "api.example.org", stdin=raw).exit_code == 0
+    cover = ("--component", "@scheme", "--component", "content-digest")
+    raw = signed(keys, *cover, "--scheme", "http")
+    assert run("verify", "--did-key", DID, *NOW, stdin=raw).exit_code == 1
+    assert run("verify", "--did-key", DID, *NOW, "--scheme", "http", stdin=raw).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "sentence"),
+    [
+        (("verify",), PLAIN, "no key: give --public-key-hex"),
+        (("verify", "--public-key-hex", "12"), PLAIN, "64 hex digits"),
+        (("verify", "--did-key", "did:web:x"), PLAIN, "did:key:z6Mk"),
+        (("verify", "--public-key-hex", "11" * 32, "--did-key", DID), PLAIN, "different keys"),
+        (("verify", "--key-file", "nowhere.pem"), PLAIN, "nowhere.pem"),
+        (("verify", "nowhere.http", "--did-key", DID), b"", "nowhere.http"),
+        (("verify", "--did-key", DID), b"", "the message is empty"),
+        (("verify", "--did-key", DID), b"hello", "line 1 is 'hello'"),
+        (("verify", "--did-key", DID), b"GET / HTTP/1.1\n\n", "add one, or give --authority"),
+        (("verify", "--did-key", DID, "--require", '"@method'), PLAIN, "a component is a name"),
+        (("verify", "--did-key", DID, "--allow-algorithm", "none"), PLAIN, "none"),
+        (("explain", "--related-request", "nowhere.http"), PLAIN, "nowhere.http"),
+        (("sign", "--component", "x-none"), PLAIN, "no header field x-none"),
+        (("sign", "--label", "No Label"), PLAIN, "label"),
+        (("sign", "--algorithm", "hmac-sha256"), PLAIN, "signs ed25519"),
+        (("sign", "--nonce", "é"), PLAIN, "cannot be written"),
+        (("sign", "--key-file", "a", "--secret-file", "b"), PLAIN, "not both"),
+    ],
+)
+def test_what_cannot_be_used_is_a_usage_error_that_says_what_to_do(
+    words: tuple[str, ...], stdin: bytes, sentence: str
+) -> None:
+    """Exit code 2 and a sentence; never a stack trace."""
+    result = run(*words, stdin=stdin)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+
+
+def test_the_same_key_in_two_forms_is_one_key(keys: Path) -> None:
+    """Hex and did:key of one key may both be given."""
+    both = ("--public-key-hex", HEX, "--did-key", DID, "--key-file", keys / "public.pem")
+    assert run("verify", *both, *NOW, stdin=signed(keys)).exit_code == 0
+
+
+def test_a_message_cannot_drive_the_terminal() -> None:
+    """Control characters in names, values and tags are shown as escapes."""
+    raw = PLAIN.replace(b"Content-Type: a", b"X-Evil: \x1b[31mred\nContent-Type: a")
+    raw = raw.replace(b"\n\n", b'\nSignature-Input: a=("x-evil" "@method")\nSignature: a=:AA==:\n\n', 1)
+    result = run("explain", "--did-key", DID, stdin=raw)
+    assert result.exit_code == 1
+    assert "\x1b[31m" not in result.output
+
+
+def test_output_goes_to_a_file_when_one_is_named(keys: Path) -> None:
+    """Then standard output stays empty."""
+    result = run("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "-o", keys / "out.http")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (keys / "out.http").read_bytes() == signed(keys)

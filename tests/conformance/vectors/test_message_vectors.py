@@ -1,0 +1,227 @@
+"""The vectors of RFC 9421: a linter, the rebuild, and the judges they were made with."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from conformance import vectors
+from conformance.ledger import load
+from conformance.oracles.message_signatures import wire
+from conformance.oracles.message_signatures.faults import Code
+from conformance.oracles.message_signatures.judgement import judge
+from conformance.oracles.message_signatures.members import key_of, message_of, policy_of
+from conformance.vectors import MessageVector
+from conformance.vectors_builder.message_signatures import build, drafting, second_opinion
+from conformance.vectors_builder.message_signatures.differences import DIFFERENCES
+
+FOLDER = Path(vectors.__file__).parent
+FILES = sorted((FOLDER / "message_signatures").glob("*.json"))
+ALL = vectors.message_signatures()
+REFUSED = [one for one in ALL if not one.expected.valid]
+OURS = [one for one in ALL if one.origin == drafting.OURS]
+
+
+def named(prefix: str) -> MessageVector:
+    return next(one for one in ALL if one.id.startswith(prefix))
+
+
+def schema() -> Any:
+    document = json.loads((FOLDER / "message_signatures.schema.json").read_text("utf-8"))
+    return jsonschema_rs.validator_for(document)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_file_keeps_the_schema(path: Path) -> None:
+    """Form, members, types; and the file is ASCII, so that no reader can take it otherwise."""
+    document = json.loads(path.read_text("ascii"))
+    assert [str(fault) for fault in schema().iter_errors(document)] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "rfc9421/x"},
+        {"kind": "other/x"},
+        {"requirements": []},
+        {"doors": ["agent"]},
+        {"fault": None},
+        {"expected": {"valid": False, "step": None, "codes": [], "signature_base": None}},
+        {"expected": {"valid": True, "step": None, "codes": [], "signature_base": None}},
+        {"key": {"algorithm": "ed25519"}},
+        {"key": {"algorithm": "hmac-sha256", "secret_b64": "AAAA"}},
+        {"message": {"method": "GET"}},
+        {"policy": {"unknown": 1}},
+        {"policy": {"allow_empty_components": True}},
+    ],
+)
+def test_the_schema_refuses_what_is_no_vector(change: dict[str, Any]) -> None:
+    """The control: one thing wrong in a vector that is right, and the schema says so."""
+    document = json.loads((FOLDER / "message_signatures" / "equations.json").read_text("utf-8"))
+    right = next(one for one in document["vectors"] if one["doors"] == ["agent", "offline"])
+    document["vectors"] = [right]
+    assert schema().is_valid(document)
+    document["vectors"] = [{**right, **change}]
+    assert not schema().is_valid(document)
+
+
+def test_ids_are_unique_and_begin_with_their_kind() -> None:
+    """A name says family, step, fault and variant."""
+    assert [name for name, count in Counter(one.id for one in ALL).items() if count > 1] == []
+    assert [one.id for one in ALL if one.id.rpartition("/")[0] != f"rfc9421/{one.kind}"] == []
+
+
+def test_messages_are_unlike() -> None:
+    """No two vectors ask the same question."""
+    asked = Counter(json.dumps([one.message, dict(one.key), one.policy]) for one in ALL)
+    assert [text[:200] for text, count in asked.items() if count > 1] == []
+
+
+def test_at_most_three_of_a_kind() -> None:
+    """Kind is step and fault; the RFC's own examples are as many as they are."""
+    assert {kind: count for kind, count in Counter(one.kind for one in OURS).items() if count > 3} == {}
+
+
+def test_there_are_enough_with_one_fault_each() -> None:
+    """At least 150 of our own, each with one code of its step."""
+    own = [one for one in OURS if not one.expected.valid]
+    assert len(own) >= 150
+    assert [one.id for one in own if len(one.expected.codes) != 1] == []
+    for one in REFUSED:
+        assert {Code(code).step for code in one.expected.codes} >= {one.expected.step}
+        assert one.kind.startswith((f"{one.expected.step}/", "rfc/"))
+
+
+def test_every_code_occurs_and_every_step() -> None:
+    """Nothing that the profile names is left out."""
+    assert {code.value for code in Code} == {code for one in REFUSED for code in one.expected.codes}
+
+
+def test_requirements_are_rows_of_the_ledger() -> None:
+    """Of the agent, all of them."""
+    ledger = load()
+    named_rows = {row for one in ALL for row in one.requirements}
+    assert [row for row in named_rows if row not in ledger or not row.startswith("AGENT-")] == []
+
+
+def test_the_profile_decides_alone_only_where_a_clause_says_so() -> None:
+    """`valid` is pinned exactly where clauses are named; step and codes always are."""
+    for one in ALL:
+        assert ("valid" in one.pinned) is bool(one.pins), one.id
+        assert one.expected.valid or {"step", "codes"} <= set(one.pinned), one.id
+
+
+@pytest.mark.parametrize("vector", [one for one in ALL if one.decided_by_standard], ids=lambda one: one.id)
+def test_nobody_is_judged_by_our_names_for_a_policy(vector: MessageVector) -> None:
+    """A verdict that standards decide needs no member of ours but for the RFC's own examples without a digest."""
+    allowed = {"require_content_digest"} if vector.origin != drafting.OURS else set()
+    offline = {"allowed_algorithms", "allow_empty_components"} if "agent" not in vector.doors else set()
+    assert set(vector.policy) <= allowed | offline
+
+
+def test_every_example_of_appendix_b_is_there() -> None:
+    """B.2.1 to B.2.6, B.3 and B.4, judged as the RFC states; others than Ed25519 also as an agent must see them."""
+    holding = {one.origin for one in ALL if one.kind.startswith("rfc/") and one.expected.valid}
+    sections = ["B.2.1", "B.2.2", "B.2.3", "B.2.4", "B.2.5", "B.2.6", "B.3", "B.4"]
+    assert {f"RFC 9421, appendix {section}" for section in sections} <= holding
+    refused = Counter(one.origin[-5:] for one in REFUSED if one.kind.startswith("rfc/") and "agent" in one.doors)
+    assert sum(refused.values()) == 8
+    assert all(one.requirements[0] == "AGENT-VERIFY-11" for one in ALL if one.kind.startswith("rfc/"))
+
+
+def test_the_build_gives_the_files_byte_for_byte() -> None:
+    """From the seed and the RFC alone; two libraries of others agree on the way, or the build stops."""
+    built = build.build()
+    assert sorted(built) == [path.name for path in FILES]
+    for path in FILES:
+        assert built[path.name] == path.read_bytes(), f"{path.name}: run python -m conformance.vectors_builder"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"codes": (Code.EXPIRED,)},
+        {"policy": {"required_components": ["x-other"]}},
+        {"key": drafting.BOB.hex},
+    ],
+)
+def test_the_build_stops_at_a_draft_that_is_not_what_it_says(change: dict[str, Any]) -> None:
+    """The control: expectations, policy and key all matter."""
+    message = drafting.signed(drafting.get(method="PUT"), '"@method"')
+    draft = drafting.holds("a", "b", message, "why", key=drafting.ALICE.hex)
+    assert build.vector(draft, set())["expected"]["valid"] is True
+    with pytest.raises(build.BuildFault):
+        build.vector(replace(draft, **change), set())
+
+
+def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
+    """Each difference is listed with its reason, and none is listed that is none."""
+    draft = drafting.holds("a", "b", drafting.signed(drafting.get(method="get"), '"@method"'), "why")
+    with pytest.raises(build.BuildFault, match="http-message-signatures says False"):
+        build.vector(draft, set())
+    assert set(DIFFERENCES) <= {one.id for one in ALL}
+    assert all(len(reason) > 20 for reason in DIFFERENCES.values())
+
+
+def test_the_second_opinions_have_an_opinion() -> None:
+    """They judge most vectors, and they do tell right from wrong."""
+    said = [second_opinion.whole_message(one.message, one.key, one.policy) for one in ALL]
+    counts = Counter(said)
+    assert counts[True] > 60
+    assert counts[False] > 200
+    assert counts[None] < len(ALL) / 5
+    right, wrong = named("rfc9421/rfc/b.2.6/"), named("rfc9421/rfc/b.4-refused/")
+    for one, expected in ((right, True), (wrong, False)):
+        found = build.judged(one.message, one.key, one.policy)
+        assert found.labelled is not None
+        base = one.expected.signature_base or ""
+        assert second_opinion.equation(one.key, found.labelled.signature, base) is expected
+
+
+@pytest.mark.parametrize("vector", ALL, ids=lambda vector: vector.id)
+def test_the_judge_says_what_the_vector_expects(vector: MessageVector) -> None:
+    """At the vector's own time or, where it names none, at any time: long before and long after today's."""
+    for now in [vector.policy["now"]] if "now" in vector.policy else [1_735_689_700, 4_000_000_000]:
+        message, key, policy = message_of(vector.message), key_of(vector.key), policy_of(vector.policy)
+        found = judge(message, key, policy, now=now)
+        assert vector.expected.valid is found.valid
+        assert set(vector.expected.codes) == set(found.codes)
+        base = None if found.base is None else found.base.text
+        assert vector.expected.signature_base == base
+
+
+# A raw request always has a Host, and it has room for trailers.
+ON_THE_WIRE = {
+    "rfc9421/coverage/tr-without-trailers/header": {Code.MISSING_COMPONENT},
+    "rfc9421/coverage/tr-without-trailers/nothing": {Code.MISSING_COMPONENT},
+    "rfc9421/coverage/field-absent/host": {Code.SIGNATURE_MISMATCH},
+}
+
+
+def fits_http(vector: MessageVector) -> bool:
+    """Return whether a raw message can hold it: no line breaks in values, a target that HTTP has."""
+    message = message_of(vector.message)
+    text = "".join(value for _, value in message.headers).replace("\r\n ", "")
+    return not any(letter in text for letter in "\r\n") and message.target[:1] in {"/", "*"}
+
+
+@pytest.mark.parametrize("vector", [one for one in ALL if fits_http(one)], ids=lambda vector: vector.id)
+def test_a_vector_on_the_wire_is_judged_the_same(vector: MessageVector) -> None:
+    """Written as raw HTTP and read again."""
+    message = message_of(vector.message)
+    raw = wire.write(message)
+    again = wire.read(raw, scheme=message.scheme, authority=message.authority, request=message.request).message
+    found = judge(again, key_of(vector.key), policy_of(vector.policy), now=vector.policy.get("now", build.NOW))
+    assert vector.expected.valid is found.valid
+    assert ON_THE_WIRE.get(vector.id, set(vector.expected.codes)) == set(found.codes)
+
+
+def test_nearly_every_vector_fits_http() -> None:
+    """Three do not: two line breaks in a value and an empty target."""
+    assert len([one for one in ALL if not fits_http(one)]) == 3
