@@ -17,6 +17,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from conformance.agent_bindings import REFERENCE_AGENT, AgentBindings
+
 SURFACES = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
 LANES = ("algorand", "base", "solana")
 OPTIONS = ("rail.a2a", "rail.agent_card")
@@ -94,7 +96,11 @@ class Claims(_Table):
 
 
 class RailBindings(_Table):
-    """Names of the rail that the interface leaves open. None means: discover it, else the row is `unbound`."""
+    """Names of the rail that the interface leaves open. None means: discover it, else the row is `unbound`.
+
+    `a2a_uri` is the payment extension's, and `a2a_request` the data part that asks for a service over A2A: `{service}`
+    stands for its name and `{body}` for its request.
+    """
 
     services: Mapping[str, str] | None = None
     bodies: Mapping[str, Any] | None = None
@@ -111,6 +117,8 @@ class RailBindings(_Table):
     chain_down_status: tuple[int, ...] = (503, 402)
     replay: Literal["stored-answer", "refuse"] | None = None
     price_receipt_verify: str = "10000"
+    a2a_uri: str | None = None
+    a2a_request: Mapping[str, Any] | None = None
 
 
 REFERENCE_RAIL = RailBindings(
@@ -128,6 +136,8 @@ REFERENCE_RAIL = RailBindings(
     challenge_ttl=1800,
     token_form=r"^[1-9][0-9]{9,10}:[0-9a-f]{16}:[0-9a-f]{64}$",  # noqa: S106 - a pattern, not a password
     replay="stored-answer",
+    a2a_uri="https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2",
+    a2a_request={"service_id": "{service}", "request": "{body}"},
 )
 
 
@@ -403,6 +413,7 @@ class Profile(_Table):
     rail: RailBindings = RailBindings()
     gateway: Gateway = Gateway()
     webhook: WebhookBindings = WebhookBindings()
+    agent: AgentBindings = AgentBindings()
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
     limited: Mapping[str, LimitedService] = Field(default_factory=dict)
     networks: Mapping[str, NetworkNames] = Field(default_factory=dict)
@@ -432,6 +443,14 @@ class Profile(_Table):
             return self.gateway
         given = self.gateway.model_fields_set - {"chains"}
         return REFERENCE_GATEWAY.model_copy(update={name: getattr(self.gateway, name) for name in given})
+
+    @property
+    def agent_bindings(self) -> AgentBindings:
+        """The agent's bindings: what the file sets, over the reference's where those apply."""
+        if self.target.defaults != "reference":
+            return self.agent
+        given = self.agent.model_fields_set
+        return REFERENCE_AGENT.model_copy(update={name: getattr(self.agent, name) for name in given})
 
     @property
     def webhook_bindings(self) -> WebhookBindings:

@@ -24,7 +24,7 @@ from conformance.target import LANES, SURFACES, ExpectedFailure, Profile, Profil
 from conformance.verdict import Exit
 
 # Surfaces that publish an OpenAPI document, and the row that drives it.
-PUBLISHING = frozenset({"GW", "RAIL"})
+PUBLISHING = frozenset({"GW", "RAIL", "AGENT"})
 DOCUMENT_ROW = "X-OAS-01"
 
 

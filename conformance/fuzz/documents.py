@@ -7,17 +7,23 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.check import Case
-from conformance.client import Unreachable
+from conformance.client import Answer, Unreachable
 
 # Where services publish theirs when nobody says where.
 _USUAL = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
 
 
 async def published_document(case: Case, surface: str) -> Mapping[str, Any] | None:
-    """Return the OpenAPI document of a surface, or None when it publishes none at a place that is known.
+    """Return the OpenAPI document of a surface, or None when it publishes none at a place that is known."""
+    answer = await published_answer(case, surface)
+    return None if answer is None else answer.object()
 
-    The rail's place is fixed by the interface; the gateway's is `gateway.openapi_path`, unbound the usual ones are
-    tried.
+
+async def published_answer(case: Case, surface: str) -> Answer | None:
+    """Return the answer that holds the OpenAPI document of a surface, None where there is none at a known place.
+
+    The rail's place is fixed by the interface; that of gateway and agent is their `openapi_path`, unbound the usual
+    ones are tried.
     """
     base = case.profile.surfaces[surface].url.rstrip("/")
     for path in _places(case, surface):
@@ -27,14 +33,15 @@ async def published_document(case: Case, surface: str) -> Mapping[str, Any] | No
             return None
         document = answer.object()
         if answer.status == 200 and isinstance(document.get("openapi", document.get("swagger")), str):
-            return document
+            return answer
     return None
 
 
 def _places(case: Case, surface: str) -> tuple[str, ...]:
     if surface == "rail":
         return _USUAL[:1]
-    bound = case.profile.gateway_bindings.openapi_path if surface == "gateway" else None
+    agent = case.profile.agent_bindings.openapi_path if surface == "agent" else None
+    bound = case.profile.gateway_bindings.openapi_path if surface == "gateway" else agent
     return _USUAL if bound is None else (bound,)
 
 

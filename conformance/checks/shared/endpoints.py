@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from conformance import gateway
+from conformance import gateway, json_rpc
+from conformance.agent import A2A, EXPLAIN, OPERATIONS, SIGN, VERIFY, Agent, Subject, agent_of
 from conformance.check import Case, Inconclusive
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
 from conformance.checks.rail.keys import DID, JWKS
 from conformance.fuzz.documents import path_prefix, published_document
+from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.strict_json import is_json_type
 
 UNKNOWN_TOKEN = "A" * 22
 _METHODS = ("get", "post", "put", "patch", "delete")
 _NO_RECEIPT = "e30.e30.AA"
 _STREAM = "text/event-stream"
+_ANY_KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,31 @@ async def endpoints(case: Case, surface: str) -> list[Endpoint]:
         Inconclusive: The rail's operations cannot be found.
     """
     base = case.profile.surfaces[surface].url.rstrip("/")
-    known = list(_of_rail(case, base) if surface == "rail" else _of_gateway(case, base))
+    known = await _stated(case, surface, base)
     labels = {one.label for one in known}
     document = await published_document(case, surface) or {}
-    tokens = [UNKNOWN_TOKEN, *([] if surface == "rail" else await _live_token(case))]
+    tokens = [UNKNOWN_TOKEN, *(await _live_token(case) if surface == "gateway" else [])]
     return known + [one for one in _of_document(document, surface, base, tokens) if one.label not in labels]
+
+
+async def _stated(case: Case, surface: str, base: str) -> list[Endpoint]:
+    if surface == "agent":
+        return list(_of_agent(await agent_of(case), base))
+    return list(_of_rail(case, base) if surface == "rail" else _of_gateway(case, base))
+
+
+def _of_agent(agent: Agent, base: str) -> Iterator[Endpoint]:
+    """Yield the nine operations of the agent, each body about one message that is the same in every run."""
+    message = Message("GET", "api.example.org", "https", "/orders?page=2", (("Accept", "application/json"),))
+    one = Subject(message, bytes.fromhex(_ANY_KEY))
+    bodies = {
+        VERIFY: agent.verify_body(one),
+        EXPLAIN: agent.explain_body(one),
+        SIGN: agent.sign_body(message),
+        A2A: json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1),
+    }
+    for method, path in OPERATIONS:
+        yield Endpoint("agent", base, method, path, path, bodies.get(path) if method == "POST" else None)
 
 
 def _named_once(body: Mapping[str, Any]) -> dict[str, Any]:

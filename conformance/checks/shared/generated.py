@@ -53,6 +53,16 @@ async def generated_calls_of_the_rail(case: Case) -> None:
     await _Calls(case, "rail").make()
 
 
+@check(*_ROWS, surface="agent", fix=_FIX)
+async def generated_calls_of_the_agent(case: Case) -> None:
+    """Every operation of the agent's OpenAPI document answers as documented under generated requests.
+
+    Draws valid and invalid requests and walks along links. Expects a documented status and a body of its schema each
+    time, and never 5xx.
+    """
+    await _Calls(case, "agent").make()
+
+
 @dataclass(slots=True)
 class _Calls:
     """The generated calls of one surface."""

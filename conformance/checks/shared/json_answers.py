@@ -106,3 +106,13 @@ async def answers_of_the_rail_are_json(case: Case) -> None:
     Infinity or duplicate members.
     """
     await _judge(case, "rail")
+
+
+@check(*_ROWS, surface="agent", fix=_FIX)
+async def answers_of_the_agent_are_json(case: Case) -> None:
+    """Every endpoint of the agent answers with a body that parses as JSON and a JSON Content-Type.
+
+    Calls every known operation well and with bodies that cannot be read. Expects JSON each time, without NaN, Infinity
+    or duplicate members.
+    """
+    await _judge(case, "agent")

@@ -230,3 +230,23 @@ async def hostile_checkout_tokens(case: Case) -> None:
         ]
     await together(parts, at_once=_AT_ONCE)
     await barrage.end(known[0])
+
+
+@check(*_ROWS, surface="agent", fix=_FIX)
+async def hostile_bodies_at_the_agent(case: Case) -> None:
+    """Malformed, oversized, deeply nested and wrongly typed bodies never make the agent answer 5xx.
+
+    Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
+    is known. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    """
+    await _bodies(case, "agent")
+
+
+@check(*_ROWS, surface="agent", fix=_FIX)
+async def hostile_requests_at_the_agent(case: Case) -> None:
+    """Malformed request lines, header fields and framing never make the agent answer 5xx.
+
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
+    connection will do where the request is no HTTP.
+    """
+    await _requests(case, "agent")

@@ -207,3 +207,20 @@ async def payments_never_come_back(case: Case) -> None:
         key = secrets.make("MADE_UP_KEY", "weld_")
         calls.append(_Call("an account key", endpoint, key, [*typed, ("Authorization", f"Bearer {key}")], body))
     await together((_judge(case, call) for call in calls), at_once=_AT_ONCE)
+
+
+@check(_ROW, surface="agent", fix=_FIX)
+async def credentials_never_come_back_from_the_agent(case: Case) -> None:
+    """Credentials that are sent to the agent, which wants none, never appear in an answer of it.
+
+    Sends a made-up key as every kind of credential, in cookies, ids, queries, paths and bodies that are refused, to
+    every operation that is known. Expects the key nowhere in body and headers, in no encoding.
+    """
+    key = _Secrets(case).make("MADE_UP_KEY", "weld_")
+    calls: list[_Call] = []
+    for endpoint in await endpoints(case, "agent"):
+        found = list(_credential_calls(endpoint, "a made-up key", key))
+        if endpoint.body is not None:
+            found += _body_calls(endpoint, "a made-up key", key)
+        calls += found if endpoint.stated else case.rng.sample(found, min(_FEW, len(found)))
+    await together((_judge(case, call) for call in calls), at_once=_AT_ONCE)

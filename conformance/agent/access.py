@@ -1,0 +1,205 @@
+"""The agent under test as a check calls it: bodies by its templates, answers read at its places.
+
+What nobody binds on a target that is not ours is found by asking once a run: the templates that are known are tried
+with a message that holds and one that does not, until an answer says of each what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from conformance.agent import answers
+from conformance.agent.paths import EXPLAIN, SIGN, VERIFY
+from conformance.agent.subjects import Subject, subject
+from conformance.agent.templates import CANDIDATES, filled, values_of
+from conformance.agent_bindings import AgentBindings
+from conformance.check import Case, Inconclusive
+from conformance.client import Answer
+from conformance.oracles.message_signatures.members import key_of, message_of
+from conformance.oracles.message_signatures.message import Message
+from conformance.vectors import MessageVector
+
+_WITHOUT_SIGNATURE = frozenset({"public_key_hex", "did_key", "public_key", "expected_key", "status"})
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent and what is known of it.
+
+    Attributes:
+        case: The check that asks.
+        url: Its address, without a slash at its end.
+        bindings: Its names, bound or found.
+        ours: Whether the reference's bindings apply.
+    """
+
+    case: Case
+    url: str
+    bindings: AgentBindings
+    ours: bool
+
+    def at(self, url: str) -> Agent:
+        """Return the same agent at another address."""
+        return replace(self, url=url.rstrip("/"))
+
+    async def call(self, method: str, path: str, **what: Any) -> Answer:
+        """Send one request; see `Client.call`."""
+        return await self.case.client.call(method, self.url + path, **what)
+
+    async def verify(self, one: Subject, **further: Any) -> Answer:
+        """Ask whether a message is valid; `further` are members beside the usual ones."""
+        return await self.call("POST", VERIFY, json_body={**self.verify_body(one), **further})
+
+    async def explain(self, one: Subject, **further: Any) -> Answer:
+        """Ask for an explanation."""
+        return await self.call("POST", EXPLAIN, json_body={**self.explain_body(one), **further})
+
+    async def sign(self, message: Message, **further: Any) -> Answer:
+        """Ask for a demo signature."""
+        return await self.call("POST", SIGN, json_body={**self.sign_body(message), **further})
+
+    def verify_body(self, one: Subject) -> dict[str, Any]:
+        """Return the body that asks about a message."""
+        return self._filled(self.bindings.verify_body or {}, one)
+
+    def explain_body(self, one: Subject) -> dict[str, Any]:
+        """Return the body that asks for an explanation of a message."""
+        return self._filled(self.bindings.explain_body or self.bindings.verify_body or {}, one)
+
+    def _filled(self, template: Mapping[str, Any], one: Subject) -> dict[str, Any]:
+        """Return a body; field lines of one name go as an array to the reference, joined to anybody else."""
+        message = one.message if self.ours else _joined(one.message)
+        return _object(filled(template, values_of(message, one.key, one.form)))
+
+    def sign_body(self, message: Message) -> dict[str, Any]:
+        """Return the body that asks for a message to be signed."""
+        template = self.bindings.sign_body
+        if template is None:
+            usual = self.bindings.verify_body or {}
+            template = {name: value for name, value in usual.items() if name not in _WITHOUT_SIGNATURE}
+        return _object(filled(template, values_of(message, None, "none")))
+
+    async def vector(self, path: str, one: MessageVector) -> Answer:
+        """Send a vector to verify or explain: as it stands where the target has the family's names."""
+        return await self.call("POST", path, json_body=self.vector_body(path, one))
+
+    def vector_body(self, path: str, one: MessageVector) -> dict[str, Any]:
+        """Return the body of a vector; members that only the profile knows go to the reference only."""
+        if self.ours:
+            return one.request
+        given = Subject(message_in(one), key_in(one), "did" if "did_key" in one.key else "hex")
+        return self.verify_body(given) if path == VERIFY else self.explain_body(given)
+
+    def validity(self, answer: Answer) -> bool | None:
+        """Return what an answer says of validity."""
+        return answers.validity(answer.object(), self.bindings.validity_at)
+
+    def verdict(self, answer: Answer) -> bool | None:
+        """Return what an explanation says of validity: where verify says it, else wherever it does."""
+        found = answers.validity(answer.object(), self.bindings.validity_at)
+        return answers.validity(answer.object(), None) if found is None and not self.ours else found
+
+    def errors(self, answer: Answer) -> list[Any] | None:
+        """Return the errors that an answer lists."""
+        return answers.errors(answer.object(), self.bindings.errors_at)
+
+    def codes(self, answer: Answer) -> frozenset[str] | None:
+        """Return the profile's codes that an answer lists, None where the target's are not bound."""
+        names, place = self.bindings.error_codes, self.bindings.codes_at
+        if names is None or place is None:
+            return None
+        back = {theirs: code for code, theirs in names.items()}
+        listed = answers.at(answer.object(), place)
+        return frozenset(back.get(str(one), str(one)) for one in listed) if isinstance(listed, list) else frozenset()
+
+    def base(self, answer: Answer) -> str | None:
+        """Return the signature base that an answer shows."""
+        return answers.base(answer.object(), self.bindings.signing_base_at)
+
+    def notes(self, answer: Answer) -> list[str] | None:
+        """Return the notes of an explanation."""
+        return answers.notes(answer.object(), self.bindings.notes_at)
+
+
+def _joined(message: Message) -> Message:
+    names = dict.fromkeys(name.lower() for name, _ in message.headers)
+    spelled = {name.lower(): name for name, _ in reversed(message.headers)}
+    return replace(message, headers=tuple((spelled[name], message.field(name) or "") for name in names))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def message_in(one: MessageVector) -> Message:
+    """Return the message of a vector."""
+    return message_of(one.message)
+
+
+def key_in(one: MessageVector) -> bytes | None:
+    """Return the expected key of a vector, None where it has none of Ed25519."""
+    found = key_of(one.key)
+    return found.material if found is not None and isinstance(found.material, bytes) else None
+
+
+async def agent_of(case: Case) -> Agent:
+    """Return the agent of a run, its names bound or found.
+
+    Raises:
+        Inconclusive: No body is known that verify understands.
+        Unreachable: It gave no answer.
+    """
+    profile = case.profile
+    agent = Agent(
+        case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.target.defaults == "reference"
+    )
+    if agent.ours:
+        return agent
+    found: AgentBindings = await case.session.once("the agent's names", lambda: _found(agent))
+    return replace(agent, bindings=found)
+
+
+async def _found(agent: Agent) -> AgentBindings:
+    """Return the bindings with what asking could find out.
+
+    Raises:
+        Inconclusive: See `agent_of`.
+    """
+    bound = agent.bindings
+    good = subject(agent.case)
+    bad = good.expecting(bytes(reversed(good.key or b"")))
+    tried: list[tuple[AgentBindings, Mapping[str, Any]]] = []
+    for template in (bound.verify_body,) if bound.verify_body is not None else CANDIDATES:
+        one = replace(agent, bindings=bound.model_copy(update={"verify_body": template}))
+        answer = await one.verify(good)
+        if answer.status == 200:
+            tried.append((one.bindings, answer.object()))
+            if one.validity(answer):
+                break
+    known = [entry for entry in tried if answers.validity(entry[1], entry[0].validity_at) is not None]
+    if not tried:
+        raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
+    chosen, document = known[-1] if known else tried[-1]
+    if known and answers.validity(document, chosen.validity_at) is False:
+        chosen, document = known[0]
+    refused = (await replace(agent, bindings=chosen).verify(bad)).object()
+    return chosen.model_copy(update=_places(chosen, document, refused))
+
+
+def _places(bindings: AgentBindings, good: Mapping[str, Any], bad: Mapping[str, Any]) -> dict[str, str]:
+    """Return where validity and errors stand, told by how two answers differ, for what has no usual name."""
+    places: dict[str, str] = {}
+    there = dict(answers.leaves(bad))
+    if bindings.validity_at is None and answers.validity(good, None) is None:
+        for place, value in answers.leaves(good):
+            if answers.truth(value) is True and answers.truth(there.get(place)) is False:
+                places["validity_at"] = place
+                break
+    if bindings.errors_at is None and answers.errors(good, None) is None:
+        for place, value in there.items():
+            if isinstance(value, list) and value and answers.at(good, place) == []:
+                places["errors_at"] = place
+                break
+    return places

@@ -1,0 +1,194 @@
+"""Reading an agent's answer: at a bound place, else where usual names or the value itself show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from conformance.oracles.keys import KeyFault, decode_base64url
+from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.message import Fields
+
+ABSENT: Final = object()
+VALIDITY: Final = ("valid", "is_valid", "verified", "verdict", "signature_valid", "result", "outcome", "passed", "ok")
+ERRORS: Final = ("errors", "error_list", "problems", "failures", "reasons", "issues")
+BASES: Final = ("signature_base", "signing_base", "canonical_signing_base", "canonical_base", "base")
+NOTES: Final = ("fix_notes", "notes", "fixes", "diagnosis", "hints", "suggestions", "advice", "explanation")
+_GOOD: Final = frozenset({"pass", "passed", "valid", "verified", "ok", "true", "success"})
+_BAD: Final = frozenset({"fail", "failed", "invalid", "rejected", "false", "failure", "error"})
+_DEPTH: Final = 6
+_HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
+_DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
+_B64_KEY = re.compile(r"[A-Za-z0-9_+/-]{43}=?")
+
+
+def leaves(value: Any, place: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, Any]]:
+    """Yield every value of a document with its place, containers too, outer ones first."""
+    yield place, value
+    if not depth:
+        return
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    members = [(f"{place}.{name}" if place else str(name), member) for name, member in pairs]
+    for name, member in members:
+        yield from leaves(member, name, depth - 1)
+
+
+def at(document: Any, place: str) -> Any:
+    """Return the value at a dotted place, `ABSENT` where there is none."""
+    value = document
+    for name in place.removeprefix("body:").split("."):
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return ABSENT
+    return value
+
+
+def truth(value: Any) -> bool | None:
+    """Return what a member says of validity, None when it says nothing."""
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return True if word in _GOOD else False if word in _BAD else None
+
+
+def find(document: Any, names: tuple[str, ...], fits: Any) -> tuple[str, Any] | None:
+    """Return the first member with one of the names whose value fits, names in order, outer members first."""
+    found = list(leaves(document))
+    for name in names:
+        for place, value in found:
+            if place.rpartition(".")[2] == name and fits(value):
+                return place, value
+    return None
+
+
+def validity(document: Any, place: str | None) -> bool | None:
+    """Return what an answer says of validity, None when it says nothing that can be read."""
+    if place is not None:
+        return truth(at(document, place))
+    found = find(document, VALIDITY, lambda value: truth(value) is not None)
+    return None if found is None else truth(found[1])
+
+
+def errors(document: Any, place: str | None) -> list[Any] | None:
+    """Return the list of errors, None when there is none that can be found."""
+    if place is not None:
+        value = at(document, place)
+        return value if isinstance(value, list) else None
+    found = find(document, ERRORS, lambda value: isinstance(value, list))
+    return None if found is None else list(found[1])
+
+
+def lists(document: Any) -> list[str]:
+    """Return the places of all lists of an answer."""
+    return [place for place, value in leaves(document) if isinstance(value, list)]
+
+
+def base(document: Any, place: str | None) -> str | None:
+    """Return the signature base as text, None when there is none."""
+    if place is not None:
+        return _text(at(document, place))
+    named = find(document, BASES, lambda value: _is_base(_text(value)))
+    if named is not None:
+        return _text(named[1])
+    texts = (_text(value) for _, value in leaves(document))
+    return next((text for text in texts if _is_base(text)), None)
+
+
+def _is_base(text: str | None) -> bool:
+    return text is not None and '"@signature-params"' in text
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return None
+
+
+def notes(document: Any, place: str | None) -> list[str] | None:
+    """Return the fix notes, None when there is no place for them."""
+    if place is not None:
+        value = at(document, place)
+    else:
+        found = find(document, NOTES, lambda value: _sentences(value) is not None)
+        value = ABSENT if found is None else found[1]
+    return _sentences(value)
+
+
+def _sentences(value: Any) -> list[str] | None:
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if not isinstance(value, list):
+        return None
+    texts = [text for one in value for text in _texts_of(one)]
+    return texts if texts or not value else None
+
+
+def _texts_of(value: Any) -> list[str]:
+    return [text for _, text in leaves(value, depth=2) if isinstance(text, str) and text.strip()]
+
+
+def texts(document: Any) -> Iterator[tuple[str, str]]:
+    """Yield every text of an answer with its place."""
+    for place, value in leaves(document):
+        if isinstance(value, str):
+            yield place, value
+
+
+def signed_fields(document: Any) -> Fields | None:
+    """Return the header fields of a signed request: the object or list of pairs that has both signature fields."""
+    for _, value in leaves(document):
+        fields = _fields(value)
+        if {"signature", "signature-input"} <= {name.lower() for name, _ in fields}:
+            return fields
+    return None
+
+
+def _fields(value: Any) -> Fields:
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, list):
+        pairs = [_pair(one) for one in value]
+    else:
+        return ()
+    lines = [(name, line) for name, given in pairs for line in (given if isinstance(given, list) else [given])]
+    return tuple((name, line) for name, line in lines if isinstance(name, str) and isinstance(line, str))
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, list) and len(value) == 2:
+        return value[0], value[1]
+    if isinstance(value, Mapping):
+        return value.get("name"), value.get("value")
+    return None, None
+
+
+def public_keys(document: Any, place: str | None) -> list[bytes]:
+    """Return the Ed25519 public keys that an answer gives, each once: at the bound place, else anywhere."""
+    values = [at(document, place)] if place is not None else [value for _, value in leaves(document)]
+    found = [key for value in values for key in _keys_in(value, bound=place is not None)]
+    return list(dict.fromkeys(found))
+
+
+def _keys_in(value: Any, *, bound: bool) -> list[bytes]:
+    try:
+        if isinstance(value, Mapping):
+            x = value.get("x")
+            return [decode_base64url(x)] if isinstance(x, str) and len(x) == 43 else []
+        if not isinstance(value, str):
+            return []
+        if _HEX_KEY.fullmatch(value):
+            return [bytes.fromhex(value)]
+        if _DID_KEY.fullmatch(value.partition("#")[0]):
+            material = keys.of_did_key(value).material
+            return [material] if isinstance(material, bytes) else []
+        if bound and _B64_KEY.fullmatch(value):
+            return [decode_base64url(value.rstrip("=").replace("+", "-").replace("/", "_"))]
+    except (KeyFault, ValueError):
+        return []
+    return []

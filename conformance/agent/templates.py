@@ -1,0 +1,91 @@
+"""Request bodies from templates (see `conformance.agent_bindings`)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.members import headers_of
+from conformance.oracles.message_signatures.message import Message
+
+KeyForm = Literal["hex", "did", "none"]
+_PLACE = re.compile(r"\{([a-z_0-9]+)\}")
+
+# Bodies that are tried where nobody binds one: the family's own, and the same with other usual names beside them.
+_FLAT: Final[Mapping[str, Any]] = {
+    "method": "{method}",
+    "authority": "{authority}",
+    "scheme": "{scheme}",
+    "path": "{path}",
+    "status": "{status}",
+    "headers": "{headers}",
+    "body_b64": "{body_b64}",
+}
+_KEYS: Final[Mapping[str, Any]] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
+_BY_URL: Final[Mapping[str, Any]] = {
+    "method": "{method}",
+    "url": "{url}",
+    "headers": "{headers}",
+    "body": "{body}",
+    "body_b64": "{body_b64}",
+}
+CANDIDATES: Final[tuple[Mapping[str, Any], ...]] = (
+    {**_FLAT, **_KEYS},
+    {**_FLAT, **_BY_URL, **_KEYS},
+    {**_BY_URL, **_KEYS},
+    *({name: {**_FLAT, **_BY_URL}, **_KEYS} for name in ("message", "envelope", "request", "signed_message")),
+)
+
+
+def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dict[str, Any]:
+    """Return the value of each placeholder; None where there is none.
+
+    Args:
+        message: The message.
+        key: The 32 bytes of the expected key, None for no key.
+        form: Which of `{public_key_hex}` and `{did_key}` has a value.
+    """
+    raw = None if form == "none" else key
+    url = f"{message.scheme}://{message.authority}{message.target}"
+    return {
+        "method": message.method,
+        "authority": message.authority,
+        "scheme": message.scheme,
+        "path": message.target,
+        "url": url,
+        "status": message.status,
+        "headers": headers_of(message.headers),
+        "header_list": [[name, value] for name, value in message.headers],
+        "signature_input": message.field("signature-input"),
+        "signature": message.field("signature"),
+        "content_digest": message.field("content-digest"),
+        "body": message.body.decode("utf-8", "replace"),
+        "body_b64": base64.b64encode(message.body).decode(),
+        "public_key_hex": raw.hex() if raw is not None and form == "hex" else None,
+        "did_key": keys.did_key(raw) if raw is not None and form == "did" else None,
+        "key_hex": None if raw is None else raw.hex(),
+        "key_b64": None if raw is None else base64.b64encode(raw).decode(),
+        "key_jwk": None if raw is None else _jwk(raw),
+    }
+
+
+def _jwk(raw: bytes) -> dict[str, str]:
+    return {"kty": "OKP", "crv": "Ed25519", "x": base64.urlsafe_b64encode(raw).rstrip(b"=").decode()}
+
+
+def filled(template: Any, values: Mapping[str, Any]) -> Any:
+    """Return a template with its placeholders filled; a member whose value is None is left out."""
+    if isinstance(template, str):
+        whole = _PLACE.fullmatch(template)
+        if whole is not None and whole[1] in values:
+            return values[whole[1]]
+        return _PLACE.sub(lambda one: str(values[one[1]]) if values.get(one[1]) is not None else one[0], template)
+    if isinstance(template, Mapping):
+        members = {name: filled(value, values) for name, value in template.items()}
+        return {name: value for name, value in members.items() if value is not None}
+    if isinstance(template, list | tuple):
+        return [filled(value, values) for value in template]
+    return template

@@ -1,0 +1,81 @@
+"""AGENT-A2A: the hint at GET /a2a, and the JSON-RPC transport."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance import json_rpc
+from conformance.agent import A2A, agent_of, answers
+from conformance.agent import subject as signed
+from conformance.check import Case, check
+from conformance.checks.agent.basics import told
+from conformance.client import Answer
+from conformance.oracles.strict_json import is_json_type
+
+_IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")
+
+
+@check(
+    "AGENT-A2A-01",
+    surface="agent",
+    fix="Answer GET /a2a with 200 and a JSON object that says: send POST to this address.",
+)
+async def get_points_to_post(case: Case) -> None:
+    """GET /a2a answers 200 with a JSON hint that points to POST, not a bare 405.
+
+    Asks for it. Expects 200, JSON, and the word POST in a text of it.
+    """
+    base = case.profile.surfaces["agent"].url.rstrip("/")
+    answer = await case.client.call("GET", base + A2A)
+    hints = [text for _, text in answers.texts(answer.object()) if "POST" in text.upper()]
+    holds = answer.status == 200 and is_json_type(answer.headers.get("Content-Type")) and bool(hints)
+    case.expect("AGENT-A2A-01", holds, "200 with a JSON hint to POST", told(answer), exchange=answer)
+
+
+@check(
+    "AGENT-A2A-02",
+    "AGENT-A2A-03",
+    surface="agent",
+    fix="Answer every JSON-RPC request with 200 and an envelope: jsonrpc 2.0, its id with its type, result or error.",
+)
+async def the_transport_speaks_json_rpc(case: Case) -> None:
+    """POST /a2a answers 200 with JSON to an A2A JSON-RPC request, in an envelope that echoes the id.
+
+    Sends message/send with text and with data, tasks/get, and an unknown method, under ids of both types. Expects 200
+    and JSON each time, and an envelope with the id and exactly one of result and error.
+    """
+    base = case.profile.surfaces["agent"].url.rstrip("/")
+    text = [{"kind": "text", "text": "What can you verify?"}]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("message/send", json_rpc.message(text, "m-1")),
+        ("message/send", json_rpc.message([{"kind": "data", "data": {"unknown": True}}], "m-2")),
+        ("tasks/get", {"id": "00000000-0000-4000-8000-000000000000"}),
+        ("no/such/method", {}),
+    ]
+    for n, call_id in enumerate(_IDS):
+        method, params = calls[n % len(calls)]
+        _judge(case, method, call_id, await json_rpc.call(case, base + A2A, method, params, call_id=call_id))
+    if case.profile.target.defaults == "reference":
+        await _skills(case, base)
+
+
+def _judge(case: Case, method: str, call_id: object, answer: Answer) -> None:
+    where = {"method": method, "id": repr(call_id)}
+    holds = answer.status == 200 and is_json_type(answer.headers.get("Content-Type"))
+    case.expect("AGENT-A2A-02", holds, "200 with JSON", told(answer), exchange=answer, where=where)
+    fault = json_rpc.envelope_fault(answer, call_id)
+    case.expect("AGENT-A2A-03", fault is None, "an envelope", fault, exchange=answer, where=where)
+
+
+async def _skills(case: Case, base: str) -> None:
+    """Judge that verify says over A2A what it says over HTTP."""
+    agent = await agent_of(case)
+    one = signed(case)
+    for subject in (one, one.changed(target="/elsewhere")):
+        body = agent.verify_body(subject)
+        plain = await agent.verify(subject)
+        parts = [{"kind": "data", "data": {"skill": "verify-rfc9421", "request": body}}]
+        answer = await json_rpc.call(case, base + A2A, "message/send", json_rpc.message(parts, "m-3"))
+        found = [value for _, value in answers.leaves(answer.object(), depth=10) if value == plain.object()]
+        expected = "a task with the result that verify gives"
+        case.expect("AGENT-A2A-02", bool(found), expected, told(answer), exchange=answer)

@@ -1,0 +1,131 @@
+"""AGENT-HTTP and AGENT-CARD: health, landing document, cards, and that nobody needs a credential."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, OPERATIONS, SIGN, VERIFY, agent_of
+from conformance.agent import subject as signed
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.oracles.strict_json import is_json_type
+from conformance.together import together
+
+_REFUSED = frozenset({401, 402, 403, 407})
+_CREDENTIALS: tuple[dict[str, str], ...] = (
+    {},
+    {"Authorization": "Bearer nobody-knows-this"},
+    {"Authorization": "Basic bm9ib2R5OmtuZXc="},
+    {"X-Api-Key": "nobody-knows-this"},
+)
+# What A2A 0.3.0 demands of a card.
+CARD_MEMBERS = (
+    *("capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion", "skills"),
+    *("url", "version"),
+)
+
+
+def told(answer: Answer) -> str:
+    """Return a status, the media type and the beginning of a body."""
+    text = answer.body[:120].decode("utf-8", "replace")
+    return f"{answer.status} {answer.headers.get('Content-Type', 'without a type')}: {text}"
+
+
+def is_json_object(answer: Answer) -> bool:
+    """Return whether an answer is 200 with a JSON object under a JSON media type."""
+    return answer.status == 200 and is_json_type(answer.headers.get("Content-Type")) and _is_object(answer)
+
+
+def _is_object(answer: Answer) -> bool:
+    return bool(answer.object()) or answer.body.strip() == b"{}"
+
+
+@check(
+    "AGENT-HTTP-01",
+    "AGENT-HTTP-02",
+    surface="agent",
+    fix="Answer GET /health and GET / with 200, application/json and an object.",
+)
+async def health_and_landing_are_json(case: Case) -> None:
+    """GET /health answers 200 with a JSON object, GET / with a JSON landing document.
+
+    Asks for both, twice. Expects 200 and a JSON object each time; the landing document says something.
+    """
+    base = case.profile.surfaces["agent"].url.rstrip("/")
+    for row, path in (("AGENT-HTTP-01", HEALTH), ("AGENT-HTTP-02", LANDING)) * 2:
+        answer = await case.client.call("GET", base + path)
+        holds = is_json_object(answer) and (path == HEALTH or bool(answer.object()))
+        case.expect(row, holds, "200 with a JSON object", told(answer), exchange=answer)
+
+
+@check(
+    "AGENT-CARD-01",
+    "AGENT-CARD-02",
+    "AGENT-CARD-03",
+    surface="agent",
+    fix="Serve one card at both addresses, as JSON, with the agent's name and its address.",
+)
+async def cards_name_the_agent(case: Case) -> None:
+    """Both card addresses answer 200 with a JSON agent card, and the two name the same agent.
+
+    Fetches /.well-known/agent-card.json and /.well-known/agent.json. Expects an object with a name each time, and the
+    same name, address and version on both.
+    """
+    base = case.profile.surfaces["agent"].url.rstrip("/")
+    cards = []
+    for row, path in (("AGENT-CARD-01", CARD), ("AGENT-CARD-02", LEGACY_CARD)):
+        answer = await case.client.call("GET", base + path)
+        fault = card_fault(answer, whole=case.profile.target.defaults == "reference")
+        case.expect(row, fault is None, "200 with a JSON agent card", fault, exchange=answer)
+        cards.append(answer.object())
+    same = {name: (cards[0].get(name), cards[1].get(name)) for name in ("name", "url", "version")}
+    differ = [f"{name}: {one!r} and {other!r}" for name, (one, other) in same.items() if _differ(one, other)]
+    if not cards[0].get("name") or not cards[1].get("name"):
+        differ.append("a card without a name")
+    case.expect("AGENT-CARD-03", not differ, "the same agent on both cards", differ)
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Return whether both cards say it and say other things: an old card may lack what a new one has."""
+    return one is not None and other is not None and one != other
+
+
+def card_fault(answer: Answer, *, whole: bool) -> str | None:
+    """Return what is wrong with an agent card; `whole` asks for all that A2A 0.3.0 demands."""
+    if not is_json_object(answer):
+        return told(answer)
+    card = answer.object()
+    if not isinstance(card.get("name"), str) or not card["name"].strip():
+        return "the card has no name"
+    missing = [name for name in CARD_MEMBERS if name not in card] if whole else []
+    return f"the card lacks {', '.join(missing)}" if missing else None
+
+
+@check(
+    "AGENT-HTTP-03",
+    surface="agent",
+    fix="Ask for no credential on any operation, and ignore those that are sent.",
+)
+async def nobody_needs_a_credential(case: Case) -> None:
+    """No operation of the agent requires a credential.
+
+    Calls all nine operations without a credential, and with credentials that nobody knows. Expects neither 401, 402,
+    403 nor 407 from any.
+    """
+    agent = await agent_of(case)
+    one = signed(case)
+    bodies = {
+        VERIFY: agent.verify_body(one),
+        EXPLAIN: agent.explain_body(one),
+        SIGN: agent.sign_body(one.message),
+        A2A: {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "none"}},
+    }
+
+    async def called(method: str, path: str, credentials: dict[str, str]) -> None:
+        body = bodies.get(path) if method == "POST" else None
+        answer = await agent.call(method, path, json_body=body, headers=credentials)
+        where = {"operation": f"{method} {path}", "credential": next(iter(credentials), "none")}
+        holds = answer.status not in _REFUSED and answer.status < 500
+        case.expect("AGENT-HTTP-03", holds, "an answer", answer.status, exchange=answer, where=where)
+
+    await together(called(method, path, one) for method, path in OPERATIONS for one in _CREDENTIALS)

@@ -1,0 +1,67 @@
+"""AGENT-OAS: what the agent says of itself in OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.agent import OPERATIONS
+from conformance.check import Case, Inconclusive, check
+from conformance.fuzz.documents import path_prefix, published_answer
+from conformance.oracles.openapi import faults_of_openapi
+
+_METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    paths = document.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        for method, operation in item.items() if isinstance(item, dict) else ():
+            if method in _METHODS and isinstance(operation, dict):
+                yield method.upper(), path, operation
+
+
+@check(
+    "AGENT-OAS-01",
+    "AGENT-OAS-02",
+    "AGENT-OAS-03",
+    "AGENT-OAS-04",
+    surface="agent",
+    fix="Publish a valid OpenAPI document with openapi 3.1.0, info.version 0.1.0, all nine operations of the table, "
+    "and no security member, neither at the top nor on an operation.",
+)
+async def openapi_describes_the_agent(case: Case) -> None:
+    """The agent publishes an OpenAPI 3.1.0 document of version 0.1.0 with all nine operations, none of them secured.
+
+    Fetches it at its bound place, else at the usual ones, and validates it. Expects those two versions, no security
+    requirement, and every operation of the interface's table.
+    """
+    answer = await published_answer(case, "agent")
+    if answer is None:
+        if case.profile.agent_bindings.openapi_path is None:
+            raise Inconclusive("unbound: no OpenAPI document at a usual place; give [agent] openapi_path")
+        case.expect("AGENT-OAS-01", False, "an OpenAPI document", f"none at {case.profile.agent_bindings.openapi_path}")
+        return
+    document = answer.object()
+    faults = faults_of_openapi(document)
+    version = document.get("openapi")
+    if version != "3.1.0":
+        faults = [f"openapi is {version!r}", *faults]
+    case.expect("AGENT-OAS-01", not faults, "a valid OpenAPI 3.1.0 document", "; ".join(faults), exchange=answer)
+    info = document.get("info")
+    said = info.get("version") if isinstance(info, dict) else None
+    case.expect("AGENT-OAS-02", said == "0.1.0", "0.1.0", said, exchange=answer)
+    operations = list(_operations(document))
+    secured = [f"{method} {path}" for method, path, operation in operations if _demands(operation.get("security"))]
+    if _demands(document.get("security")):
+        secured += [f"{method} {path}" for method, path, operation in operations if "security" not in operation]
+    case.expect("AGENT-OAS-03", not secured, "no security requirement", secured or "none", exchange=answer)
+    prefix = path_prefix(document)
+    there = {(method, path) for method, path, _ in operations} | {(m, prefix + path) for m, path, _ in operations}
+    missing = [f"{method} {path}" for method, path in OPERATIONS if (method, path) not in there]
+    case.expect("AGENT-OAS-04", not missing, "all nine operations", missing or "all", exchange=answer)
+
+
+def _demands(security: Any) -> bool:
+    """Return whether a `security` member demands a credential: an empty list or an empty alternative does not."""
+    return isinstance(security, list) and bool(security) and {} not in security

@@ -1,0 +1,280 @@
+"""AGENT-EXPLAIN: the base, the components, the parameters, the digest, the notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.agent import Agent, Subject, agent_of, answers, signer
+from conformance.agent import subject as signed
+from conformance.agent.subjects import BODY, FIELDS, raw_public
+from conformance.check import Case, check
+from conformance.checks.agent.vectors import digests_of, is_readable
+from conformance.checks.agent.verify import said, sound_subjects
+from conformance.client import Answer
+from conformance.oracles.message_signatures.digests import digest_value
+from conformance.oracles.message_signatures.structured import BareItem
+from conformance.together import together
+
+_FIX = (
+    "Answer with the verdict, the base exactly as it is verified, the covered components in the order of "
+    "Signature-Input, its parameters, the digest computed from the content, and what to change."
+)
+_PARAMETERS = {"keyid": "weldproof-keyid", "alg": "ed25519", "nonce": "n0nce-of-the-suite", "tag": "weldproof-tag"}
+_FAR = 4_102_444_800
+_EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "verdict": "pass"}
+
+
+def verdict_word(agent: Agent, answer: Answer) -> str:
+    """Return what an explanation says, for a reader."""
+    return {True: "pass", False: "fail", None: "neither pass nor fail"}[agent.verdict(answer)]
+
+
+def contradictions(document: Mapping[str, Any]) -> list[str]:
+    """Return the members that speak of the whole verdict when they do not agree."""
+    told = {name: answers.truth(document[name]) for name in ("valid", "verdict", "is_valid") if name in document}
+    return [f"{name}: {document[name]!r}" for name in told] if len(set(told.values())) > 1 else []
+
+
+def wrong_subjects(case: Case) -> dict[str, Subject]:
+    """Return messages of which one thing is wrong."""
+    one = signed(case)
+    return {
+        "another key": one.expecting(raw_public(signer(case))),
+        "another path": one.changed(target="/elsewhere"),
+        "another body": one.changed(body=b"{}"),
+        "a covered field taken away": one.with_field("Content-Digest", None),
+        "a signature of zeros": one.with_field("Signature", f"sig1=:{'A' * 86}==:"),
+    }
+
+
+@check(
+    *("AGENT-EXPLAIN-01", "AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT-EXPLAIN-12"),
+    surface="agent",
+    fix=_FIX,
+)
+async def explanations_say_pass_or_fail(case: Case) -> None:
+    """Explain says pass or fail as verify does, shows the base, and tells how to mend what fails, always with 200.
+
+    Explains messages that hold, of many forms, and messages with one fault each. Expects the verdict, the same as from
+    verify; for those that hold the base byte for byte; for the others at least one note for people.
+    """
+    agent = await agent_of(case)
+    for valid, subjects in ((True, sound_subjects(case)), (False, wrong_subjects(case))):
+        verified = await together(map(agent.verify, subjects.values()))
+        explained = await together(map(agent.explain, subjects.values()))
+        for (what, one), plain, answer in zip(subjects.items(), verified, explained, strict=True):
+            where = {"message": what}
+            word = verdict_word(agent, answer)
+            told = "pass" if valid else "fail"
+            split = contradictions(answer.object())
+            holds = answer.status == 200 and word == told and not split
+            case.expect("AGENT-EXPLAIN-01", holds, told, split or word, exchange=answer, where=where)
+            same = agent.validity(plain) is agent.verdict(answer)
+            found = f"verify: {said(agent, plain)}; explain: {word}"
+            case.expect("AGENT-EXPLAIN-11", same, "one verdict", found, exchange=answer, where=where)
+            if valid:
+                base = agent.base(answer)
+                told = f"the base, byte for byte: {one.base!r}"
+                case.expect("AGENT-EXPLAIN-02", base == one.base, told, repr(base), exchange=answer, where=where)
+            else:
+                case.expect(
+                    "AGENT-EXPLAIN-12", answer.status == 200, "200", answer.status, exchange=answer, where=where
+                )
+                _judge_notes(case, agent, answer, where)
+
+
+def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
+    notes = agent.notes(answer)
+    if notes is None and not agent.ours and any(is_readable(text) for _, text in answers.texts(answer.object())):
+        case.inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
+        return
+    holds = any(is_readable(note) for note in notes or ())
+    case.expect("AGENT-EXPLAIN-06", holds, "a note for people", notes, exchange=answer, where=where)
+
+
+def names_in(value: Any) -> list[str] | None:
+    """Return the component names that a list gives, without quotes and parameters; None where it is no such list."""
+    if not isinstance(value, list):
+        return None
+    found = [_name(one) for one in value]
+    return [name for name in found if name is not None] if None not in found else None
+
+
+def _name(value: Any) -> str | None:
+    if isinstance(value, dict):
+        value = next((value[name] for name in ("name", "component", "identifier", "id") if name in value), None)
+    if not isinstance(value, str):
+        return None
+    return value.partition(";")[0].strip().strip('"').lower()
+
+
+def shows_components(document: Any, components: tuple[str, ...]) -> bool:
+    """Return whether a list of an answer, or a text of one line, gives the components in this order."""
+    inner = re.compile(r"\(\s*" + r"\s+".join(f'"{re.escape(name)}"[^ )]*' for name in components) + r"\s*\)")
+    for _, value in answers.leaves(document):
+        if names_in(value) == list(components):
+            return True
+        if isinstance(value, str) and "\n" not in value and inner.search(value):
+            return True
+    return False
+
+
+def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
+    """Return the signature parameters that no object of an answer, and no text of one line, gives with its value."""
+    best = list(parameters)
+    for _, value in answers.leaves(document):
+        if isinstance(value, dict):
+            lacking = [name for name, wanted in parameters.items() if not _same(value.get(name), wanted)]
+        elif isinstance(value, str) and "\n" not in value:
+            lacking = [name for name, wanted in parameters.items() if _written(name, wanted) not in value]
+        else:
+            continue
+        best = min(best, lacking, key=len)
+    return best
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    return not isinstance(found, bool) and (found == wanted or str(found) == str(wanted)) and found is not None
+
+
+def _written(name: str, value: Any) -> str:
+    return f";{name}={value}" if isinstance(value, int) else f';{name}="{value}"'
+
+
+@check("AGENT-EXPLAIN-03", "AGENT-EXPLAIN-04", surface="agent", fix=_FIX)
+async def explanations_show_what_is_signed(case: Case) -> None:
+    """Explain gives the covered components in signed order, and the signature parameters.
+
+    Explains messages that cover the same components in different orders, under five parameters, sound and with a wrong
+    key. Expects a list of just these in just this order, and each parameter with its value.
+    """
+    agent = await agent_of(case)
+    orders = (
+        ("@method", "@authority", "@path", "content-type", "content-digest"),
+        ("content-digest", "content-type", "@path", "@authority", "@method"),
+        ("date", "@query", "accept", "@method"),
+        ("@path",),
+    )
+    for n, order in enumerate(orders):
+        chosen: dict[str, BareItem] = (
+            {**_PARAMETERS, "nonce": f"n0nce-{n}"} if n % 2 == 0 else {"expires": _FAR, "keyid": f"key-{n}"}
+        )
+        one = signed(case, components=order, parameters=chosen)
+        for what, each in (("sound", one), ("another key", one.expecting(raw_public(signer(case))))):
+            answer = await agent.explain(each)
+            where = {"components": " ".join(order), "message": what}
+            document = answer.object()
+            holds = answer.status == 200 and shows_components(document, one.components)
+            found = "another list, or none"
+            case.expect("AGENT-EXPLAIN-03", holds, "the components in order", found, exchange=answer, where=where)
+            lacking = lacking_parameters(document, one.parameters or {})
+            told = "every parameter with its value"
+            holds = answer.status == 200 and not lacking
+            case.expect("AGENT-EXPLAIN-04", holds, told, f"lacking: {lacking}", exchange=answer, where=where)
+
+
+@check("AGENT-EXPLAIN-05", surface="agent", fix="Compute the digest from the content of the request, every time.")
+async def explanations_recompute_the_digest(case: Case) -> None:
+    """Explain gives a Content-Digest that it computed itself from the content.
+
+    Explains messages whose digest is right, wrong, of sha-512, and of other contents. Expects the digest of the content
+    that was sent, also where the field says another.
+    """
+    agent = await agent_of(case)
+    wrong = (("Content-Digest", digest_value(b"another content", "sha-256")),)
+    cover = ("@method", "content-digest")
+    subjects = {
+        "a right digest": signed(case),
+        "another content": signed(case, body=b"hello"),
+        "binary content": signed(case, body=bytes(range(256))),
+        "a wrong digest": signed(case, fields=wrong, algorithm=None, components=cover),
+        "a digest of sha-512": signed(case, algorithm="sha-512"),
+    }
+    if agent.ours:
+        subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
+        subjects["no content"] = signed(case, body=b"", components=("@method",))
+    for what, one in subjects.items():
+        answer = await agent.explain(one)
+        known = digests_of(one.message.body)
+        wanted = known[1:] if "sha-512" in what else known if not agent.ours else known[:1]
+        found = _digest_of(agent, answer, wanted)
+        holds = found in wanted
+        told = " or ".join(wanted)
+        case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": what})
+
+
+def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
+    """Return the digest at the bound place, without its label; unbound, one of those wanted where it stands."""
+    place = agent.bindings.digest_at
+    if place is not None:
+        value = answers.at(answer.object(), place)
+        return value.partition("=:")[2].rstrip(":") if isinstance(value, str) and "=:" in value else value
+    texts = [text for _, text in answers.texts(answer.object()) if '"@signature-params"' not in text]
+    return next((digest for digest in wanted for text in texts if digest in text), None)
+
+
+@check("AGENT-EXPLAIN-07", surface="agent", fix="Build the base before you look for a key, and return it in any case.")
+async def explanations_need_no_key(case: Case) -> None:
+    """Without public_key_hex and did_key the signing base is still returned with 200.
+
+    Explains sound and wrong messages without a key. Expects 200 and the base byte for byte.
+    """
+    agent = await agent_of(case)
+    for what, one in {**sound_subjects(case), "another body": signed(case).changed(body=b"{}")}.items():
+        answer = await agent.explain(one.expecting(None, "none"))
+        base = agent.base(answer)
+        where = {"message": what}
+        told = f"200 with the base: {one.base!r}"
+        holds = answer.status == 200 and base == one.base
+        case.expect("AGENT-EXPLAIN-07", holds, told, f"{answer.status}, {base!r}", exchange=answer, where=where)
+        if agent.ours:
+            told = "no verdict without a key"
+            word = verdict_word(agent, answer)
+            holds = agent.verdict(answer) is None
+            case.expect("AGENT-EXPLAIN-07", holds, told, word, exchange=answer, where=where)
+
+
+@check("AGENT-EXPLAIN-08", "AGENT-EXPLAIN-09", "AGENT-EXPLAIN-10", surface="agent", fix=_FIX)
+async def either_form_of_the_key_will_do(case: Case) -> None:
+    """public_key_hex alone and did_key alone are each enough for a verdict, and both forms of a key give the same.
+
+    Explains a sound message and two wrong ones with the key in each form. Expects pass and fail as it should be, from
+    both.
+    """
+    agent = await agent_of(case)
+    one = signed(case)
+    other = raw_public(signer(case))
+    subjects = {
+        "sound": (one, True),
+        "another key": (one.expecting(other), False),
+        "another body": (one.changed(body=BODY + b" "), False),
+    }
+    for what, (each, valid) in subjects.items():
+        in_hex, in_did = [await agent.explain(replace(each, form=form)) for form in ("hex", "did")]
+        where = {"message": what}
+        told = "pass" if valid else "fail"
+        for row, answer in (("AGENT-EXPLAIN-08", in_hex), ("AGENT-EXPLAIN-09", in_did)):
+            word = verdict_word(agent, answer)
+            case.expect(row, answer.status == 200 and word == told, told, word, exchange=answer, where=where)
+        words = verdict_word(agent, in_hex), verdict_word(agent, in_did)
+        same = in_hex.status == in_did.status == 200 and words[0] == words[1]
+        case.expect("AGENT-EXPLAIN-10", same, "one verdict", " and ".join(words), exchange=in_did, where=where)
+
+
+@check("AGENT-EXPLAIN-14", surface="agent", fix="Ignore members that you do not know.")
+async def explanations_tolerate_extras(case: Case) -> None:
+    """Unknown members in the body of explain are tolerated.
+
+    Explains a sound message with further members of every type, alone and together. Expects 200, pass and the base.
+    """
+    agent = await agent_of(case)
+    one = signed(case)
+    for more in [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]:
+        answer = await agent.explain(one, **more)
+        holds = answer.status == 200 and agent.verdict(answer) is True and agent.base(answer) == one.base
+        where = {"member": next(iter(more)) if len(more) == 1 else "all"}
+        found = f"{answer.status}, {verdict_word(agent, answer)}"
+        case.expect("AGENT-EXPLAIN-14", holds, "200, pass, the base", found, exchange=answer, where=where)

@@ -1,0 +1,182 @@
+"""Malformed requests: AGENT-VERIFY-15 to -17, AGENT-EXPLAIN-13, AGENT-SIGN-10, and what a 422 says (AGENT-VALID).
+
+Unlike a signature that fails (200), a request that is malformed is 422: the two are judged by different checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.agent import EXPLAIN, SIGN, VERIFY, Agent, agent_of
+from conformance.agent import subject as signed
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer, JsonFault
+from conformance.together import together
+
+_JSON = {"content-type": "application/json"}
+_UNPROCESSABLE = 422
+_TYPES: Mapping[str, Any] = {"a number": 7, "null": None, "an array": [], "an object": {"a": []}, "a boolean": True}
+
+MISSING: Mapping[str, tuple[bytes | None, dict[str, str]]] = {
+    "no body": (None, {}),
+    "no body under a JSON media type": (None, _JSON),
+    "an empty body": (b"", _JSON),
+}
+NO_JSON: Mapping[str, bytes] = {
+    "half an object": b"{",
+    "a word": b"hello",
+    "a form": b"method=GET&path=%2F",
+    "single quotes": b"{'method':'GET'}",
+    "a trailing comma": b'{"method":"GET",}',
+    "bytes that are no text": b"\xff\xfe\xfa",
+    "white space": b"  \n",
+    "two objects": b"{}{}",
+}
+NO_OBJECT: Mapping[str, bytes] = {
+    "an empty array": b"[]",
+    "an array of an object": b"[{}]",
+    "a text": b'"method"',
+    "a number": b"1",
+    "zero": b"0",
+    "true": b"true",
+    "null": b"null",
+}
+
+
+def detail_faults(answer: Answer) -> dict[str, str]:
+    """Return what is wrong with the body of a 422, by the row that says so."""
+    try:
+        document = answer.json()
+    except JsonFault as fault:
+        return {"AGENT-VALID-01": str(fault)}
+    detail = document.get("detail") if isinstance(document, dict) else None
+    if not isinstance(detail, list):
+        return {"AGENT-VALID-01": f"detail is {type(detail).__name__}"}
+    found: dict[str, str] = {} if detail else {"AGENT-VALID-05": "detail is empty"}
+    for item in detail:
+        found |= _item_faults(item)
+    return found
+
+
+def _item_faults(item: Any) -> dict[str, str]:
+    members = item if isinstance(item, dict) else {}
+    found = {}
+    loc = members.get("loc")
+    if not isinstance(loc, list) or not all(_is_place(part) for part in loc):
+        found["AGENT-VALID-02"] = f"loc is {loc!r}"
+    for row, name in (("AGENT-VALID-03", "msg"), ("AGENT-VALID-04", "type")):
+        if not isinstance(members.get(name), str):
+            found[row] = f"{name} is {members.get(name)!r}"
+    return found
+
+
+def _is_place(part: Any) -> bool:
+    return isinstance(part, str | int) and not isinstance(part, bool)
+
+
+_SHAPE = ("AGENT-VALID-01", "AGENT-VALID-02", "AGENT-VALID-03", "AGENT-VALID-04", "AGENT-VALID-05")
+
+
+async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
+    """Send every malformed body to one operation; `row_of` says which row judges which kind."""
+    base = case.profile.surfaces["agent"].url.rstrip("/")
+    kinds: dict[str, Mapping[str, tuple[bytes | None, dict[str, str]]]] = {
+        "missing": MISSING,
+        "no JSON": {what: (body, _JSON) for what, body in NO_JSON.items()},
+        "no object": {what: (body, _JSON) for what, body in NO_OBJECT.items()},
+    }
+
+    async def sent(kind: str, what: str, body: bytes | None, headers: dict[str, str]) -> None:
+        answer = await case.client.call("POST", base + path, body=body, headers=headers)
+        where = {"operation": path, "body": what}
+        holds = answer.status == _UNPROCESSABLE
+        case.expect(row_of[kind], holds, "422", answer.status, exchange=answer, where=where)
+
+    await together(
+        sent(kind, what, body, headers) for kind, bodies in kinds.items() for what, (body, headers) in bodies.items()
+    )
+
+
+_FIX = "Answer 422 with `detail` to a body that is missing, is no JSON or is no object, whatever its media type."
+
+
+@check("AGENT-VERIFY-15", "AGENT-VERIFY-16", "AGENT-VERIFY-17", surface="agent", fix=_FIX)
+async def verify_refuses_malformed_bodies(case: Case) -> None:
+    """Verify answers 422 to a body that is missing, no JSON, or no object.
+
+    Sends no body in three ways, texts that are no JSON, and JSON of every other type. Expects 422 each time.
+    """
+    rows = {"missing": "AGENT-VERIFY-15", "no JSON": "AGENT-VERIFY-16", "no object": "AGENT-VERIFY-17"}
+    await _refused(case, VERIFY, rows)
+
+
+@check("AGENT-EXPLAIN-13", surface="agent", fix=_FIX)
+async def explain_refuses_malformed_bodies(case: Case) -> None:
+    """Explain answers 422 to a body that is missing, no JSON, or no object.
+
+    Sends no body in three ways, texts that are no JSON, and JSON of every other type. Expects 422 each time.
+    """
+    await _refused(case, EXPLAIN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-EXPLAIN-13"))
+
+
+@check("AGENT-SIGN-10", surface="agent", fix=_FIX)
+async def sign_refuses_malformed_bodies(case: Case) -> None:
+    """Sign answers 422 to a body that is missing, no JSON, or no object.
+
+    Sends no body in three ways, texts that are no JSON, and JSON of every other type. Expects 422 each time.
+    """
+    await _refused(case, SIGN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-SIGN-10"))
+
+
+@check(
+    *_SHAPE,
+    surface="agent",
+    fix='Write every 422 as {"detail": [{"loc": [...], "msg": "...", "type": "..."}]}, with at least one item.',
+)
+async def refusals_have_the_shape(case: Case) -> None:
+    """A 422 body is an object with `detail`, an array of items with `loc`, `msg` and `type`.
+
+    Sends malformed bodies, bodies with each member left out or of another type, wrong keys and wrong base64 to verify,
+    explain and sign. Every answer that is a 422 must have the shape.
+    """
+    agent = await agent_of(case)
+    bodies = [(path, what, body) for path in (VERIFY, EXPLAIN, SIGN) for what, body in _bodies(agent, path)]
+    answers = await together(agent.call("POST", path, **body) for path, _, body in bodies)
+    seen = 0
+    for (path, what, _), answer in zip(bodies, answers, strict=True):
+        if answer.status != _UNPROCESSABLE:
+            continue
+        seen += 1
+        faults = detail_faults(answer)
+        where = {"operation": path, "body": what}
+        for row in _SHAPE:
+            fault = faults.get(row)
+            case.expect(row, fault is None, "the shape of HTTPValidationError", fault, exchange=answer, where=where)
+    if not seen:
+        raise Inconclusive("no answer was a 422, which AGENT-VERIFY-15 to -17 judge")
+
+
+def _bodies(agent: Agent, path: str) -> list[tuple[str, dict[str, Any]]]:
+    one = signed(agent.case)
+    good = {
+        VERIFY: agent.verify_body(one),
+        EXPLAIN: agent.explain_body(one),
+        SIGN: agent.sign_body(one.message),
+    }[path]
+    found: list[tuple[str, dict[str, Any]]] = [
+        ("no body", {}),
+        ("half an object", {"body": b"{", "headers": _JSON}),
+        ("an array", {"json_body": []}),
+        ("an array of arrays", {"json_body": [[1]]}),
+        ("an empty object", {"json_body": {}}),
+        ("fields of other types", {"json_body": {**good, "headers": {"a": 1, "b": [2], "c": {"d": None}}}}),
+        ("no hex", {"json_body": {**good, "public_key_hex": "zz"}}),
+        ("no did:key", {"json_body": {**good, "did_key": "did:web:example.org"}}),
+        ("no base64", {"json_body": {**good, "body_b64": "%%%"}}),
+    ]
+    for name in good:
+        left = {other: value for other, value in good.items() if other != name}
+        found.append((f"without {name}", {"json_body": left}))
+        found += [(f"{name}: {what}", {"json_body": {**good, name: value}}) for what, value in _TYPES.items()]
+    return found

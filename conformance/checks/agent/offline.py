@@ -1,0 +1,48 @@
+"""AGENT-VERIFY-20: verification needs nobody else."""
+
+from __future__ import annotations
+
+from conformance.agent import agent_of, signer
+from conformance.agent import subject as signed
+from conformance.agent.subjects import raw_public
+from conformance.check import Case, check
+from conformance.checks.agent.verify import is_negative, is_positive, said
+from conformance.client import Unreachable
+from conformance.oracles.message_signatures import keys
+
+_REASON = (
+    "shown by an agent that can reach no network: our own stack starts one where it may make a network namespace; "
+    "elsewhere start one so and give its address as [agent] offline_url"
+)
+
+
+@check(
+    "AGENT-VERIFY-20",
+    surface="agent",
+    fix="Verify from the request alone: resolve no keyid, fetch no key, ask no time server and no name server.",
+)
+async def verification_needs_no_network(case: Case) -> None:
+    """Verification works with outbound network blocked.
+
+    Verifies sound and wrong messages, with key ids that could be resolved (did:web, an address, did:key), at an agent
+    that can reach no network. Expects the verdicts that they deserve.
+    """
+    bound = case.profile.agent_bindings.offline_url
+    if bound is None:
+        case.documented("AGENT-VERIFY-20", _REASON)
+        return
+    agent = (await agent_of(case)).at(bound)
+    owner, other = signer(case), signer(case)
+    names = ("test-key", "did:web:keys.example.org#1", "https://keys.example.org/1", keys.did_key(raw_public(owner)))
+    for name in names:
+        one = signed(case, owner, parameters={"keyid": name})
+        for valid, each in ((True, one), (False, one.expecting(raw_public(other)))):
+            where = {"keyid": name, "message": "sound" if valid else "another key"}
+            told = f"200, {'valid' if valid else 'not valid'}"
+            try:
+                answer = await agent.verify(each)
+            except Unreachable as fault:
+                case.expect("AGENT-VERIFY-20", False, told, fault, where=where)
+                continue
+            holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
+            case.expect("AGENT-VERIFY-20", holds, told, said(agent, answer), exchange=answer, where=where)

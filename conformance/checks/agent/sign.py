@@ -1,0 +1,289 @@
+"""AGENT-SIGN: demo signatures under throwaway keys."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from conformance.agent import Agent, Subject, agent_of, answers, signer
+from conformance.agent.subjects import raw_public
+from conformance.check import Case, check
+from conformance.checks.agent.verify import is_positive, said
+from conformance.checks.shared.secrets import comes_back
+from conformance.client import Answer
+from conformance.oracles.message_signatures import judgement
+from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
+from conformance.oracles.message_signatures.base import signature_base
+from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED
+from conformance.oracles.message_signatures.headers import Labelled
+from conformance.oracles.message_signatures.keys import did_key
+from conformance.oracles.message_signatures.message import Message
+from conformance.together import together
+
+_FIX = (
+    "Make a key pair for every call, sign the request that was given, and return its headers, the base and the public "
+    "key; forget the private half. Read no key from the request."
+)
+_CALLS = 6
+_EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "public": True}
+
+
+def requests() -> dict[str, Message]:
+    """Return the requests that are signed."""
+    accept = (("Accept", "application/json"),)
+    typed = (("Content-Type", "application/json"),)
+    return {
+        "a plain GET": Message("GET", "api.example.org", "https", "/orders", accept),
+        "a GET with a query": Message("GET", "api.example.org", "https", "/orders?page=2&x=%20", accept),
+        "a POST with a body": Message("POST", "api.example.org", "https", "/orders", typed, None, b'{"order":7}'),
+        "a PUT of bytes": Message("PUT", "shop.example:8443", "https", "/a/b?c", typed, None, b"text, not JSON"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """An answer of sign with what could be read from it.
+
+    Attributes:
+        answer: The answer.
+        message: The request with the header fields of the answer; None where it has no signed request.
+        keys: The public keys that the answer gives.
+        label: The signature by the suite's own reading; None where there is none.
+    """
+
+    answer: Answer
+    message: Message | None
+    keys: list[bytes]
+    labelled: Labelled | None
+
+    def key(self) -> bytes | None:
+        """Return the key that verifies the request: of those given the one that does, else the first."""
+        for one in self.keys:
+            if self.holds(one):
+                return one
+        return self.keys[0] if self.keys else None
+
+    def holds(self, key: bytes) -> bool:
+        """Return whether the suite's own verifier finds the request signed under a key, digest and all."""
+        return not self.faults(key)
+
+    def faults(self, key: bytes) -> list[str]:
+        """Return what the suite's own verifier finds wrong with the request under a key; times are not judged."""
+        if self.message is None:
+            return ["no signed request"]
+        policy = judgement.Policy(require_digest=False)
+        judged = judgement.judge(self.message, VerifyingKey((ED25519,), key), policy, now=self._moment())
+        return [fault.text for fault in judged.faults]
+
+    def _moment(self) -> int:
+        created = None if self.labelled is None else self.labelled.covered.parameter("created")
+        return created if isinstance(created, int) else 0
+
+
+def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
+    """Read what sign answered for a request, and keep its live values out of the log."""
+    document = answer.object() if answer.status == 200 else {}
+    fields = answers.signed_fields(document)
+    message = None
+    labelled = None
+    if fields is not None:
+        there = {name.lower() for name, _ in fields}
+        kept = tuple(pair for pair in asked.headers if pair[0].lower() not in there)
+        message = Message(asked.method, asked.authority, asked.scheme, asked.target, (*kept, *fields), None, asked.body)
+        labelled = judgement.judge(message, None, judgement.Policy(), now=0).labelled
+    keys = answers.public_keys(document, agent.bindings.demo_key_at)
+    for key in keys:
+        case.client.names.name(key.hex(), "DEMO_KEY")
+        case.client.names.name(did_key(key), "DEMO_DID_KEY")
+    if labelled is not None:
+        _name(case, labelled)
+    return Demo(answer, message, keys, labelled)
+
+
+def _name(case: Case, labelled: Labelled) -> None:
+    """Keep what differs from run to run out of the log: the signature and its times."""
+    case.client.names.name(":" + base64.b64encode(labelled.signature).decode().rstrip("="), "SIGNATURE")
+    for name in ("created", "expires"):
+        case.client.names.name(str(labelled.covered.parameter(name) or ""), name.upper())
+
+
+def base_of(demo: Demo) -> str | None:
+    """Return the base by the suite's own computation, None where none can be made."""
+    if demo.message is None or demo.labelled is None:
+        return None
+    return signature_base(demo.message, demo.labelled.covered).text
+
+
+@check(
+    *(f"AGENT-SIGN-{n:02}" for n in (1, 2, 3, 4, 5, 8, 9)),
+    surface="agent",
+    fix=_FIX,
+)
+async def demo_requests_are_signed(case: Case) -> None:
+    """Sign returns a signed request, its base and the key, and it holds for the agent, and for the suite's verifier.
+
+    Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
+    and that explain gives, a key under which both verifiers find the request valid, and a matching covered digest
+    where there is a body.
+    """
+    agent = await agent_of(case)
+    for what, asked in requests().items():
+        answer = await agent.sign(asked)
+        demo = read(case, agent, asked, answer)
+        _judge_demo(case, agent, demo, {"request": what})
+        await _judge_elsewhere(case, agent, demo, {"request": what})
+
+
+def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
+    answer, own = demo.answer, base_of(demo)
+    holds = answer.status == 200 and demo.labelled is not None
+    told = "200 with Signature-Input and Signature"
+    case.expect("AGENT-SIGN-01", holds, told, answer.status, exchange=answer, where=where)
+    base = agent.base(answer)
+    told = f"the base of the signed request: {own!r}"
+    case.expect("AGENT-SIGN-02", base is not None and base == own, told, repr(base), exchange=answer, where=where)
+    found = f"{len(demo.keys)} keys"
+    case.expect("AGENT-SIGN-03", bool(demo.keys), "a public key of Ed25519", found, exchange=answer, where=where)
+    key = demo.key()
+    faults = ["no key to verify with"] if key is None else demo.faults(key)
+    told = "valid under the returned key"
+    case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
+    if demo.message is not None and demo.message.body:
+        fault = _digest_fault(demo)
+        told = "a covered Content-Digest of the body"
+        case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where=where)
+
+
+def _digest_fault(demo: Demo) -> str | None:
+    """Return what is wrong with the digest of a signed request with a body."""
+    message, labelled = demo.message, demo.labelled
+    if message is None or labelled is None or message.field(FIELD) is None:
+        return "no Content-Digest"
+    if FIELD not in {one.name for one in labelled.covered.components}:
+        return "the digest is not covered"
+    known = [base64.b64encode(digest(message.body).digest()).decode() for digest in SUPPORTED.values()]
+    field = message.field(FIELD) or ""
+    return None if any(one in field for one in known) else f"the digest is of another content: {field}"
+
+
+async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
+    """Judge what the agent itself says of its signed request."""
+    if demo.message is None:
+        for row in ("AGENT-SIGN-04", "AGENT-SIGN-08"):
+            case.expect(row, False, "a signed request", "none", exchange=demo.answer, where=where)
+        return
+    one = Subject(demo.message, demo.key())
+    verified = await agent.verify(one)
+    told = "200, valid"
+    holds = demo.key() is not None and is_positive(agent, verified)
+    case.expect("AGENT-SIGN-04", holds, told, said(agent, verified), exchange=verified, where=where)
+    if agent.ours:
+        unchanged = await agent.call("POST", "/verify/rfc9421", json_body=demo.answer.object())
+        told = "200, valid, for the answer of sign as it stands"
+        holds = is_positive(agent, unchanged)
+        case.expect("AGENT-SIGN-04", holds, told, said(agent, unchanged), exchange=unchanged, where=where)
+    explained = await agent.explain(one)
+    mine, theirs = agent.base(demo.answer), agent.base(explained)
+    told = f"the base that explain gives: {theirs!r}"
+    holds = mine is not None and mine == theirs
+    case.expect("AGENT-SIGN-08", holds, told, repr(mine), exchange=explained, where=where)
+
+
+@check("AGENT-SIGN-06", surface="agent", fix="Draw a new key for every call from the system's random source.")
+async def every_demo_key_is_fresh(case: Case) -> None:
+    """Two calls return two different keys.
+
+    Has one request signed several times, at once and one after the other, and another one. Expects as many keys as
+    calls, none of them twice.
+    """
+    agent = await agent_of(case)
+    asked = list(requests().values())
+    calls = [asked[0]] * _CALLS + asked
+    given = await together(map(agent.sign, calls))
+    given += [await agent.sign(asked[0]) for _ in range(2)]
+    demos = [read(case, agent, one, answer) for one, answer in zip([*calls, asked[0], asked[0]], given, strict=True)]
+    keys = [key for demo in demos if (key := demo.key()) is not None]
+    found = f"{len(set(keys))} different ones in {len(demos)} answers"
+    holds = len(keys) == len(set(keys)) == len(demos)
+    case.expect("AGENT-SIGN-06", holds, "a key of its own in each answer", found, exchange=given[-1])
+
+
+def offered(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, dict[str, str]]:
+    """Return members that offer a private key, its public half, and its secret texts by form."""
+    key = signer(case)
+    material = key.material
+    assert isinstance(material, ed25519.Ed25519PrivateKey)  # noqa: S101 - the suite's own
+    raw = material.private_bytes_raw()
+    pem = material.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    line = pem.splitlines()[1]
+    d = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    forms = {"hex": raw.hex(), "base64": base64.b64encode(raw).decode(), "base64url": d, "PEM": line}
+    x = base64.urlsafe_b64encode(raw_public(key)).rstrip(b"=").decode()
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": x, "d": d}
+    pair = raw.hex() + raw_public(key).hex()
+    for text in forms.values():
+        case.client.names.secret(text, "OFFERED_PRIVATE_KEY")
+    members: dict[str, dict[str, Any]] = {
+        "private_key": {"private_key": raw.hex()},
+        "private_key_hex": {"private_key_hex": raw.hex()},
+        "private_key_b64": {"private_key_b64": forms["base64"]},
+        "private_key_pem": {"private_key_pem": pem},
+        "secret_key": {"secret_key": pair},
+        "signing_key": {"signing_key": jwk},
+        "private_jwk": {"private_jwk": jwk},
+        "jwk": {"jwk": jwk},
+        "seed": {"seed": raw.hex()},
+        "key": {"key": forms["base64"]},
+        "key among others": {"options": {"private_key": raw.hex()}, "keys": [jwk]},
+    }
+    return members, raw_public(key), forms
+
+
+@check("AGENT-SIGN-07", surface="agent", fix="Refuse members that hold private keys, or ignore them; repeat none.")
+async def offered_keys_are_never_used(case: Case) -> None:
+    """A private key offered by the caller is never used and never echoed.
+
+    Has a request signed with a private key of every usual form beside it, under many names. Expects a refusal or a
+    signature under another key, and the private key nowhere in body and headers, in no encoding.
+    """
+    agent = await agent_of(case)
+    asked = requests()["a POST with a body"]
+    members, public, forms = offered(case)
+
+    async def judged(what: str, more: Mapping[str, Any]) -> None:
+        answer = await agent.sign(asked, **more)
+        echoed = [f"{form}: {place}" for form, text in forms.items() for place in comes_back(answer, text)]
+        where = {"member": what}
+        told = "the private key nowhere in the answer"
+        case.expect("AGENT-SIGN-07", not echoed, told, echoed or "nowhere", exchange=answer, where=where)
+        demo = read(case, agent, asked, answer)
+        used = public in demo.keys or (demo.message is not None and demo.holds(public))
+        refused = 400 <= answer.status < 500
+        told = "a refusal, or another key"
+        found = "it was used" if used else f"{answer.status}, {len(demo.keys)} keys"
+        holds = refused or (answer.status == 200 and not used)
+        case.expect("AGENT-SIGN-07", holds, told, found, exchange=answer, where=where)
+
+    await together(judged(what, more) for what, more in members.items())
+
+
+@check("AGENT-SIGN-11", surface="agent", fix="Ignore members that you do not know.")
+async def demo_requests_tolerate_extras(case: Case) -> None:
+    """Unknown members in the body of sign are tolerated.
+
+    Has a request signed with further members of every type, alone and together. Expects 200 and a signature that holds.
+    """
+    agent = await agent_of(case)
+    asked = requests()["a GET with a query"]
+    for more in [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]:
+        answer = await agent.sign(asked, **more)
+        demo = read(case, agent, asked, answer)
+        key = demo.key()
+        holds = answer.status == 200 and key is not None and demo.holds(key)
+        where = {"member": next(iter(more)) if len(more) == 1 else "all"}
+        case.expect("AGENT-SIGN-11", holds, "200, signed", answer.status, exchange=answer, where=where)

@@ -1,0 +1,204 @@
+"""The vectors of RFC 9421 and RFC 9530, each sent to verify and explain.
+
+A vector's requirement ids say which rows it belongs to; what none of them says, AGENT-VERIFY-11 judges: messages are
+judged as the RFC states. What only the profile decides is judged on targets that have the reference's bindings. A
+Signature-Input that cannot be parsed may be a malformed request elsewhere, so there 422 passes, too (C-08).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.oracles.message_signatures.digests import FIELD, digest_value
+from conformance.oracles.message_signatures.members import message_of
+from conformance.together import together
+from conformance.vectors import MessageVector, message_signatures
+
+_STATUS, _AS_THE_RFC = "AGENT-VERIFY-03", "AGENT-VERIFY-11"
+_LISTED, _SIGNED = "AGENT-VERIFY-04", "AGENT-VERIFY-01"
+_NAMED = tuple(f"AGENT-VERIFY-{n:02}" for n in (1, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14))
+_EXPLAINED = ("AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT-EXPLAIN-12")
+# Vectors of a row that are sent where the target's pace is bounded.
+_FEW = 3
+_AT_ONCE = 8
+_OK, _UNPROCESSABLE = 200, 422
+_KINDS_OF_NOTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A vector with both answers to it."""
+
+    vector: MessageVector
+    verified: Answer
+    explained: Answer
+
+    @property
+    def where(self) -> dict[str, str]:
+        """What a reader looks up."""
+        return {"vector": self.vector.id}
+
+
+def chosen(case: Case, agent: Agent) -> list[MessageVector]:
+    """Return the vectors to send: what the target can be judged by, some of each row where its pace is bounded."""
+    fitting = [one for one in message_signatures() if "agent" in one.doors and _fits(agent, one)]
+    if case.profile.pace.requests_per_second <= 0:
+        return fitting
+    by_row: dict[str, list[MessageVector]] = defaultdict(list)
+    for one in fitting:
+        for row in one.requirements:
+            by_row[row].append(one)
+    picked = {one.id for few in by_row.values() for one in case.rng.sample(few, min(_FEW, len(few)))}
+    return [one for one in fitting if one.id in picked]
+
+
+def _fits(agent: Agent, one: MessageVector) -> bool:
+    if agent.ours:
+        return True
+    return one.decided_by_standard and "status" not in one.message
+
+
+def rows_of(one: MessageVector, *, ours: bool) -> tuple[str, ...]:
+    """Return the rows that judge the verdict on a vector.
+
+    A target of its own may demand that signatures are young, or know fewer components: there a vector that holds is
+    judged as what the RFC states, and the suite's fresh messages are what AGENT-VERIFY-01 stands on.
+    """
+    named = tuple(row for row in one.requirements if row in _NAMED and (ours or row != _SIGNED))
+    return named or (_AS_THE_RFC,)
+
+
+@check(
+    *(_STATUS, _LISTED, *_NAMED, *_EXPLAINED, "AGENT-EXPLAIN-05"),
+    surface="agent",
+    fix="Build the signature base by RFC 9421 section 2.5, verify it under the caller's key, compare Content-Digest by "
+    "RFC 9530, and put whatever fails into a result with 200. Explain by the same code as verify.",
+)
+async def vectors_are_judged(case: Case) -> None:
+    """Every vector of RFC 9421 and RFC 9530 is judged by verify and explain as its standard says, always with 200.
+
+    Sends messages that hold and messages with one fault each, the RFC's own examples among them, to both. Expects the
+    verdict, an error where it is negative, the same verdict from explain, its base byte for byte, and notes.
+    """
+    agent = await agent_of(case)
+
+    async def judged(one: MessageVector) -> _Judged:
+        return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one))
+
+    everything = await together(map(judged, chosen(case, agent)), at_once=_AT_ONCE)
+    for one in everything:
+        _judge_verdict(case, agent, one)
+        _judge_explanation(case, agent, one)
+    _judge_notes(case, agent, everything)
+
+
+def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
+    expected, answer, where = one.vector.expected, one.verified, one.where
+    fault = one.vector.fault or "a message that holds"
+    grey = expected.step == "headers" and not agent.ours
+    if not expected.valid:
+        allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
+        told = f"200 for: {fault}"
+        case.expect(_STATUS, answer.status in allowed, told, answer.status, exchange=answer, where=where)
+    found = agent.validity(answer) if answer.status == _OK else None
+    holds = found is expected.valid or (not expected.valid and grey and answer.status == _UNPROCESSABLE)
+    told = f"{'valid' if expected.valid else 'not valid'}: {fault}"
+    for row in rows_of(one.vector, ours=agent.ours):
+        case.expect(row, holds, told, _said(answer, found), exchange=answer, where=where)
+    if answer.status == _OK:
+        _judge_errors(case, agent, one)
+
+
+def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
+    listed = agent.errors(one.verified)
+    expected, answer, where = one.vector.expected, one.verified, one.where
+    if listed is None and not agent.ours:
+        return
+    if not expected.valid and agent.validity(answer) is False:
+        told = "at least one error beside a negative result"
+        case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
+    codes = agent.codes(answer)
+    if codes is not None and one.vector.decided_by_standard is not None and expected.valid is agent.validity(answer):
+        told = f"the codes {', '.join(sorted(expected.codes)) or 'of no fault'}"
+        holds = codes == frozenset(expected.codes)
+        case.expect(_LISTED, holds, told, sorted(codes), exchange=answer, where=where)
+
+
+def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
+    expected, answer, where = one.vector.expected, one.explained, one.where
+    grey = expected.step == "headers" and not agent.ours
+    if not expected.valid:
+        allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
+        case.expect("AGENT-EXPLAIN-12", answer.status in allowed, "200", answer.status, exchange=answer, where=where)
+    if answer.status == one.verified.status == _OK:
+        said, explained = agent.validity(one.verified), agent.verdict(answer)
+        told = f"what verify says: {said}"
+        case.expect("AGENT-EXPLAIN-11", said is explained, told, explained, exchange=answer, where=where)
+    if expected.signature_base is not None:
+        base = agent.base(answer)
+        if agent.ours or is_plain(one.vector) or base is not None:
+            told = f"the base, byte for byte: {expected.signature_base!r}"
+            holds = base == expected.signature_base
+            case.expect("AGENT-EXPLAIN-02", holds, told, repr(base), exchange=answer, where=where)
+    if agent.ours and agent.bindings.digest_at is not None:
+        _judge_digest(case, agent, one)
+
+
+def is_plain(one: MessageVector) -> bool:
+    """Return whether a vector covers components without parameters only, which every implementation knows."""
+    base = one.expected.signature_base or ""
+    return all(line.partition(": ")[0].endswith('"') for line in base.splitlines()[:-1])
+
+
+def _judge_digest(case: Case, agent: Agent, one: _Judged) -> None:
+    message = message_of(one.vector.message)
+    found = answers.at(one.explained.object(), agent.bindings.digest_at or "")
+    known = digests_of(message.body)
+    told = f"sha-256 or sha-512 of the content: {', '.join(known)}"
+    has_512 = "sha-512" in (message.field(FIELD) or "")
+    holds = found in (known if has_512 else known[:1])
+    case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=one.explained, where=one.where)
+
+
+def digests_of(body: bytes) -> list[str]:
+    """Return the content's digests in base64: sha-256, then sha-512."""
+    return [digest_value(body, name).partition("=:")[2].rstrip(":") for name in ("sha-256", "sha-512")]
+
+
+def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> None:
+    """Judge the notes of what failed: always some, and not the same whatever the fault."""
+    failed = [one for one in everything if one.explained.status == _OK and agent.verdict(one.explained) is False]
+    kinds: set[tuple[str, ...]] = set()
+    for one in failed:
+        notes = agent.notes(one.explained)
+        if notes is None and not agent.ours:
+            continue
+        readable = [note for note in notes or () if is_readable(note)]
+        kinds.add(tuple(notes or ()))
+        told = "a note that says what to do"
+        case.expect("AGENT-EXPLAIN-06", bool(readable), told, notes, exchange=one.explained, where=one.where)
+    if agent.ours:
+        told = "notes that depend on the fault"
+        case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, told, f"{len(kinds)} different ones")
+    elif not kinds:
+        case.inconclusive("AGENT-EXPLAIN-06", "unbound: no fix notes can be found; give [agent] notes_at")
+
+
+def is_readable(note: str) -> bool:
+    """Return whether a note is a sentence for people: several words."""
+    return len([word for word in note.split() if any(letter.isalpha() for letter in word)]) > 2
+
+
+def _said(answer: Answer, found: bool | None) -> str:
+    word = {True: "valid", False: "not valid", None: "nothing about validity"}[found]
+    return f"{answer.status}, {word}"
+
+
+def refused_vectors() -> Iterator[MessageVector]:
+    """Yield the vectors that verify must refuse."""
+    return (one for one in message_signatures() if "agent" in one.doors and not one.expected.valid)
