@@ -24,6 +24,7 @@ from localnet.rpc import NodeFault
 from localnet.stack import Plan, Stack, running
 
 EXIT_MISSING, EXIT_FAULT = 3, 4
+_DEMO = '{"method":"POST","authority":"example.com","path":"/orders","body":"{}"}'
 
 
 @click.group()
@@ -232,6 +233,8 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
     yield "\nTry:  weldproof run"
     if "rail" in facts:
         yield f"      weldproof pay {facts['rail']}/pay/v1/compliance/receipt"
+    if "agent" in facts:
+        yield f"      curl {facts['agent']}/verify/rfc9421/sign -d '{_DEMO}'"
     if selling is not None:
         first = selling.tenants["first"]
         network = next(iter(first.payout))

@@ -12,7 +12,7 @@ import tomlkit
 from localnet.chains import told
 from localnet.tenants import Tenant
 
-SURFACES = ("rail", "gateway")
+SURFACES = ("rail", "gateway", "agent")
 
 WORKING_NAME = "weldproof.toml"
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
@@ -52,6 +52,7 @@ class StackFacts:
 
     rail: str
     gateway: str
+    agent: str
     algod: str
     indexer: str
     base: str

@@ -31,6 +31,7 @@ PORTS = {
     "solana": 8899,
     "solana_ws": 8900,
     "gateway": 8090,
+    "agent": 8403,
 }
 _COMPANIONS = ("limited", "edge")
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
@@ -192,6 +193,7 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token
     return StackFacts(
         rail=address("rail", host="localhost"),
         gateway=address("gateway", host="localhost"),
+        agent=address("agent", host="localhost"),
         algod=address("algod"),
         indexer=address("indexer"),
         base=address("base"),

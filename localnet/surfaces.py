@@ -22,7 +22,13 @@ from localnet.tenants import NAMES, Seeding
 if TYPE_CHECKING:
     from localnet.stack import Plan
 
-_TITLES = {"rail": "the rail", "gateway": "the gateway", "limited": "the limited gateway", "edge": "the edge host"}
+_TITLES = {
+    "rail": "the rail",
+    "gateway": "the gateway",
+    "agent": "the agent",
+    "limited": "the limited gateway",
+    "edge": "the edge host",
+}
 _RAISED = "1000000"
 _GATEWAY_RATES = (
     *("WP_TENANT_RATE", "WP_TENANT_BURST", "WP_IP_RATE", "WP_IP_BURST"),
@@ -49,6 +55,8 @@ class Surfaces:
         starts = []
         if "rail" in self.plan.surfaces:
             starts.append(self._rail())
+        if "agent" in self.plan.surfaces:
+            starts.append(self._agent())
         if "gateway" in self.plan.surfaces:
             starts.append(self._gateway())
             if self.plan.companions:
@@ -69,6 +77,10 @@ class Surfaces:
             "WP_RAIL_CONFIRM_WAIT": "3",
         }
         await self._started("rail", "rail", environment, facts.rail)
+
+    async def _agent(self) -> None:
+        environment = {"WP_AGENT_PUBLIC_URL": self.facts.agent, "WP_AGENT_RATE": _RAISED}
+        await self._started("agent", "agent", environment, self.facts.agent)
 
     async def _gateway(self) -> None:
         facts = self.facts
