@@ -58,16 +58,19 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         with urllib.request.urlopen(ready["rail"] + "/health", timeout=5) as answer:
             assert json.loads(answer.read())["lanes"] == [f"{lane}_mainnet" for lane in LANES]
         profile = target.load(tmp_path / "weldproof.toml")
-        assert profile.claims.surfaces == ("rail", "gateway")
+        assert profile.claims.surfaces == ("rail", "gateway", "agent")
         assert profile.claims.lanes == LANES
         assert {name: one.url for name, one in profile.surfaces.items()} == {
             "rail": ready["rail"],
             "gateway": ready["gateway"],
+            "agent": ready["agent"],
         }
+        with urllib.request.urlopen(ready["agent"] + "/health", timeout=5) as answer:
+            assert json.loads(answer.read())["service"] == "weldproof-agent"
         stack.send_signal(number)
         assert stack.wait(30) == 0
     assert not (tmp_path / "weldproof.toml").exists()
-    for name in ("rail", "gateway", "algod", "indexer", "base", "base_sepolia", "solana"):
+    for name in ("rail", "gateway", "agent", "algod", "indexer", "base", "base_sepolia", "solana"):
         assert not listens(ready[name])
     for pid in dict(ready["pids"]).values():
         with pytest.raises(ProcessLookupError):
