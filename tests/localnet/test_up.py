@@ -117,7 +117,7 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
     """`--lane` leaves the other chains away, and the profile claims what is left."""
     with start(tmp_path, "--lane", "algorand") as stack:
         ready = ready_line(stack)
-        assert sorted(dict(ready["pids"])) == ["the gateway", "the rail", "the simulated Algorand"]
+        assert sorted(dict(ready["pids"])) == ["the agent", "the gateway", "the rail", "the simulated Algorand"]
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
         stack.terminate()
         assert stack.wait(30) == 0
