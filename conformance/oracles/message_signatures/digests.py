@@ -91,7 +91,7 @@ def _compared(message: Message, value: str, *, covered: bool) -> DigestReport:
 
 def _read(value: str) -> dict[str, bytes]:
     found = {}
-    for name, member in structured.read_dictionary(value, unique=True, canonical=True).items():
+    for name, member in structured.read_dictionary(value, unique=True, canonical=SUPPORTED).items():
         if not isinstance(member, structured.Item) or not isinstance(member.value, bytes):
             raise structured.Malformed(f"{name} is not a byte sequence such as :…base64…:")
         found[name] = member.value

@@ -125,17 +125,20 @@ def _coverage(covered: Covered, base: Base, policy: Policy) -> Iterator[Fault]:
 
 
 def _algorithm(covered: Covered, key: VerifyingKey | None, policy: Policy) -> tuple[str | None, list[Fault]]:
-    """Return the algorithm that key and signature agree on, or why there is none (RFC 9421, 3.2 step 6)."""
+    """Return the algorithm to apply, and the fault where key, signature and caller disagree (RFC 9421, 3.2 step 6).
+
+    What is applied follows from the key: a signature only chooses among what the key is for.
+    """
     named = covered.parameter("alg")
     stated = str(named) if named is not None else None
-    fits = key.algorithms if key is not None else (stated,) if stated is not None else (policy.algorithms or ())
-    if stated is not None and (stated not in fits or (policy.algorithm or stated) != stated):
-        text = f"alg is {stated!r}, and the expected key signs {' or '.join(filter(None, fits))}"
-        return None, [Fault(Code.ALG_NOT_ALLOWED, text)]
-    chosen = stated or policy.algorithm or next(iter(fits), None)
+    fits = key.algorithms if key is not None else tuple(filter(None, (stated,))) or policy.algorithms or ()
+    chosen = next((one for one in (stated, policy.algorithm) if one in fits), next(iter(fits), None))
+    if stated is not None and (stated != chosen or (policy.algorithm or stated) != stated):
+        text = f"alg is {stated!r}, and the expected key signs {policy.algorithm or ' or '.join(fits)}"
+        return chosen, [Fault(Code.ALG_NOT_ALLOWED, text)]
     if chosen is not None and policy.algorithms is not None and chosen not in policy.algorithms:
         text = f"the signature is {chosen}; allowed is {', '.join(policy.algorithms) or 'nothing'}"
-        return None, [Fault(Code.ALG_NOT_ALLOWED, text)]
+        return chosen, [Fault(Code.ALG_NOT_ALLOWED, text)]
     return chosen, []
 
 

@@ -41,7 +41,7 @@ def message_of(members: Mapping[str, Any]) -> Message:
     return Message(
         method=str(members["method"]),
         authority=str(members["authority"]),
-        scheme=str(members.get("scheme") or "https"),
+        scheme="https" if members.get("scheme") is None else str(members["scheme"]),
         target=target,
         headers=_fields(members["headers"]),
         trailers=None if trailers is None else _fields(trailers),

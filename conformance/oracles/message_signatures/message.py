@@ -31,7 +31,8 @@ class Message:
         method: Method with its case kept; empty for a response.
         authority: Host and port as the caller addressed them; empty for a response.
         scheme: Scheme of the target URI.
-        target: Request target: origin form (path and query), or any other form of RFC 9112 3.2.
+        target: Path and query of the target URI, before any decoding.
+        request_target: Request target as sent, where that is another form than path and query (RFC 9112 3.2).
         headers: Header fields in order, one pair a field line, values as they came.
         trailers: Trailer fields in order; None where the carrier of the message has no place for them.
         body: Content as sent, after any content coding.
@@ -48,6 +49,7 @@ class Message:
     body: bytes = b""
     status: int | None = None
     request: Message | None = None
+    request_target: str | None = None
 
     @property
     def is_response(self) -> bool:
@@ -67,20 +69,13 @@ class Message:
     @property
     def path(self) -> str:
         """The path of the target, before any decoding; `/` where it is empty."""
-        return self._origin_form().partition("?")[0] or "/"
+        return self.target.partition("?")[0] or "/"
 
     @property
     def query(self) -> str | None:
         """The query of the target without its `?`, before any decoding; None when there is no `?`."""
-        _, mark, query = self._origin_form().partition("?")
+        _, mark, query = self.target.partition("?")
         return query if mark else None
-
-    def _origin_form(self) -> str:
-        scheme, separator, rest = self.target.partition("://")
-        if separator and "/" not in scheme and "?" not in scheme:
-            cut = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
-            return rest[cut:]
-        return "" if self.target == "*" or self.method == "CONNECT" else self.target
 
     def normal_authority(self) -> str:
         """Return host and port in lower case, without the scheme's default port (RFC 9110, 4.2.3)."""
@@ -123,11 +118,15 @@ def encode_form(text: str) -> str:
 
 def _target_uri(message: Message) -> str:
     query = "" if message.query is None else f"?{message.query}"
-    path = "" if message.target == "*" or message.method == "CONNECT" else message.path
+    # The target URI of CONNECT, and of OPTIONS for a whole server, ends after the authority (RFC 9112 3.3).
+    bare = message.request_target is not None and not message.target and message.method in {"CONNECT", "OPTIONS"}
+    path = "" if bare else message.path
     return f"{message.scheme.lower()}://{message.authority}{path}{query}"
 
 
 def _request_target(message: Message) -> str:
+    if message.request_target is not None:
+        return message.request_target
     return f"/{message.target}" if message.target[:1] in {"", "?"} else message.target
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -71,13 +71,13 @@ class InnerList:
 Member = Item | InnerList
 
 
-def read_dictionary(text: str, *, unique: bool = False, canonical: bool = False) -> dict[str, Member]:
+def read_dictionary(text: str, *, unique: bool = False, canonical: Collection[str] = ()) -> dict[str, Member]:
     """Read a Dictionary; an empty text is one without members.
 
     Args:
         text: The field's value, its lines joined.
         unique: Refuse a repeated key or parameter; otherwise the last one wins, as RFC 8941 has it.
-        canonical: Refuse base64 that is not padded or has spare bits.
+        canonical: Keys under which base64 must be padded and without spare bits.
 
     Raises:
         Malformed: It is none.
@@ -150,14 +150,15 @@ def _write_pair(key: str, member: Member) -> str:
 class _Reader:
     """A cursor over the bytes of one field value."""
 
-    def __init__(self, text: str, *, unique: bool, canonical: bool = False) -> None:
+    def __init__(self, text: str, *, unique: bool, canonical: Collection[str] = ()) -> None:
         try:
             self._data = text.encode("ascii")
         except UnicodeEncodeError as fault:
             raise Malformed(f"character {fault.start + 1} is not ASCII") from fault
         self._at = 0
         self._unique = unique
-        self._canonical = canonical
+        self._canonical_keys = canonical
+        self._canonical = False
 
     def dictionary(self) -> dict[str, Member]:
         members: dict[str, Member] = {}
@@ -166,6 +167,7 @@ class _Reader:
             key = self._key()
             if self._unique and key in members:
                 raise Malformed(f"{key!r} occurs twice")
+            self._canonical = key in self._canonical_keys
             members[key] = self._member() if self._take(b"=") else Item(True, self._parameters())
             if not self._next_member():
                 break

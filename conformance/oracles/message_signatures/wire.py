@@ -14,6 +14,7 @@ from conformance.oracles.message_signatures.message import Fields, Message
 
 _REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S*) HTTP/\d(?:\.\d)?")
 _STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})(?: .*)?")
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _DECIMAL = re.compile(r"[0-9]{1,10}")
@@ -81,13 +82,20 @@ def _start(line: str, scheme: str) -> Message:
             "(HTTP/1.1 200 OK)"
         )
     method, target = request[1], request[2]
-    if method == "CONNECT":
-        return Message(method=method, target=target, scheme=scheme, authority=target)
-    given, separator, rest = target.partition("://")
-    if separator and given.isalnum():
-        host = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
-        return Message(method=method, target=target, scheme=given.lower(), authority=host)
-    return Message(method=method, target=target, scheme=scheme)
+    if method == "CONNECT" or target == "*":
+        authority = target if method == "CONNECT" else ""
+        return Message(method=method, target="", request_target=target, scheme=scheme, authority=authority)
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is None:
+        return Message(method=method, target=target, scheme=scheme)
+    given, authority, rest = absolute.groups()
+    return Message(
+        method=method,
+        target=rest,
+        request_target=target,
+        scheme=given.lower(),
+        authority=authority.rpartition("@")[2],
+    )
 
 
 def _fields(lines: list[str], *, first: int) -> Fields:
@@ -153,11 +161,15 @@ def write(message: Message) -> bytes:
     if chunked and message.field("transfer-encoding") is None:
         headers = (*((name, value) for name, value in headers if name.lower() != "content-length"),)
         headers = (*headers, ("Transfer-Encoding", "chunked"))
-    start = f"HTTP/1.1 {message.status}" if message.is_response else f"{message.method} {message.target} HTTP/1.1"
+    start = f"HTTP/1.1 {message.status}" if message.is_response else f"{message.method} {_sent(message)} HTTP/1.1"
     if not message.is_response and message.field("host") is None:
         headers = (("Host", message.authority), *headers)
     head = "".join(f"{line}\r\n" for line in [start, *(f"{name}: {value}" for name, value in headers), ""])
     return head.encode("latin-1", "backslashreplace") + (_in_chunks(message) if chunked else message.body)
+
+
+def _sent(message: Message) -> str:
+    return message.derived("@request-target")
 
 
 def _in_chunks(message: Message) -> bytes:

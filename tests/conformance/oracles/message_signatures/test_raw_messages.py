@@ -41,16 +41,17 @@ def test_a_response_is_read_with_its_request() -> None:
 @pytest.mark.parametrize(
     ("line", "authority", "scheme", "target"),
     [
-        (b"GET http://h.example:81/p HTTP/1.1", "h.example:81", "http", "http://h.example:81/p"),
-        (b"GET https://user@h.example?q HTTP/1.1", "h.example", "https", "https://user@h.example?q"),
-        (b"CONNECT h.example:443 HTTP/1.1", "h.example:443", "https", "h.example:443"),
-        (b"OPTIONS * HTTP/1.1", "other.example", "https", "*"),
+        (b"GET http://h.example:81/p HTTP/1.1", "h.example:81", "http", "/p"),
+        (b"GET https://user@h.example?q HTTP/1.1", "h.example", "https", "?q"),
+        (b"CONNECT h.example:443 HTTP/1.1", "h.example:443", "https", ""),
+        (b"OPTIONS * HTTP/1.1", "other.example", "https", ""),
     ],
 )
 def test_other_forms_of_the_target(line: bytes, authority: str, scheme: str, target: str) -> None:
     """The absolute form names authority and scheme itself (RFC 9112 3.2)."""
     found = wire.read(line + b"\nHost: other.example\n\n").message
     assert (authority, scheme, target) == (found.authority, found.scheme, found.target)
+    assert line.split()[1].decode() == found.request_target
 
 
 def test_content_length_cuts_what_an_editor_added_and_says_so() -> None:

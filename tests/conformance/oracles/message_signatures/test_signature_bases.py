@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from conformance.oracles.message_signatures import wire
 from conformance.oracles.message_signatures.base import Base, Covered, signature_base
 from conformance.oracles.message_signatures.components import Component, read_component, value_of
 from conformance.oracles.message_signatures.faults import Code, Refusal
@@ -118,27 +119,34 @@ def test_authorities_are_normalised(authority: str, scheme: str, expected: str) 
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "expected"),
+    ("line", "expected"),
     [
         (
-            "GET",
-            "https://www.example.com/path?param=value",
-            ("https://www.example.com/path?param=value", "/path", "?param=value"),
+            "GET https://www.example.com/p?a=b",
+            ("https://www.example.com/p?a=b", "/p", "?a=b", "https://www.example.com/p?a=b"),
         ),
-        ("GET", "https://www.example.com", ("https://www.example.com", "/", "?")),
-        ("OPTIONS", "*", ("*", "/", "?")),
-        ("CONNECT", "www.example.com:80", ("www.example.com:80", "/", "?")),
-        ("GET", "", ("/", "/", "?")),
-        ("GET", "?a", ("/?a", "/", "?a")),
-        ("GET", "/?", ("/?", "/", "?")),
-        ("GET", "/r?u=http://x/y", ("/r?u=http://x/y", "/r", "?u=http://x/y")),
-        ("GET", "/a%2Fb/./c", ("/a%2Fb/./c", "/a%2Fb/./c", "?")),
+        ("GET http://www.example.com", ("http://www.example.com", "/", "?", "http://www.example.com/")),
+        ("OPTIONS *", ("*", "/", "?", "https://www.example.com")),
+        ("CONNECT www.example.com:80", ("www.example.com:80", "/", "?", "https://www.example.com:80")),
+        ("GET /?", ("/?", "/", "?", "https://www.example.com/?")),
+        ("GET ?a", ("/?a", "/", "?a", "https://www.example.com/?a")),
+        ("GET /r?u=http://x/y", ("/r?u=http://x/y", "/r", "?u=http://x/y", "https://www.example.com/r?u=http://x/y")),
+        ("GET /a%2Fb/./c", ("/a%2Fb/./c", "/a%2Fb/./c", "?", "https://www.example.com/a%2Fb/./c")),
     ],
 )
-def test_forms_of_the_request_target(method: str, target: str, expected: tuple[str, str, str]) -> None:
+def test_forms_of_the_request_target(line: str, expected: tuple[str, str, str, str]) -> None:
     """RFC 9421 2.2.5: the target as sent; path and query are taken out of it, undecoded."""
-    message = Message(method=method, authority="www.example.com", target=target)
-    assert expected == tuple(value(name, message) for name in ("@request-target", "@path", "@query"))
+    message = wire.read(f"{line} HTTP/1.1\nHost: www.example.com\n\n".encode()).message
+    again = wire.read(wire.write(message), scheme=message.scheme).message
+    for one in (message, again):
+        assert expected == tuple(value(name, one) for name in ("@request-target", "@path", "@query", "@target-uri"))
+
+
+def test_an_empty_target_is_a_slash() -> None:
+    """As an agent may be given it: an empty path, and everything before the ? untouched."""
+    empty = replace(REQUEST, target="")
+    assert [value(name, empty) for name in ("@path", "@request-target")] == ["/", "/"]
+    assert value("@path", replace(REQUEST, target="http://x/y?z")) == "http://x/y"
 
 
 def test_a_response_speaks_of_its_request_by_req_only() -> None:
