@@ -19,7 +19,7 @@ from conformance.ledger import Requirement
 from conformance.target import Profile
 
 # What our own stack can bring up; rows of other surfaces are not applicable on it.
-SURFACES = frozenset({"rail", "gateway"})
+SURFACES = frozenset({"rail", "gateway", "agent"})
 _READY_SECONDS = 120.0
 _END_SECONDS = 15.0
 
@@ -42,7 +42,7 @@ def surface_options(rows: Iterable[Requirement]) -> list[str]:
     Rows that all surfaces share are judged on those that the others name, or on every one when none does.
     """
     surfaces = {row.surface for row in rows} & SURFACES or SURFACES
-    companions = ["--companions"] if "gateway" in surfaces else []
+    companions = ["--companions"] if surfaces & {"gateway", "agent"} else []
     return [word for surface in sorted(surfaces) for word in ("--surface", surface)] + companions
 
 

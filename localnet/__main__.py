@@ -99,7 +99,11 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option(
     "--surface", "surfaces", type=click.Choice(SURFACES), multiple=True, default=SURFACES, help="Only these surfaces."
 )
-@click.option("--companions", is_flag=True, help="Also a gateway with usual limits on its own clock, and an edge host.")
+@click.option(
+    "--companions",
+    is_flag=True,
+    help="Also a limited gateway with a clock of its own, an edge host, and an agent without a network.",
+)
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")

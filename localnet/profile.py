@@ -47,7 +47,8 @@ class LimitedFacts:
 class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
-    `payees` holds each tenant's account by chain; `sells`, `limited` and `edge` are known once those gateways run.
+    `payees` holds each tenant's account by chain; `sells`, `limited` and `edge` are known once those gateways run,
+    `offline` once an agent runs that can reach no network.
     """
 
     rail: str
@@ -74,6 +75,7 @@ class StackFacts:
     sells: GatewayFacts | None = None
     limited: LimitedFacts | None = None
     edge: str | None = None
+    offline: str | None = None
     bindings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -92,7 +94,9 @@ class StackFacts:
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
         hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control", "surfaces", "payees", "sells"}
-        shown = [one.name for one in fields(self) if one.name not in hidden | {"limited", "edge", "bindings"}]
+        shown = [
+            one.name for one in fields(self) if one.name not in hidden | {"limited", "edge", "offline", "bindings"}
+        ]
         absent = set(SURFACES) - set(self.surfaces)
         members = {name: str(getattr(self, name)) for name in shown if name not in absent} | self._selling()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
@@ -121,7 +125,7 @@ def profile_text(facts: StackFacts) -> str:
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
     document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
-    document["claims"] = {"surfaces": list(facts.surfaces), "lanes": list(facts.lanes), "options": []}
+    document["claims"] = {"surfaces": list(facts.surfaces), "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, NETWORKS[lane][1]) for lane in facts.lanes}
     if facts.sells is not None:
         document["tenants"] = _tenants(facts.sells.tenants)
@@ -133,11 +137,17 @@ def profile_text(facts: StackFacts) -> str:
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
         document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
+    if facts.offline is not None:
+        document["agent"] = {"offline_url": facts.offline}
     document["clock"] = {"offset_file": str(facts.clock_file)}
     document["pace"] = {"requests_per_second": 0.0, "workers": 8}
     for key, value in facts.bindings.items():
         _bind(document, key.split("."), value)
     return MARK + tomlkit.dumps(document)
+
+
+def _options(facts: StackFacts) -> list[str]:
+    return ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []
 
 
 def _bind(table: MutableMapping[str, Any], names: Sequence[str], value: Any) -> None:

@@ -33,7 +33,7 @@ PORTS = {
     "gateway": 8090,
     "agent": 8403,
 }
-_COMPANIONS = ("limited", "edge")
+_COMPANIONS = ("limited", "edge", "offline")
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 SLOT_SECONDS = 0.02
 _PAYEE_ALGORAND = "payto_algorand.mnemonic"
@@ -55,7 +55,8 @@ class Plan:
         settings: Further settings of the surfaces, by environment name.
         kinds: What each lane's chain is, `sim` or `localnet`.
         surfaces: Surfaces to start.
-        companions: Whether further gateways come along: one with the limits that users meet, and an edge host.
+        companions: Whether further services come along: a gateway with the limits that users meet, an edge host, and
+            an agent that can reach no network.
         chameleon: Seed of the look that the surfaces take, or None.
     """
 

@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from localnet import accounts
+from localnet import accounts, isolation
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
@@ -28,6 +29,7 @@ _TITLES = {
     "agent": "the agent",
     "limited": "the limited gateway",
     "edge": "the edge host",
+    "offline": "the agent without a network",
 }
 _RAISED = "1000000"
 _GATEWAY_RATES = (
@@ -57,6 +59,8 @@ class Surfaces:
             starts.append(self._rail())
         if "agent" in self.plan.surfaces:
             starts.append(self._agent())
+            if self.plan.companions and (apart := await isolation.words_before()):
+                starts.append(self._offline(apart))
         if "gateway" in self.plan.surfaces:
             starts.append(self._gateway())
             if self.plan.companions:
@@ -81,6 +85,14 @@ class Surfaces:
     async def _agent(self) -> None:
         environment = {"WP_AGENT_PUBLIC_URL": self.facts.agent, "WP_AGENT_RATE": _RAISED}
         await self._started("agent", "agent", environment, self.facts.agent)
+
+    async def _offline(self, apart: Sequence[str]) -> None:
+        """A second agent that reaches nobody: it answers on the socket it was given, made outside of its namespace."""
+        url = f"http://localhost:{self.sockets['offline'].getsockname()[1]}"
+        environment = {"WP_AGENT_PUBLIC_URL": url, "WP_AGENT_RATE": _RAISED}
+        child = await self._started("offline", "agent", environment, url, apart=apart)
+        if isolation.is_apart(child.pid):
+            self.facts.offline = url
 
     async def _gateway(self) -> None:
         facts = self.facts
@@ -132,13 +144,16 @@ class Surfaces:
             payout[name] = {key: self.facts.payees[name][key.partition("_")[0]] for key in keys}
         return payout
 
-    async def _started(self, name: str, surface: str, environment: Mapping[str, str], url: str) -> None:
+    async def _started(
+        self, name: str, surface: str, environment: Mapping[str, str], url: str, *, apart: Sequence[str] = ()
+    ) -> Child:
+        """Start a service, by the program of `apart` where there is one, and wait until it is healthy."""
         bound = self.sockets[name]
         look = self.plan.data_dir / f"chameleon_{name}.json"
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
-        child = await Child.start(
+        child = await Child.run(
             _TITLES[name],
-            self._words(f"reference.{surface}"),
+            [*apart, sys.executable, "-m", *self._words(f"reference.{surface}")],
             log=self.plan.data_dir / "logs" / f"{name}.log",
             environment={
                 **own,
@@ -155,6 +170,7 @@ class Surfaces:
         await self._healthy(f"{url}/health", child)
         if self.plan.chameleon is not None:
             self.facts.bindings |= json.loads(look.read_bytes())["bindings"]
+        return child
 
     def _words(self, module: str) -> list[str]:
         if self.plan.chameleon is not None:

@@ -26,6 +26,8 @@ PORTS: Final[Mapping[str, int]] = {
     "Base Sepolia": 8546,
     "Solana": 8899,
     "Solana WebSocket": 8900,
+    "gateway": 8090,
+    "agent": 8403,
 }
 _SECONDS: Final = 10
 _STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
