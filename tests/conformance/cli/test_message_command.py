@@ -15,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from conformance.cli import main
 from conformance.oracles.message_signatures import wire
 from conformance.oracles.message_signatures.members import message_of
-from conformance.vectors import message_signatures
+from conformance.vectors import MessageVector, message_signatures
+from conformance.vectors_builder.message_signatures import build
+from tests.conformance.vectors.on_the_wire import fits_http
 
 SEED = bytes(range(32))
 KEY = ed25519.Ed25519PrivateKey.from_private_bytes(SEED)
@@ -283,3 +285,47 @@ def test_output_goes_to_a_file_when_one_is_named(keys: Path) -> None:
     result = run("sign", keys / "plain.http", "--key-file", keys / "seed", *CREATED, "-o", keys / "out.http")
     assert (result.exit_code, result.stdout) == (0, "")
     assert (keys / "out.http").read_bytes() == signed(keys)
+
+
+def flags(vector: MessageVector, folder: Path) -> list[object]:
+    """Return the options that say what a vector's members say."""
+    policy, message = vector.policy, message_of(vector.message)
+    given: list[object] = ["--scheme", message.scheme, "--authority", message.authority]
+    given += ["--now", policy.get("now", build.NOW)]
+    for name, option in (("label", "--label"), ("expected_tag", "--expect-tag"), ("max_age_seconds", "--max-age")):
+        given += [option, policy[name]] if name in policy else []
+    for name, option in (("allowed_algorithms", "--allow-algorithm"), ("required_components", "--require")):
+        given += [word for value in policy.get(name, []) for word in (option, value)]
+    given += [] if policy.get("require_content_digest", True) else ["--no-content-digest"]
+    given += ["--allow-empty"] if policy.get("allow_empty_components") else []
+    if message.request is not None:
+        (folder / "request.http").write_bytes(wire.write(message.request))
+        given += ["--related-request", folder / "request.http"]
+    for name, option in (("public_key_hex", "--public-key-hex"), ("did_key", "--did-key")):
+        given += [option, vector.key[name]] if name in vector.key else []
+    for name, option in (("public_key_pem", "--key-file"), ("secret_b64", "--secret-file")):
+        if name in vector.key:
+            (folder / "key").write_text(vector.key[name])
+            given += [option, folder / "key", *(["--algorithm", vector.key["algorithm"]] if "pem" in name else [])]
+    return given
+
+
+# A command that names no algorithm means any; a raw request has a Host, and room for trailers.
+OTHERWISE = {
+    "rfc9421/parameters/alg-not-allowed/none-allowed": (0, set()),
+    "rfc9421/coverage/tr-without-trailers/header": (1, {"missing_component"}),
+    "rfc9421/coverage/tr-without-trailers/nothing": (1, {"missing_component"}),
+    "rfc9421/coverage/field-absent/host": (1, {"signature_mismatch"}),
+}
+
+
+@pytest.mark.parametrize("vector", [one for one in message_signatures() if fits_http(one)], ids=lambda one: one.id)
+def test_every_vector_is_judged_as_it_should_be(vector: MessageVector, tmp_path: Path) -> None:
+    """The command's verdict and codes are the vector's, the message coming in raw."""
+    raw = wire.write(message_of(vector.message))
+    result = run("explain", *flags(vector, tmp_path), "--json", stdin=raw)
+    found = json.loads(result.stdout)
+    usual = (0 if vector.expected.valid else 1, set(vector.expected.codes))
+    assert OTHERWISE.get(vector.id, usual) == (result.exit_code, set(found["error_codes"]))
+    if vector.id not in OTHERWISE:
+        assert vector.expected.signature_base == found["signature_base"]

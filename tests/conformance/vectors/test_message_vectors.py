@@ -20,6 +20,7 @@ from conformance.oracles.message_signatures.members import key_of, message_of, p
 from conformance.vectors import MessageVector
 from conformance.vectors_builder.message_signatures import build, drafting, second_opinion
 from conformance.vectors_builder.message_signatures.differences import DIFFERENCES
+from tests.conformance.vectors.on_the_wire import fits_http
 
 FOLDER = Path(vectors.__file__).parent
 FILES = sorted((FOLDER / "message_signatures").glob("*.json"))
@@ -202,13 +203,6 @@ ON_THE_WIRE = {
     "rfc9421/coverage/tr-without-trailers/nothing": {Code.MISSING_COMPONENT},
     "rfc9421/coverage/field-absent/host": {Code.SIGNATURE_MISMATCH},
 }
-
-
-def fits_http(vector: MessageVector) -> bool:
-    """Return whether a raw message can hold it: no line breaks in values, a target that HTTP has."""
-    message = message_of(vector.message)
-    text = "".join(value for _, value in message.headers).replace("\r\n ", "")
-    return not any(letter in text for letter in "\r\n") and message.target[:1] in {"/", "*"}
 
 
 @pytest.mark.parametrize("vector", [one for one in ALL if fits_http(one)], ids=lambda vector: vector.id)
