@@ -1,5 +1,8 @@
 """Vectors as data: JSON files, one schema a family, and their reader.
 
+Every signature was created at the beginning of 2025 or earlier, so an implementation that limits age by itself
+refuses them all: sign afresh to find out before judging anybody.
+
 `format` names a family and the version of its form. A vector's id never changes its meaning; a vector that is changed
 gets a new id, and the set a new version.
 """
@@ -44,8 +47,8 @@ class MessageVector:
         policy: Policy members of profile 6.2.
         expected: What is to be said.
         pinned: Members of `expected` that only the profile decides; `valid` among them means that an implementation
-            which answers otherwise breaks no standard.
-        pins: The clauses of the profile that decide `valid`, if any.
+            which answers otherwise, or takes the request for malformed, breaks no standard.
+        pins: The clauses that `valid` rests on beyond the standards, if any.
         doors: `agent`: it can be sent to verify and explain as it stands; `offline`: to a verifier that takes more.
         fault: The one fault in a sentence; None for a message that holds.
         origin: Who made it.

@@ -95,7 +95,8 @@ def _unknown() -> Iterator[Draft]:
         ("field", '"Accept"', "application/json"),
         ("derived", '"@Authority"', "api.example.org"),
     ):
-        yield _bad("upper-case", variant, get(), [_METHOD, (identifier, value)], "a name has an upper-case letter", why)
+        fault, pins = "a name has an upper-case letter", ("RFC 9421 2.1 binds the signer",)
+        yield _bad("upper-case", variant, get(), [_METHOD, (identifier, value)], fault, why, pins=pins)
     for variant, identifier in (("space", '"accept "'), ("colon", '"accept:"'), ("empty", '""')):
         fault = "a component's name is no field name"
         yield _gone("no-field-name", variant, get(), [_METHOD, (identifier, "application/json")], fault, why)
@@ -181,7 +182,8 @@ def _structured() -> Iterator[Draft]:
         ("unknown-field", note, '"x-note";sf', "a=1"),
     ):
         lines = [_METHOD, (identifier, value)]
-        yield _bad("sf-on-an-unstructured-field", variant, message, lines, "its type is not known", why)
+        pins = ("P-AG-02 known structured fields",)
+        yield _bad("sf-on-an-unstructured-field", variant, message, lines, "its type is not known", why, pins=pins)
     why = "a field whose value is malformed has no component value (RFC 9421 2.5)"
     broken = with_headers(get(), priority="u=1,, i")
     for variant, identifier in (("sf", '"priority";sf'), ("key", '"priority";key="u"')):

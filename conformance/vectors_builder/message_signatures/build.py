@@ -74,9 +74,8 @@ def vector(draft: Draft, unused: set[str]) -> dict[str, Any]:
             raise BuildFault(f"{draft.id}: {complaint}")
         unused.discard(draft.id)
     base = None if found.base is None else found.base.text
-    pinned = [] if found.valid else ["step", "codes"]
-    if draft.pins:
-        pinned = ["valid", *pinned]
+    pins = [*draft.pins, *_of_form(draft.message)]
+    pinned = [*(["valid"] if pins else []), *([] if found.valid else ["step", "codes"])]
     return {
         "id": draft.id,
         "kind": draft.kind,
@@ -91,12 +90,26 @@ def vector(draft: Draft, unused: set[str]) -> dict[str, Any]:
             "signature_base": base,
         },
         "pinned": pinned,
-        "pins": list(draft.pins),
+        "pins": pins,
         "doors": list(draft.doors),
         "fault": draft.fault,
         "origin": draft.origin,
         "why": draft.why,
     }
+
+
+def _of_form(message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the clauses that a message's form rests on: another agent may take it for no request at all."""
+    values = message["headers"].values()
+    if any(isinstance(value, list) for value in values):
+        yield "profile 6.2 headers as arrays"
+    if "status" in message:
+        yield "profile 6.2 status"
+    if not message["path"].startswith("/"):
+        yield "profile 6.2 path, empty too"
+    text = "".join(value for value in values if isinstance(value, str))
+    if not text.isascii() or any(letter < " " and letter != "\t" for letter in text):
+        yield "profile 6.2 headers of any text"
 
 
 def judged(message: Mapping[str, Any], key: Mapping[str, str], policy: Mapping[str, Any]) -> Judgement:

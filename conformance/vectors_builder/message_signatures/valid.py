@@ -47,7 +47,8 @@ def _derived() -> Iterator[Draft]:
     custom = get(method="M-SEARCH")
     yield holds("method", "of-an-extension", signed(custom, '"@method" "@path"'), "any token is a method")
     lower = get(method="patch")
-    yield holds("method", "in-lower-case", signed(lower, '"@method" "@path"'), "methods are case-sensitive: kept as is")
+    why = "methods are case-sensitive: kept as is"
+    yield holds("method", "in-lower-case", signed(lower, '"@method" "@path"'), why, pins=("P-AG-01 method",))
     yield holds("target-uri", "with-query", signed(get(), '"@target-uri"'), "the whole URI is put together again")
     bare = get(path="/")
     yield holds("target-uri", "of-the-root", signed(bare, '"@target-uri" "@method"'), "a path of one slash")
@@ -182,7 +183,8 @@ def _parameters() -> Iterator[Draft]:
         ("none", "", "RFC 9421 demands no parameter"),
         ("keyid-alone", ';keyid="alice"', "created is recommended, not required"),
     ):
-        yield holds("parameters", variant, signed(get(), components, parameters), why)
+        pins = ("RFC 9421 3.2.1: others may ask for more",)
+        yield holds("parameters", variant, signed(get(), components, parameters), why, pins=pins)
     for variant, more, why in (
         ("expires-far-away", ";expires=9999999999", "a signature that has not expired"),
         ("nonce", ';nonce="b3k2pp5k7z-50gnwp.yemd"', "a nonce is signed along"),
@@ -202,10 +204,10 @@ def _parameters() -> Iterator[Draft]:
     yield holds(
         "keyid",
         "did-key-of-another",
-        signed(get(), components, f';keyid="{BOB.did["did_key"]}"'),
+        signed(get(), components, f';created={CREATED};keyid="{BOB.did["did_key"]}"'),
         "keyid never chooses",
     )
-    escaped = signed(get(), components, r';keyid="quote\" and \\ backslash"')
+    escaped = signed(get(), components, rf';created={CREATED};keyid="quote\" and \\ backslash"')
     yield holds("keyid", "with-escapes", escaped, "Strings have two escapes")
     tagged = signed(get(), components, PARAMETERS + ';tag="shop-api"')
     yield holds(
@@ -301,9 +303,8 @@ def _digests() -> Iterator[Draft]:
     both = f"{digest_value(BODY)}, {digest_value(BODY, 'sha-512')}"
     yield holds("digest", "both", signed(with_headers(post(), content_digest=both), cover), "every known one matches")
     unknown = f"unixsum=:AAA=:, {digest_value(BODY)}"
-    yield holds(
-        "digest", "beside-an-unknown-one", signed(with_headers(post(), content_digest=unknown), cover), "skipped"
-    )
+    message = signed(with_headers(post(), content_digest=unknown), cover)
+    yield holds("digest", "beside-an-unknown-one", message, "what is unknown is skipped", pins=("P-AG-06",))
     empty = signed(with_headers(get(), content_digest=_EMPTY_DIGEST), '"@path" "content-digest"')
     yield holds("digest-of", "nothing", empty, "the digest of no content is a digest")
     binary = hashlib.sha512(b"any bytes").digest() + bytes(range(256))

@@ -118,6 +118,22 @@ def test_the_profile_decides_alone_only_where_a_clause_says_so() -> None:
         assert one.expected.valid or {"step", "codes"} <= set(one.pinned), one.id
 
 
+def test_nobody_is_judged_where_a_known_library_differs() -> None:
+    """What http-message-signatures reads otherwise is the profile's reading, not the standard's."""
+    assert [one.id for one in ALL if one.id in DIFFERENCES and one.decided_by_standard] == []
+
+
+def test_nobody_is_judged_by_the_form_that_a_message_is_told_in() -> None:
+    """Arrays of lines, a status, an empty path and odd letters are the profile's; without created others may refuse."""
+    for one in (one for one in ALL if one.decided_by_standard):
+        values = one.message["headers"].values()
+        assert all((isinstance(value, str) and value.isprintable()) or value == "" or "\t" in value for value in values)
+        assert "status" not in one.message
+        assert one.message["path"].startswith("/")
+        field = one.message["headers"].get("Signature-Input", "")
+        assert not one.expected.valid or ("created=" in field and "keyid=" in field)
+
+
 @pytest.mark.parametrize("vector", [one for one in ALL if one.decided_by_standard], ids=lambda one: one.id)
 def test_nobody_is_judged_by_our_names_for_a_policy(vector: MessageVector) -> None:
     """A verdict that standards decide needs no member of ours but for the RFC's own examples without a digest."""
