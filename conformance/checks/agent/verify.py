@@ -178,6 +178,8 @@ async def the_expected_key_decides(case: Case) -> None:
         "keyid is the signer's base64": {"keyid": base64.b64encode(raw_public(owner)).decode()},
     }
     made = {what: signed(case, owner, parameters=found) for what, found in names.items()}
+    # First the verdicts that hold, so that nothing remembered of a signature can pass for a verdict.
+    await _judge(case, agent, "AGENT-VERIFY-07", made, valid=True)
     wrong = {what: one.expecting(raw_public(other)) for what, one in made.items()}
     as_did = {f"{what}, expected as did:key": one.expecting(raw_public(other), "did") for what, one in made.items()}
     await _judge(case, agent, "AGENT-VERIFY-06", wrong | as_did, valid=False)
@@ -219,6 +221,7 @@ async def only_what_is_covered_counts(case: Case) -> None:
         "a covered field's lines exchanged": _exchanged(one),
         "a covered field's letter case": one.with_field("Content-Type", "Application/JSON"),
     }
+    await _judge(case, agent, "AGENT-VERIFY-09", {"nothing": one}, valid=True)
     await _judge(case, agent, "AGENT-VERIFY-08", changes, valid=False)
     await _judge(case, agent, "AGENT-VERIFY-09", _uncovered(case), valid=True)
 
@@ -249,6 +252,7 @@ async def the_content_is_compared(case: Case) -> None:
     subjects: dict[str, Subject] = {}
     for algorithm in ("sha-256", "sha-512"):
         one = signed(case, algorithm=algorithm)
+        await agent.verify(one)
         subjects |= {
             f"{algorithm}, another body": one.changed(body=BODY.replace(b"7", b"8")),
             f"{algorithm}, one byte more": one.changed(body=BODY + b"\n"),

@@ -1,0 +1,155 @@
+"""RAIL-A2A: the rail's agent transport, unpaid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from conformance import a2a, json_rpc
+from conformance.a2a import Task
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.oracles.strict_json import is_json_type
+from conformance.purchase import lane_of
+
+_UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
+_IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")
+_NOT_FOUND = json_rpc.METHOD_NOT_FOUND
+_FIX = (
+    "Answer an order by message/send with a task in the state input-required whose status message has the metadata "
+    "x402.payment.status payment-required and x402.payment.required, the whole 402 object; keep it for tasks/get."
+)
+
+
+def _told(answer: Answer) -> str:
+    code = json_rpc.error_code(answer)
+    return f"{answer.status}" + ("" if code is None else f", error {code}")
+
+
+@check("RAIL-A2A-01", "RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05", surface="rail", fix=_FIX)
+async def orders_ask_for_payment(case: Case) -> None:
+    """An unpaid message/send for a paid service yields a task in the payment-required state, and tasks/get shows it.
+
+    Orders each paid operation over A2A. Expects a task that asks for payment, by a literal state a2a-x402 or by
+    input-required with the x402 extension's metadata, with one accepts entry for each lane; the same from tasks/get.
+    """
+    seen: set[str] = set()
+    for operation in case.session.operations:
+        task = await a2a.ordered(case, operation)
+        where = {"operation": operation.path}
+        accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
+        holds = accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
+        told = "200 with an answer to message/send"
+        case.expect("RAIL-A2A-01", holds, told, _told(task.answer), exchange=task.answer, where=where)
+        if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _is_unclear(task):
+            reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
+            for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
+                case.inconclusive(row, reason, exchange=task.answer)
+            continue
+        told = "a task in the payment-required state"
+        holds = task.asks_for_payment and task.id is not None
+        case.expect("RAIL-A2A-03", holds, told, task.told(), exchange=task.answer, where=where)
+        if task.id is None:
+            for row in ("RAIL-A2A-04", "RAIL-A2A-05"):
+                case.expect(row, False, "a task with an id", task.told(), exchange=task.answer, where=where)
+            continue
+        fresh = task.id not in seen
+        seen.add(task.id)
+        told = "a task of its own"
+        case.expect("RAIL-A2A-03", fresh, told, "the id of another task", exchange=task.answer, where=where)
+        await _judge_kept(case, task, where)
+        _judge_terms(case, task, where)
+
+
+def _is_unclear(task: Task) -> bool:
+    """Return whether an answer may be a misunderstanding of what was ordered: no task for a paid service at all."""
+    code = json_rpc.error_code(task.answer)
+    return code == json_rpc.BAD_PARAMETERS or (code is None and task.answer.status == 200)
+
+
+async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
+    """Judge that tasks/get reports the task as it was told."""
+    for _ in range(2):
+        again = a2a.task_of(await a2a.get(case, task.id or ""))
+        same = (again.id, again.state, again.payment_status) == (task.id, task.state, task.payment_status)
+        holds = same and again.asks_for_payment == task.asks_for_payment
+        case.expect("RAIL-A2A-04", holds, task.told(), again.told(), exchange=again.answer, where=where)
+
+
+def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:
+    """Judge that a task carries one accepts entry for each lane, with what is needed to pay on it."""
+    entries = [entry for entry in (task.required or {}).get("accepts", ()) if isinstance(entry, dict)]
+    lanes = Counter(lane_of(entry) for entry in entries)
+    missing = [lane for lane in case.profile.claims.lanes if lanes[lane] != 1]
+    lacking = [f"{lane_of(entry)}: {name}" for entry in entries for name in _lacking(entry)]
+    found = f"{dict(lanes)}, lacking {lacking}" if entries else "no accepts"
+    holds = bool(entries) and not missing and not lacking
+    told = "one whole accepts entry for each lane"
+    case.expect("RAIL-A2A-05", holds, told, found, exchange=task.answer, where=where)
+
+
+def _lacking(entry: Mapping[str, Any]) -> list[str]:
+    """Return what an accepts entry lacks that the interface names."""
+    extra = entry.get("extra")
+    reference = extra.get("payment_reference") if isinstance(extra, dict) else None
+    members = {name: entry.get(name) for name in ("payTo", "maxAmountRequired")}
+    return [name for name, value in {**members, "extra.payment_reference": reference}.items() if not value]
+
+
+@check(
+    "RAIL-A2A-02",
+    "RAIL-A2A-06",
+    "RAIL-A2A-07",
+    "RAIL-A2A-08",
+    surface="rail",
+    fix="Answer every JSON-RPC call with 200 and an envelope that echoes its id with its type; an unknown method is "
+    "-32601, an unknown task -32001.",
+)
+async def the_rail_speaks_json_rpc(case: Case) -> None:
+    """Answers are JSON-RPC 2.0 envelopes that echo the id; an unknown method and an unknown task are errors in them.
+
+    Sends message/send, tasks/get of a known and an unknown task, and unknown methods, under ids of both types. Expects
+    200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash.
+    """
+    operation = case.session.operations[0]
+    task = await a2a.ordered(case, operation)
+    parts = a2a.orders(case, operation)[0]
+    for call_id in _IDS:
+        _judge_envelope(case, "message/send", call_id, await a2a.send(case, parts, call_id=call_id))
+        unknown = await a2a.get(case, _UNKNOWN_TASK, call_id=call_id)
+        _judge_envelope(case, "tasks/get", call_id, unknown)
+        await _unknown_method(case, call_id)
+    await _known_task(case, task)
+    for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
+        answer = await a2a.get(case, task_id)
+        code = json_rpc.error_code(answer)
+        holds = answer.status == 200 and code is not None
+        where = {"task": task_id[:20]}
+        case.expect("RAIL-A2A-08", holds, "a JSON-RPC error", _told(answer), exchange=answer, where=where)
+
+
+async def _known_task(case: Case, task: Task) -> None:
+    """Judge that tasks/get is accepted: a known task is told, else an unknown one is an error of its own."""
+    answer = await a2a.get(case, task.id or _UNKNOWN_TASK)
+    code = json_rpc.error_code(answer)
+    known = task.id is not None
+    holds = answer.status == 200 and (a2a.task_of(answer).id == task.id if known else code not in {None, _NOT_FOUND})
+    told = "the task" if known else "an error about the task, none about the method"
+    case.expect("RAIL-A2A-02", holds, told, _told(answer), exchange=answer)
+
+
+async def _unknown_method(case: Case, call_id: object) -> None:
+    for method in ("no/such/method", "message/sent", "MESSAGE/SEND", ""):
+        answer = await json_rpc.call(case, case.session.rail + a2a.A2A, method, {}, call_id=call_id)
+        holds = answer.status == 200 and json_rpc.error_code(answer) is not None
+        where = {"method": method or "empty"}
+        case.expect("RAIL-A2A-07", holds, "a JSON-RPC error", _told(answer), exchange=answer, where=where)
+        _judge_envelope(case, method or "empty", call_id, answer)
+
+
+def _judge_envelope(case: Case, method: str, call_id: object, answer: Answer) -> None:
+    typed = is_json_type(answer.headers.get("Content-Type"))
+    fault = json_rpc.envelope_fault(answer, call_id) if typed else f"Content-Type {answer.headers.get('Content-Type')}"
+    where = {"method": method, "id": repr(call_id)}
+    case.expect("RAIL-A2A-06", fault is None, "an envelope with this id", fault, exchange=answer, where=where)

@@ -1,0 +1,55 @@
+"""RAIL-DISC-01 to -03: the rail's agent card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance import discovery
+from conformance.a2a import A2A, CARD
+from conformance.check import Case, check
+from conformance.checks.agent.basics import card_fault
+
+_TRANSPORT = "JSONRPC"
+
+
+@check(
+    "RAIL-DISC-01",
+    "RAIL-DISC-02",
+    "RAIL-DISC-03",
+    surface="rail",
+    fix="Serve the card as JSON with preferredTransport JSONRPC and a url that ends in /a2a.",
+)
+async def the_card_points_to_a2a(case: Case) -> None:
+    """The agent card answers 200 with JSON, declares preferredTransport JSONRPC, and points to /a2a.
+
+    Fetches /.well-known/agent-card.json. Expects an object with a name, that transport, and the rail's /a2a as the
+    address of it and of no other endpoint.
+    """
+    answer = await case.client.call("GET", case.session.rail + CARD)
+    ours = case.profile.target.defaults == "reference"
+    fault = card_fault(answer, whole=ours)
+    case.expect("RAIL-DISC-01", fault is None, "200 with a JSON agent card", fault, exchange=answer)
+    card = answer.object()
+    transport = card.get("preferredTransport")
+    case.expect("RAIL-DISC-02", transport == _TRANSPORT, _TRANSPORT, transport, exchange=answer)
+    urls = list(_endpoints(card))
+    wrong = [url for url in urls if not _is_door(case, url)]
+    found = f"{wrong} among {urls}" if wrong else urls or "no address"
+    told = "the rail's own address and /a2a"
+    case.expect("RAIL-DISC-03", bool(urls) and not wrong, told, found, exchange=answer)
+
+
+def _endpoints(card: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the addresses at which a card says that JSON-RPC is spoken."""
+    if isinstance(card.get("url"), str):
+        yield card["url"]
+    for name in ("additionalInterfaces", "supportedInterfaces"):
+        for one in card[name] if isinstance(card.get(name), list) else ():
+            if isinstance(one, dict) and one.get("transport", one.get("protocolBinding")) == _TRANSPORT:
+                yield str(one.get("url"))
+
+
+def _is_door(case: Case, url: str) -> bool:
+    """Return whether an address is the path /a2a below the rail's; its host may be another name of it."""
+    return discovery.path_of(case.session.rail, url) == A2A

@@ -1,0 +1,100 @@
+"""RAIL-WELD-08 and -11 across doors: REST and A2A share one ledger, so what is burnt at one is dead at the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance import a2a
+from conformance.a2a import Task
+from conformance.attacks.engine import receipts
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.oracles import jose
+from conformance.purchase import Purchase, present, purchase
+
+_OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"
+_NO_DOOR = "the profile does not claim the option rail.a2a"
+_FIX = (
+    "Redeem payments of both doors against one table, by one statement; the identical request gets the stored answer."
+)
+
+
+def tokens(answer: Answer) -> frozenset[str]:
+    """Return every compact JWS of an answer, wherever in it."""
+    return frozenset(token for _, token in jose.tokens_in(answer.object(), dict(answer.headers)))
+
+
+@check(_OTHER, _SAME, surface="rail", lane="each", fix=_FIX)
+async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
+    """A captured X-PAYMENT that bought a call by REST buys nothing over A2A.
+
+    Buys one operation by REST, orders another one and the same one over A2A, and submits the captured proof for both
+    tasks. Expects no completed task with a receipt that no payment bought; the identical request may get the stored
+    answer.
+    """
+    if "rail.a2a" not in case.profile.claims.options:
+        for row in (_OTHER, _SAME):
+            case.not_applicable(row, _NO_DOOR)
+        return
+    operations = case.session.operations
+    bought = await purchase(case, operations[0], case.lane)
+    for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
+        if row == _OTHER and len(operations) < 2:
+            case.not_applicable(row, "there is one operation only")
+            continue
+        task = await a2a.ordered(case, operation)
+        if task.id is None or not task.asks_for_payment:
+            case.inconclusive(row, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
+            continue
+        became = await a2a.paid(case, task.id, bought.proof)
+        _judge(case, row, operation, bought, became)
+
+
+def _judge(case: Case, row: str, operation: Operation, bought: Purchase, became: Task) -> None:
+    fresh = tokens(became.answer) - receipts(bought.answer)
+    stored = row == _SAME and not fresh
+    holds = stored or (became.state != "completed" and not fresh)
+    told = "a refusal, or the stored answer" if row == _SAME else "a refusal"
+    where = {"operation": operation.path, "door": "REST, then A2A"}
+    case.expect(row, holds, told, became.told(), exchange=became.answer, where=where)
+
+
+@check(_OTHER, _SAME, surface="rail", lane="each", fix=_FIX)
+async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
+    """A proof that bought a task over A2A buys nothing by REST.
+
+    Orders one operation over A2A, pays the task, and presents the proof by REST for another operation and for the same
+    one. Expects no 200 with a receipt that no payment bought; the identical request may get the stored answer.
+    """
+    if "rail.a2a" not in case.profile.claims.options:
+        for row in (_OTHER, _SAME):
+            case.not_applicable(row, _NO_DOOR)
+        return
+    operations = case.session.operations
+    task, proof = await _bought(case, operations[0])
+    if task is None:
+        for row in (_OTHER, _SAME):
+            case.inconclusive(row, "no task over A2A could be bought: the form of its payment is open")
+        return
+    for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
+        answer = await present(case, operation, proof)
+        fresh = receipts(answer) - tokens(task.answer)
+        stored = row == _SAME and not fresh
+        holds = answer.status != 200 or stored
+        where = {"operation": operation.path, "door": "A2A, then REST"}
+        case.expect(row, holds, "a refusal", answer.status, exchange=answer, where=where)
+
+
+async def _bought(case: Case, operation: Operation) -> tuple[Task | None, Mapping[str, object]]:
+    """Order and pay a task; return it completed with its proof, None where it was not."""
+    task = await a2a.ordered(case, operation)
+    entries = (task.required or {}).get("accepts", ())
+    entry = next((one for one in entries if a2a.is_of_lane(one, case.lane)), None)
+    if task.id is None or entry is None:
+        return None, {}
+    payer = await case.session.payer(case.lane)
+    proof = await payer.pay(entry)
+    a2a.name_proof(case, proof)
+    became = await a2a.settled(case, task.id, proof)
+    return (became if became.state == "completed" else None), proof

@@ -1,0 +1,49 @@
+"""X-DIFF-01: the free agent and the paid rail judge the same signed message alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.agent import agent_of, answers
+from conformance.agent import subject as signed
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.paid_calls import ABSENT, result_of
+from conformance.purchase import challenge, pay, redeem
+from conformance.together import together
+
+_ROW = "X-DIFF-01"
+
+
+@check(_ROW, surface="rail", fix="Verify messages with one core, for the agent and for the paid call.")
+async def agent_and_rail_judge_alike(case: Case) -> None:
+    """The free agent and the paid rail give the same validity for the same signed message and key.
+
+    Has a sound message, and messages with another path, another body and another key, verified by the agent, and by a
+    paid call of the rail on one lane. Expects the same validity from both.
+    """
+    agent = await agent_of(case)
+    operation = case.session.service("rfc9421-verify")
+    lanes = case.profile.claims.lanes
+    if not lanes:
+        raise Inconclusive("the profile claims no lane to pay on")
+    one = signed(case)
+    subjects = {
+        "sound": one,
+        "another path": one.changed(target="/elsewhere"),
+        "another body": one.changed(body=b"{}"),
+        "another key": one.expecting(bytes(reversed(one.key or b""))),
+    }
+
+    async def compared(what: str) -> None:
+        body = agent.verify_body(subjects[what])
+        free = await agent.verify(subjects[what])
+        quote = await challenge(case, operation, body=body)
+        answer = await redeem(case, operation, await pay(case, quote, lanes[0]), body=body)
+        result: Any = result_of(case, answer)
+        if answer.status != 200 or result is ABSENT:
+            raise Inconclusive(f"the paid verification was answered {answer.status}; RAIL-SVC judges that")
+        said, paid = agent.validity(free), answers.validity(result, agent.bindings.validity_at)
+        where = {"message": what}
+        case.expect(_ROW, said is paid and said is not None, f"{said}", f"{paid}", exchange=answer, where=where)
+
+    await together(map(compared, subjects))
