@@ -128,6 +128,26 @@ _SECTION_2_4: Final = (
     "reqres=:dMT/A/76ehrdBTD/2Xx8QuKV6FoyzEP/I9hdzKN8LQJLNgzU4W767HK05rx1i8meNQQgQPgQp8wq2ive3tV5Ag==:",
 )
 
+_CLIENT_OF_4_3: Final = (
+    (
+        'sig1=("@method" "@authority" "@path" "content-digest" "content-type" "content-length");created=1618884475'
+        ';keyid="test-key-ecc-p256"'
+    ),
+    "sig1=:X5spyd6CFnAG5QnDyHfqoSNICd+BUP4LYMz2Q0JXlb//4Ijpzp+kve2w4NIyqeAuM7jTDX+sNalzA8ESSaHD3A==:",
+)
+_PROXY_OF_4_3: Final = (
+    (
+        'proxy_sig=("@method" "@authority" "@path" "content-digest" "content-type" "content-length" "forwarded")'
+        ';created=1618884480;keyid="test-key-rsa";alg="rsa-v1_5-sha256";expires=1618884540'
+    ),
+    (
+        "proxy_sig=:S6ZzPXSdAMOPjN/6KXfXWNO/f7V6cHm7BXYUh3YD/fRad4BCaRZxP+JH+8XY1I6+8Cy+CM5g92iHgxtRPz+MjniOaYmdkDcnL9cCp"
+        "XJleXsOckpURl49GwiyUpZ10KHgOEe11sx3G2gxI8S0jnxQB+Pu68U9vVcasqOWAEObtNKKZd8tSFu7LB5YAv0RAGhB8tmpv7sFnIm9y+7X5kXQ"
+        "fi8NMaZaA8i2ZHwpBdg7a6CMfwnnrtflzvZdXAsD3LH2TwevU+/PBPv0B6NMNk93wUs/vfJvye+YuI87HU38lZHowtznbLVdp770I6VHR6WfgS9d"
+        "dzirrswsE1w5o0LV/g==:"
+    ),
+)
+
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
@@ -143,6 +163,7 @@ def drafts() -> Iterator[Draft]:
     yield from _both("B.3", with_signature(internal, *_B3), _P256, **_UNDIGESTED)
     yield from _transformations()
     yield _response_of_section_2_4()
+    yield from _proxy_of_section_4_3()
 
 
 def _transformations() -> Iterator[Draft]:
@@ -182,6 +203,22 @@ def _response_of_section_2_4() -> Draft:
     message = {**RESPONSE, "status": 503, "headers": headers, "body_b64": base64.b64encode(body).decode()}
     signed = with_signature({**message, "related_request": REQUEST}, *_SECTION_2_4)
     return _example("2.4", "response-to-a-request", signed, _P256, policy=_allow(_P256), doors=OFFLINE)
+
+
+def _proxy_of_section_4_3() -> Iterator[Draft]:
+    client = with_signature(REQUEST, *_CLIENT_OF_4_3)
+    yield _example("4.3", "client", client, _P256, policy=_allow(_P256), doors=OFFLINE)
+    host, date = "origin.host.internal.example", "Tue, 20 Apr 2021 02:07:56 GMT"
+    relayed = with_headers(client, host=host, date=date, forwarded="for=192.0.2.123;host=example.com;proto=https")
+    both = with_signature({**relayed, "authority": host}, *_PROXY_OF_4_3)
+    policy = _allow(_V1_5, label="proxy_sig", now=1_618_884_500)
+    yield _example("4.3", "proxy", both, _V1_5, policy=policy, doors=OFFLINE)
+    fault = "the client's signature is looked at after the proxy changed the host"
+    policy = _allow(_P256, label="sig1")
+    codes = (Code.SIGNATURE_MISMATCH,)
+    yield _example(
+        "4.3", "client-behind-the-proxy", both, _P256, policy=policy, codes=codes, fault=fault, doors=OFFLINE
+    )
 
 
 def _allow(key: dict[str, str], **policy: Any) -> dict[str, Any]:

@@ -14,9 +14,12 @@ import pytest
 from conformance import vectors
 from conformance.ledger import load
 from conformance.oracles.message_signatures import wire
+from conformance.oracles.message_signatures.algorithms import ALGORITHMS
+from conformance.oracles.message_signatures.digests import SUPPORTED
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.judgement import judge
 from conformance.oracles.message_signatures.members import key_of, message_of, policy_of
+from conformance.oracles.message_signatures.message import DERIVED_NAMES
 from conformance.vectors import MessageVector
 from conformance.vectors_builder.message_signatures import build, drafting, second_opinion
 from conformance.vectors_builder.message_signatures.differences import DIFFERENCES
@@ -150,6 +153,20 @@ def test_every_example_of_appendix_b_is_there() -> None:
     refused = Counter(one.origin[-5:] for one in REFUSED if one.kind.startswith("rfc/") and "agent" in one.doors)
     assert sum(refused.values()) == 8
     assert all(one.requirements[0] == "AGENT-VERIFY-11" for one in ALL if one.kind.startswith("rfc/"))
+
+
+def test_everything_that_can_be_covered_holds_somewhere() -> None:
+    """Each derived name, each parameter of components and signatures, each algorithm and digest has such a message."""
+    holding = [build.judged(one.message, one.key, one.policy) for one in ALL if one.expected.valid]
+    covered = [found.labelled.covered for found in holding if found.labelled is not None]
+    components = [component for one in covered for component in one.components]
+    assert {component.name for component in components} >= DERIVED_NAMES
+    assert {flag for one in components for flag in one.flags} >= {"sf", "bs", "key", "tr", "req", "name"}
+    parameters = {name for one in covered for name, _ in one.parameters}
+    assert parameters >= {"created", "expires", "nonce", "alg", "keyid", "tag"}
+    assert set(ALGORITHMS) == {found.algorithm for found in holding}
+    matching = {found.digest.algorithm for found in holding if found.digest is not None and found.digest.match}
+    assert set(SUPPORTED) == matching
 
 
 def test_the_build_gives_the_files_byte_for_byte() -> None:
