@@ -18,6 +18,7 @@ from reference.mutants.seams import Mutant, replace
 from reference.protocol import eip3009, weld
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
+from reference.store.tasks import Tasks
 
 MARKER_VARIABLE = "WELDPROOF_CRASH_MARKER"
 
@@ -65,6 +66,19 @@ def _after(owner: type, step: str, *, without_effect: object = False) -> Callabl
     return lambda: replace(owner, step, dying)
 
 
+def _before(owner: type, step: str) -> Callable[[], None]:
+    """Return what makes the process die when a step is due."""
+
+    def dying(run: Callable[..., Any]) -> Callable[..., Any]:
+        async def die_and_run(*args: Any, **kwargs: Any) -> Any:
+            die_once()
+            return await run(*args, **kwargs)
+
+        return die_and_run
+
+    return lambda: replace(owner, step, dying)
+
+
 MUTANTS = (
     Mutant(
         "crash-after-seen",
@@ -88,4 +102,10 @@ MUTANTS = (
         "dies when a settlement is mined and final, before the payment is marked paid",
         _after_seen(eip3009, "settling_transfer"),
     ),
+    Mutant(
+        "crash-before-task",
+        "dies when the answer to a payment by A2A is stored, before the task is completed with it",
+        _before(Tasks, "replace"),
+    ),
+    Mutant("crash-after-task", "dies when the task is completed, before that is told", _after(Tasks, "replace")),
 )

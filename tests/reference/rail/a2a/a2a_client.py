@@ -51,20 +51,20 @@ def error(answer: httpx.Response) -> dict[str, Any]:
     return value
 
 
-def message(data: Any = None, *, task: str | None = None, **metadata: Any) -> dict[str, Any]:
-    """Return a message with a data part, or a text part without data; `metadata` by keyword."""
+def message(data: Any = None, *, task: str | None = None, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a message with a data part, or with a text part when there is no data."""
     part = {"kind": "text", "text": "hello"} if data is None else {"kind": "data", "data": data}
     told: dict[str, Any] = {"kind": "message", "messageId": f"m{next(_NUMBERS)}", "role": "user", "parts": [part]}
     if task is not None:
         told["taskId"] = task
-    if metadata:
-        told["metadata"] = metadata
+    if metadata is not None:
+        told["metadata"] = dict(metadata)
     return told
 
 
 def paying(task: str, payload: Any) -> dict[str, Any]:
     """Return params that pay a task."""
-    return {"message": message(task=task, **{STATUS: "payment-submitted", PAYLOAD: payload})}
+    return {"message": message(task=task, metadata={STATUS: "payment-submitted", PAYLOAD: payload})}
 
 
 def opened(rail: Rail, data: Any = ORDER) -> dict[str, Any]:

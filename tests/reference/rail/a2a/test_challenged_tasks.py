@@ -160,8 +160,8 @@ def test_the_extension_is_echoed_to_who_named_it(rail: Rail) -> None:
         ("tasks/get", {"id": 5}, -32602),
         ("tasks/cancel", {"id": str(uuid.uuid4())}, -32001),
         ("message/send", {"message": message(ORDER, task=str(uuid.uuid4()))}, -32001),
-        ("message/send", {"message": message(**{STATUS: "payment-submitted", PAYLOAD: {}})}, -32001),
-        ("message/send", {"message": message(**{STATUS: "payment-rejected"})}, -32001),
+        ("message/send", {"message": message(metadata={STATUS: "payment-submitted", PAYLOAD: {}})}, -32001),
+        ("message/send", {"message": message(metadata={STATUS: "payment-rejected"})}, -32001),
         ("message/send", {"message": {"kind": "message"}}, -32602),
         ("message/send", {"message": message(ORDER), "configuration": {"historyLength": -1}}, -32602),
         ("message/send", {"message": message(ORDER), "configuration": {"pushNotificationConfig": {}}}, -32003),
@@ -201,13 +201,14 @@ def test_bad_envelopes(rail: Rail, body: bytes, code: int) -> None:
 def test_a_status_that_is_no_client_s_is_an_error(rail: Rail) -> None:
     """Only payment-submitted and payment-rejected; a payload without its status buys nothing and is told so."""
     task = opened(rail)
-    for metadata in (
+    wrong: tuple[dict[str, Any], ...] = (
         {STATUS: "payment-completed"},
         {STATUS: 5},
         {STATUS: None, PAYLOAD: {}},
         {PAYLOAD: {"tx_id": "x"}},
-    ):
-        fault = error(call(rail, "message/send", {"message": message(task=task["id"], **metadata)}))
+    )
+    for metadata in wrong:
+        fault = error(call(rail, "message/send", {"message": message(task=task["id"], metadata=metadata)}))
         assert fault["code"] == -32602, metadata
     assert task == get(rail, task)
 

@@ -1,0 +1,149 @@
+"""How long tasks are kept, and how many; limits; and what a ledger that is away answers (P-RA-10, P-RL-05)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from reference.protocol.a2a_x402 import PAYLOAD
+from reference.rail.settings import RailSettings
+from reference.store.database import Database
+from reference.store.opening import open_database, sqlite_dsn
+from reference.store.tables import METADATA
+from reference.store.tasks import Tasks
+from tests.reference.rail.a2a.a2a_client import ORDER, call, envelope, error, get, message, opened, paying
+from tests.reference.rail.rail_stack import Rail, SimulatedChain
+
+DAY = 86_400
+URI = "https://example.com/spec/v9"
+MINE, YOURS = "m" * 64, "y" * 64
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def stored(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """A database with the rail's tables."""
+    away = request.param == "sqlite"
+    dsn = sqlite_dsn(tmp_path / "rail.sqlite3") if away else request.getfixturevalue("postgres_database")
+    database = open_database(dsn)
+    await database.create(METADATA)
+    yield database
+    await database.close()
+
+
+async def add(tasks: Tasks, name: str, opener: str = MINE, *, until: int = 100, most: int = 3) -> None:
+    """Store a task whose content is its name."""
+    await tasks.add(name, name.encode(), opener=opener, version=0, expires_at=until, most=most)
+
+
+async def names(tasks: Tasks, *of: str, now: int = 0) -> list[str]:
+    """Return those of the names that are stored."""
+    return [name for name in of if await tasks.get(name, now=now) == name.encode()]
+
+
+async def test_the_oldest_of_an_opener_go(stored: Database) -> None:
+    """So many an opener, the newest; nobody else's go."""
+    tasks = Tasks(stored)
+    await add(tasks, "theirs", YOURS)
+    for number in range(5):
+        await add(tasks, f"mine{number}")
+
+    assert await names(tasks, "theirs", *(f"mine{n}" for n in range(5))) == ["theirs", "mine2", "mine3", "mine4"]
+
+
+async def test_a_task_ends_with_its_time(stored: Database) -> None:
+    """Not found, not replaced, and deleted by the next who tends."""
+    tasks = Tasks(stored)
+    await add(tasks, "short", until=10)
+    await add(tasks, "long", until=11)
+
+    assert await names(tasks, "short", "long", now=9) == ["short", "long"]
+    assert await names(tasks, "short", "long", now=10) == ["long"]
+    assert not await tasks.replace("short", b"later", version=1, now=10)
+    await tasks.forget(now=10)
+    assert await names(tasks, "short", "long", now=0) == ["long"]
+
+
+async def test_one_version_follows_another(stored: Database) -> None:
+    """Compare-and-set: of several who change one version, one does."""
+    tasks = Tasks(stored)
+    await add(tasks, "task")
+    changed = await asyncio.gather(*(tasks.replace("task", b"%d" % n, version=1, now=0) for n in range(8)))
+
+    assert sum(changed) == 1
+    assert b"%d" % changed.index(True) == await tasks.get("task", now=0)
+    assert await tasks.replace("task", b"next", version=2, now=0)
+    assert not await tasks.replace("task", b"late", version=2, now=0)
+
+
+def test_tasks_are_kept_for_a_day(own_rail: Callable[..., Rail]) -> None:
+    """By the service's clock, over a restart, to the second."""
+    rail = own_rail()
+    task = opened(rail)
+    rail.stop()
+    rail.start()
+    rail.set_clock(DAY - 60)
+    assert task == get(rail, task)
+    rail.set_clock(DAY + 1)
+    assert error(call(rail, "tasks/get", {"id": task["id"]}))["code"] == -32001
+    assert error(call(rail, "message/send", paying(task["id"], {})))["code"] == -32001
+    assert error(call(rail, "tasks/cancel", {"id": task["id"]}))["code"] == -32001
+
+
+def test_calls_are_counted_with_those_of_rest(own_rail: Callable[..., Rail]) -> None:
+    """P-RL-05: unpaid calls of both doors share one bucket, calls with a proof another; 429 is HTTP's."""
+    rail = own_rail(WP_RATE_LIMITS="on", WP_RAIL_RATE="60")
+    codes = set()
+    doors: tuple[tuple[str, Any], ...] = (
+        ("/pay/v1/verify/receipt", {"jws": "e30.e30.AA"}),
+        ("/a2a", envelope("tasks/get", {"id": "x"})),
+    )
+    for number in range(80):
+        path, body = doors[number % 2]
+        codes.add(rail.http.post(path, json=body).status_code)
+    refused = rail.http.post("/a2a", json=envelope("message/send", {"message": message(ORDER)}))
+    assert {200, 402, 429} == codes
+    assert (refused.status_code, refused.json()["error"]) == (429, "rate_limited")
+    assert int(refused.headers["Retry-After"]) >= 1
+    with_proof = rail.http.post("/a2a", json=envelope("message/send", paying("x", {})))
+    assert (with_proof.status_code, with_proof.headers["X-RateLimit-Limit"]) == (200, "60")
+    assert PAYLOAD in with_proof.request.content.decode()
+
+
+@pytest.fixture(scope="module")
+def set_rail(chain: SimulatedChain, pay_to: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rail]:
+    """A rail with a service switched off and a URI of its operator's for the extension."""
+    settings = {"WP_RAIL_DISABLED_SERVICES": "compliance-receipt", "WP_A2A_X402_URI": URI}
+    running = Rail(chain, tmp_path_factory.mktemp("set_rail"), pay_to, settings).start()
+    yield running
+    running.close()
+
+
+def test_a_service_that_is_switched_off_is_not_quoted(set_rail: Rail) -> None:
+    """Step 1 holds here: 503 as by REST; other services are served."""
+    rail = set_rail
+    answer = rail.http.post("/a2a", json=envelope("message/send", {"message": message(ORDER)}))
+
+    assert (answer.status_code, answer.json()["error"]) == (503, "service_disabled")
+    opened(rail, {"service_id": "receipt-verify", "request": {"jws": "e30.e30.AA"}})
+
+
+def test_the_extension_s_uri_is_a_setting(set_rail: Rail) -> None:
+    """WP_A2A_X402_URI: in the card, in the task, in the echo."""
+    rail = set_rail
+    [told] = rail.http.get("/.well-known/agent-card.json").json()["capabilities"]["extensions"]
+    answer = call(rail, "message/send", {"message": message()}, headers={"X-A2A-Extensions": URI})
+
+    assert URI == told["uri"] == answer.headers["X-A2A-Extensions"]
+    assert answer.json()["result"]["status"]["message"]["extensions"] == [URI]
+
+
+@pytest.mark.parametrize("uri", ["", "two words", "a,b", "caf\u00e9", "x" * 513])
+def test_a_uri_that_cannot_be_echoed_is_refused(uri: str) -> None:
+    """One header value, without a comma: else the rail does not start."""
+    with pytest.raises(ValidationError, match="a2a_x402_uri"):
+        RailSettings(a2a_x402_uri=uri)
