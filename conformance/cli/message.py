@@ -16,7 +16,7 @@ from conformance.cli import message_text
 from conformance.cli.message_keys import Keys, signing_key, verifying_key
 from conformance.cli.targets import UsageFault
 from conformance.encodable import encodable
-from conformance.oracles.message_signatures import report, signing, structured, wire
+from conformance.oracles.message_signatures import digests, report, signing, structured, wire
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
 from conformance.oracles.message_signatures.components import Component, read_component
 from conformance.oracles.message_signatures.judgement import SKEW_SECONDS, Judgement, Policy, judge
@@ -181,6 +181,9 @@ def sign(as_json: bool, output: Path | None, **given: Any) -> None:
     read, _ = _message(given)
     key, ephemeral = signing_key(given["key_file"], given["secret_file"])
     message = signing.with_digest(read)
+    wrong = digests.compare(message, (), required=False).faults
+    if wrong:
+        raise UsageFault(f"{wrong[0].text}; take the field out, and a right one is added")
     try:
         components = _components(given["components"]) or signing.default_components(message)
         chosen = given["algorithm"] or key.algorithms[0]
@@ -193,10 +196,7 @@ def sign(as_json: bool, output: Path | None, **given: Any) -> None:
     raw = (
         orjson.dumps(encodable(described), option=orjson.OPT_INDENT_2) + b"\n" if as_json else wire.write(made.message)
     )
-    if output is not None:
-        output.write_bytes(raw)
-    else:
-        click.echo(raw, nl=False)
+    _put(raw, output)
     if not as_json:
         message_text.show_signing(described)
 
@@ -264,6 +264,16 @@ def _parameters(given: dict[str, Any], algorithm: str, keyid: str | None) -> dic
         "tag": given["tag"],
     }
     return {"created": created, "expires": expires, **{name: text for name, text in texts.items() if text is not None}}
+
+
+def _put(raw: bytes, output: Path | None) -> None:
+    try:
+        if output is None:
+            click.echo(raw, nl=False)
+        else:
+            output.write_bytes(raw)
+    except OSError as fault:
+        raise UsageFault(f"--output {output}: {fault.strerror}") from fault
 
 
 def _print(value: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from conformance.oracles.message_signatures.signing import Signed
 
 SPEC: Final = "RFC 9421"
 DIGEST_SPEC: Final = "RFC 9530"
+_THROWN_AWAY: Final = "the key was made for this message and is gone: a demonstration, never a key to trust"
+_KEPT: Final = "signed with the key that was given"
 _HOLDS: Final = {"pass": True, "fail": False, "skipped": None}
 
 
@@ -86,7 +88,7 @@ def signed(made: Signed, key: SigningKey, *, ephemeral: bool) -> dict[str, Any]:
     }
     if raw is not None:
         described |= {"public_key_hex": raw.hex(), "did_key": did_key(raw)}
-    return {**described, "ephemeral": ephemeral}
+    return {**described, "ephemeral": ephemeral, "note": _THROWN_AWAY if ephemeral else _KEPT}
 
 
 def shown(parameters: Mapping[str, structured.BareItem]) -> dict[str, Any]:

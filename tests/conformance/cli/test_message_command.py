@@ -254,6 +254,12 @@ def test_a_proxy_in_front_is_told_by_options(keys: Path) -> None:
         (("sign", "--algorithm", "hmac-sha256"), PLAIN, "signs ed25519"),
         (("sign", "--nonce", "é"), PLAIN, "cannot be written"),
         (("sign", "--key-file", "a", "--secret-file", "b"), PLAIN, "not both"),
+        (("sign", "-o", "nowhere/out.http"), PLAIN, "nowhere/out.http"),
+        (
+            ("sign",),
+            PLAIN.replace(b"Content-Type: application/json", b"Content-Digest: sha-256=:AAAA:"),
+            "take the field",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_a_usage_error_that_says_what_to_do(

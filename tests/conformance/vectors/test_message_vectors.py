@@ -137,12 +137,12 @@ def test_nobody_is_judged_by_the_form_that_a_message_is_told_in() -> None:
         assert not one.expected.valid or ("created=" in field and "keyid=" in field)
 
 
-@pytest.mark.parametrize("vector", [one for one in ALL if one.decided_by_standard], ids=lambda one: one.id)
-def test_nobody_is_judged_by_our_names_for_a_policy(vector: MessageVector) -> None:
+def test_nobody_is_judged_by_our_names_for_a_policy() -> None:
     """A verdict that standards decide needs no member of ours but for the RFC's own examples without a digest."""
-    allowed = {"require_content_digest"} if vector.origin != drafting.OURS else set()
-    offline = {"allowed_algorithms", "allow_empty_components"} if "agent" not in vector.doors else set()
-    assert set(vector.policy) <= allowed | offline
+    for one in (one for one in ALL if one.decided_by_standard):
+        allowed = {"require_content_digest"} if one.origin != drafting.OURS else set()
+        offline = {"allowed_algorithms", "allow_empty_components"} if "agent" not in one.doors else set()
+        assert set(one.policy) <= allowed | offline, one.id
 
 
 def test_every_example_of_appendix_b_is_there() -> None:
@@ -238,15 +238,15 @@ ON_THE_WIRE = {
 }
 
 
-@pytest.mark.parametrize("vector", [one for one in ALL if fits_http(one)], ids=lambda vector: vector.id)
-def test_a_vector_on_the_wire_is_judged_the_same(vector: MessageVector) -> None:
+def test_a_vector_on_the_wire_is_judged_the_same() -> None:
     """Written as raw HTTP and read again."""
-    message = message_of(vector.message)
-    raw = wire.write(message)
-    again = wire.read(raw, scheme=message.scheme, authority=message.authority, request=message.request).message
-    found = judge(again, key_of(vector.key), policy_of(vector.policy), now=vector.policy.get("now", build.NOW))
-    assert vector.expected.valid is found.valid
-    assert ON_THE_WIRE.get(vector.id, set(vector.expected.codes)) == set(found.codes)
+    for vector in (one for one in ALL if fits_http(one)):
+        message = message_of(vector.message)
+        raw = wire.write(message)
+        again = wire.read(raw, scheme=message.scheme, authority=message.authority, request=message.request).message
+        found = judge(again, key_of(vector.key), policy_of(vector.policy), now=vector.policy.get("now", build.NOW))
+        assert vector.expected.valid is found.valid, vector.id
+        assert ON_THE_WIRE.get(vector.id, set(vector.expected.codes)) == set(found.codes), vector.id
 
 
 def test_nearly_every_vector_fits_http() -> None:

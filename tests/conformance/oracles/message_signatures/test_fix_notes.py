@@ -19,7 +19,7 @@ from conformance.oracles.message_signatures.judgement import Policy, judge
 from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
-from conformance.vectors import MessageVector, message_signatures
+from conformance.vectors import message_signatures
 from conformance.vectors_builder.message_signatures.build import judged
 
 NOW = 1_700_000_000
@@ -144,9 +144,11 @@ def test_a_parameter_covered_by_name_is_named_as_no_component() -> None:
     assert strict.valid is False
 
 
-@pytest.mark.parametrize("vector", message_signatures(), ids=lambda vector: vector.id)
-def test_every_vector_that_is_refused_has_a_note_and_no_other_has(vector: MessageVector) -> None:
+def test_every_vector_that_is_refused_has_a_note_and_no_other_has() -> None:
     """Whatever is wrong, a person is told something to do; a standard message that holds needs nothing."""
-    found = fix_notes(message_of(vector.message), key_of(vector.key), judged(vector.message, vector.key, vector.policy))
-    assert bool(found) is (not vector.expected.valid or ("P-AG-07" in vector.pins and "a-field" not in vector.id))
-    assert all(len(note) > 20 for note in found)
+    for vector in message_signatures():
+        judgement = judged(vector.message, vector.key, vector.policy)
+        found = fix_notes(message_of(vector.message), key_of(vector.key), judgement)
+        compatible = "P-AG-07" in vector.pins and "a-field" not in vector.id
+        assert bool(found) is (not vector.expected.valid or compatible), vector.id
+        assert all(len(note) > 20 for note in found), vector.id
