@@ -23,8 +23,9 @@ def method(message: Message) -> str:
 
 
 def authority(message: Message) -> str:
-    """`@authority`: lower case, without the scheme's default port."""
-    return _known(message.authority).lower().removesuffix(_DEFAULT_PORTS.get(scheme(message), "\0"))
+    """`@authority`: lower case, without an empty port or the scheme's default one (RFC 9110 section 4.2.3)."""
+    lowered = _known(message.authority).lower()
+    return lowered.removesuffix(_DEFAULT_PORTS.get(scheme(message), ":")).removesuffix(":")
 
 
 def scheme(message: Message) -> str:

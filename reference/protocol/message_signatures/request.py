@@ -75,7 +75,9 @@ class MessageRequest(BaseModel):
         return base64.b64decode(self.body_b64)
 
     def message(self) -> Message:
-        """Return the signed message."""
+        """Return the signed message: with a status it is a response, which has no target of its own (RFC 9421 2.2)."""
+        if self.status is not None:
+            return Message(Fields(self.headers), self.body, status=self.status)
         path, mark, inside = self.path.partition("?")
         return Message(
             Fields(self.headers),
@@ -85,7 +87,6 @@ class MessageRequest(BaseModel):
             path or "/",
             inside if mark else self.query,  # the one inside `path` wins
             self.scheme,
-            self.status,
         )
 
     def expected_key(self) -> ExpectedKey | None:

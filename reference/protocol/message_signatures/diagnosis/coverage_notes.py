@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import islice
 
 from reference.protocol.message_signatures.base import Base
 from reference.protocol.message_signatures.components import DERIVED
@@ -12,7 +13,8 @@ from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import SignatureInput
 
 _MOST_NAMES = 200
-_MOST_NOTES = 5
+_LONGEST_NAME = 64
+_MOST_LOOKED_AT = 5
 _MEANT = {
     "(request-target)": "older drafts' name for @method and @path",
     "(created)": "older drafts' name for parameter created",
@@ -27,14 +29,12 @@ _MEANT = {
 
 
 def coverage_notes(message: Message, chosen: SignatureInput, base: Base) -> Iterator[str]:
-    """Yield what can be said about components that have no value."""
-    told = 0
-    for component, value in zip(chosen.components, base.values, strict=True):
-        if value is not None or told == _MOST_NOTES:
-            continue
+    """Yield what can be said about components that have no value; of many, about the first few."""
+    pairs = zip(chosen.components, base.values, strict=True)
+    without = (component for component, value in pairs if value is None and len(component.name) <= _LONGEST_NAME)
+    for component in islice(without, _MOST_LOOKED_AT):
         note = _note(message, component.name)
         if note is not None:
-            told += 1
             yield f"{shown(component.identifier)}: {note}"
 
 
@@ -48,7 +48,8 @@ def _note(message: Message, name: str) -> str | None:
         return f"did you mean {near[0]}?" if near and near[0] != name else None
     if message.fields.combined(name) is not None:
         return None
-    near = get_close_matches(name, message.fields.names()[:_MOST_NAMES], n=1, cutoff=0.75)
+    names = [one for one in message.fields.names()[:_MOST_NAMES] if len(one) <= _LONGEST_NAME]
+    near = get_close_matches(name, names, n=1, cutoff=0.75)
     if near:
         return f"the message has no such field, but it has {shown(near[0])}."
     if message.trailers is not None and message.trailers.combined(name) is not None:

@@ -11,7 +11,7 @@ from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIE
 from reference.protocol.message_signatures.diagnosis.case import shown
 from reference.protocol.message_signatures.message import Message
 
-_MOST_OCTETS = 300_000
+_MOST_OCTETS = 65_536
 _ADVICE = "Digest the very octets that are sent, and let nothing change them afterwards."
 
 

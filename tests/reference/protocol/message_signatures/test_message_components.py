@@ -29,6 +29,8 @@ def line_of(identifier: str, **members: Any) -> str:
         ("example.com:80", '"@authority"', {"authority": "example.com:80"}),
         ("example.com", '"@authority"', {"authority": "example.com:80", "scheme": "HTTP"}),
         ("example.com:8443", '"@authority"', {"authority": "example.com:8443"}),
+        ("example.com", '"@authority"', {"authority": "example.com:"}),
+        ("[::1]", '"@authority"', {"authority": "[::1]:"}),
         ("[::1]", '"@authority"', {"authority": "[::1]:443"}),
         ("http", '"@scheme"', {"scheme": "HTTP"}),
         ("/a/%7Eb//c", '"@path"', {"path": "/a/%7Eb//c?d=/e?f"}),

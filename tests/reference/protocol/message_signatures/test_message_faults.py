@@ -161,6 +161,17 @@ def test_coverage(signed_by_hand: HandSigner, covered: str, code: str) -> None:
     assert [code] == codes_of(with_header(message, "Signature-Input", f"sig=({covered});created=1000"))
 
 
+@pytest.mark.parametrize(
+    "name", ["@method", "@authority", "@path", "@query", "@scheme", "@target-uri", "@request-target"]
+)
+def test_a_response_has_no_part_of_a_request(signed_by_hand: HandSigner, name: str) -> None:
+    """With a status the message is a response: a request's signature cannot be shown as a response's."""
+    message = signed_by_hand(covered=f'"@status" "{name}"', status=200)
+
+    assert codes_of(message) == ["unsupported_component"]
+    assert codes_of(signed_by_hand(('"@status": 200',), status=200)) == []
+
+
 def test_a_signature_that_covers_nothing_may_hold(signed_by_hand: HandSigner) -> None:
     """Its equation is asked like any other's, and it protects nothing whatever comes of that."""
     holding, forged = signed_by_hand(()), with_header(signed_by_hand(), "Signature-Input", "sig=();created=1000")
