@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from reference.protocol import a2a_x402
-from reference.protocol.a2a import ErrorCode, Outcome, Task
+from reference.protocol.a2a import ErrorCode, Outcome, Task, whole_numbers
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
@@ -83,11 +83,12 @@ class Conversation:
         offered = self._challenges.get(name) if isinstance(name, str) else None
         if offered is None:
             raise invalid_params("message", f"service_id is one of {', '.join(self._challenges)}", "service_id")
+        request = whole_numbers(asked.get("request"))
         try:
-            offered.service.accepts(asked.get("request"))
+            offered.service.accepts(request)
         except Unprocessable:
             return _example(offered.service)
-        return {"service_id": offered.service.id, "request": asked["request"]}
+        return {"service_id": offered.service.id, "request": request}
 
     def _offered(self, memo: Mapping[str, Any]) -> Challenges:
         return self._challenges[memo["service_id"]]
@@ -141,4 +142,4 @@ def _example(service: Service) -> dict[str, Any]:
 
 def _as_header(payload: JsonValue) -> str:
     """Return a payload as the value of `X-PAYMENT`: what it must be, and how large it may be, is said once (5.6)."""
-    return base64.b64encode(orjson.dumps(payload)).decode()
+    return base64.b64encode(orjson.dumps(whole_numbers(payload))).decode()

@@ -34,6 +34,7 @@ from tests.reference.rail.base_stack import BasePayer, SimulatedBase
 from tests.reference.rail.rail_answers import code_of
 from tests.reference.rail.rail_stack import Payer, Rail, SimulatedChain, payload_of, proof_of
 
+KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 LANES = ["algorand", "eip155", "solana"]
 OTHER = {"service_id": "compliance-receipt", "request": {**ORDER["request"], "recipient_address": "screen-block"}}
 
@@ -211,6 +212,30 @@ def test_refusals_on_base_by_name(three_lanes: Rail, base: SimulatedBase) -> Non
         task = opened(rail)
         proof, name = proofs(entry_of(task, "eip155"))[code]
         refused(pay(rail, task, proof), code, name)
+
+
+def test_numbers_may_come_as_floats(three_lanes: Rail, base: SimulatedBase) -> None:
+    """Clients that speak protobuf write 5 as 5.0: the same request, the same hash, the same payment."""
+    rail = three_lanes
+    request = {
+        "method": "GET",
+        "authority": "example.com",
+        "path": "/",
+        "headers": {},
+        "public_key_hex": KEY,
+        "now": 1000,
+    }
+    by_rest = rail.http.post("/pay/v1/verify/rfc9421", json=request).json()["accepts"][0]["extra"]["request_hash"]
+    task = opened(rail, {"service_id": "rfc9421-verify", "request": {**request, "now": 1000.0}})
+    entry = entry_of(task, "eip155")
+    proof = BasePayer(base).authorize(entry)
+    floats = {name: float(proof["authorization"][name]) for name in ("value", "validAfter", "validBefore")}
+    proof["authorization"] |= floats
+
+    body = artifact(pay(rail, task, proof))
+
+    assert by_rest == entry["extra"]["request_hash"] == body["request_hash"]
+    assert "missing_signature_input" in body["result"]["error_codes"]
 
 
 def test_an_expired_challenge_is_refused_by_its_name(own_rail: Callable[..., Rail], payer: Payer) -> None:

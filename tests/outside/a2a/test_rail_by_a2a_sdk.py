@@ -1,0 +1,114 @@
+"""The A2A SDK's clients buy from the rail: card, order, payment, receipt; with controls that must fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jwt
+import pytest
+from algosdk import account
+from x402.schemas.helpers import parse_payment_required
+
+from tests.outside.a2a.sdk_client import LINES, SdkClient, SdkError
+from tests.reference.rail.rail_stack import Payer, Rail, SimulatedChain, proof_of
+
+URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
+ORDER: dict[str, Any] = {
+    "service_id": "compliance-receipt",
+    "request": {"recipient_address": "screen-block", "network": "algorand_mainnet"},
+}
+STATUS, PAYLOAD = "x402.payment.status", "x402.payment.payload"
+
+
+@pytest.fixture(scope="module")
+def payer() -> Iterator[Payer]:
+    """Somebody with money on a simulated Algorand."""
+    chain = SimulatedChain()
+    yield Payer(chain)
+    chain.stop()
+
+
+@pytest.fixture(scope="module")
+def rail(payer: Payer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rail]:
+    """A rail as a process, which says in its card where it is."""
+    payee: str = account.generate_account()[1]
+    payer.chain.control("fund", address=payee, amount="10000000")
+    payer.chain.control("mint", address=payee, amount="1")
+    running = Rail(payer.chain, tmp_path_factory.mktemp("rail"), payee).start()
+    yield running
+    running.close()
+
+
+@pytest.fixture(params=LINES)
+def client(request: pytest.FixtureRequest, rail: Rail) -> Iterator[SdkClient]:
+    """A client of each line of the SDK that has read the card."""
+    with SdkClient(request.param, rail.public_url) as opened:
+        opened.card()
+        yield opened
+
+
+def ordered(client: SdkClient) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Order, and return the task with the entry that it asks to be paid, as the x402 package reads it."""
+    task = client.send("please", ORDER, extensions=[URI])
+    assert (task["state"], task["metadata"]) == ("input-required", {"payment_state": "a2a-x402"})
+    assert task["message_metadata"][STATUS] == "payment-required"
+    required = parse_payment_required(task["message_metadata"]["x402.payment.required"])
+    return task, required.accepts[0].model_dump(by_alias=True)
+
+
+def submitted(payload: Any) -> dict[str, Any]:
+    return {STATUS: "payment-submitted", PAYLOAD: payload}
+
+
+def test_both_cards_resolve(client: SdkClient, rail: Rail) -> None:
+    """The same rail at both addresses; no card at a third."""
+    told = [client.card(path) for path in ("/.well-known/agent-card.json", "/.well-known/agent.json")]
+
+    assert told[0] == told[1]
+    assert told[0]["skills"] == ["pay-verify-receipt", "pay-verify-rfc9421", "pay-compliance-receipt"]
+    assert told[0]["url"] == f"{rail.public_url}/a2a"
+    with pytest.raises(SdkError):
+        client.card("/.well-known/other.json")
+
+
+def test_order_pay_and_verify(client: SdkClient, rail: Rail, payer: Payer) -> None:
+    """The receipt of the completed task verifies under the published keys, and is told again; forged, it does not."""
+    task, entry = ordered(client)
+    tx_id = payer.pay({**entry, "maxAmountRequired": entry["amount"]})
+    done = client.send("paid", task=task, metadata=submitted(proof_of(tx_id, entry)), extensions=[URI])
+
+    assert (done["state"], done["message_metadata"][STATUS]) == ("completed", "payment-completed")
+    [[body]] = done["artifacts"]
+    keys = jwt.PyJWKSet.from_dict(rail.http.get("/.well-known/jwks.json").json())
+    receipt = body["payable_receipt"]
+    key = keys[jwt.get_unverified_header(receipt)["kid"]]
+    assert jwt.decode(receipt, key, algorithms=["EdDSA"])["response_hash"] == body["response_hash"]
+    head, payload, signature = receipt.split(".")
+    with pytest.raises(jwt.InvalidSignatureError):
+        jwt.decode(f"{head}.{payload}.{signature[:-4]}AAAA", key, algorithms=["EdDSA"])
+    assert client.get(task["id"]) == done
+    with pytest.raises(SdkError):
+        client.send("again", task=task, metadata=submitted(proof_of(tx_id, entry)))
+
+
+def test_a_payment_without_the_weld_buys_nothing(client: SdkClient, payer: Payer) -> None:
+    """The control: the right sum to the right payee, and no token in the note."""
+    task, entry = ordered(client)
+    tx_id = payer.pay({**entry, "maxAmountRequired": entry["amount"]}, note=b"")
+    told = client.send("paid", task=task, metadata=submitted(proof_of(tx_id, entry)))
+
+    assert (told["state"], told["artifacts"]) == ("input-required", [])
+    assert told["message_metadata"]["x402.payment.error"] == "INVALID_SIGNATURE"
+
+
+def test_cancel(client: SdkClient) -> None:
+    """An unpaid task is canceled, once; an unknown one is an error."""
+    task, _ = ordered(client)
+
+    assert client.cancel(task["id"])["state"] == "canceled"
+    assert client.get(task["id"])["state"] == "canceled"
+    with pytest.raises(SdkError):
+        client.cancel(task["id"])
+    with pytest.raises(SdkError):
+        client.get("nothing")
