@@ -7,8 +7,8 @@ from typing import Any
 from conformance import json_rpc
 from conformance.agent import A2A, agent_of, answers
 from conformance.agent import subject as signed
+from conformance.cards import told
 from conformance.check import Case, check
-from conformance.checks.agent.basics import told
 from conformance.client import Answer
 from conformance.oracles.strict_json import is_json_type
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from conformance.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, OPERATIONS, SIGN, VERIFY, agent_of
 from conformance.agent import subject as signed
+from conformance.cards import card_fault, is_json_object, told
 from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.oracles.strict_json import is_json_type
 from conformance.together import together
 
 _REFUSED = frozenset({401, 402, 403, 407})
@@ -18,26 +17,6 @@ _CREDENTIALS: tuple[dict[str, str], ...] = (
     {"Authorization": "Basic bm9ib2R5OmtuZXc="},
     {"X-Api-Key": "nobody-knows-this"},
 )
-# What A2A 0.3.0 demands of a card.
-CARD_MEMBERS = (
-    *("capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion", "skills"),
-    *("url", "version"),
-)
-
-
-def told(answer: Answer) -> str:
-    """Return a status, the media type and the beginning of a body."""
-    text = answer.body[:120].decode("utf-8", "replace")
-    return f"{answer.status} {answer.headers.get('Content-Type', 'without a type')}: {text}"
-
-
-def is_json_object(answer: Answer) -> bool:
-    """Return whether an answer is 200 with a JSON object under a JSON media type."""
-    return answer.status == 200 and is_json_type(answer.headers.get("Content-Type")) and _is_object(answer)
-
-
-def _is_object(answer: Answer) -> bool:
-    return bool(answer.object()) or answer.body.strip() == b"{}"
 
 
 @check(
@@ -88,17 +67,6 @@ async def cards_name_the_agent(case: Case) -> None:
 def _differ(one: Any, other: Any) -> bool:
     """Return whether both cards say it and say other things: an old card may lack what a new one has."""
     return one is not None and other is not None and one != other
-
-
-def card_fault(answer: Answer, *, whole: bool) -> str | None:
-    """Return what is wrong with an agent card; `whole` asks for all that A2A 0.3.0 demands."""
-    if not is_json_object(answer):
-        return told(answer)
-    card = answer.object()
-    if not isinstance(card.get("name"), str) or not card["name"].strip():
-        return "the card has no name"
-    missing = [name for name in CARD_MEMBERS if name not in card] if whole else []
-    return f"the card lacks {', '.join(missing)}" if missing else None
 
 
 @check(

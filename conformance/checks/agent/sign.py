@@ -14,8 +14,8 @@ from conformance.agent import Agent, Subject, agent_of, answers, signer
 from conformance.agent.subjects import raw_public
 from conformance.check import Case, check
 from conformance.checks.agent.verify import is_positive, said
-from conformance.checks.shared.secrets import comes_back
 from conformance.client import Answer
+from conformance.leaks import comes_back
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base

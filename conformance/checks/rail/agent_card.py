@@ -7,8 +7,8 @@ from typing import Any
 
 from conformance import discovery
 from conformance.a2a import A2A, CARD
+from conformance.cards import card_fault
 from conformance.check import Case, check
-from conformance.checks.agent.basics import card_fault
 
 _TRANSPORT = "JSONRPC"
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 from conformance import gateway
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.shared.endpoints import Endpoint, endpoints
-from conformance.client import Answer
 from conformance.fuzz.corpora import JSON
 from conformance.gateway import CHECKOUT
+from conformance.leaks import comes_back
 from conformance.together import together
 
 _ROW = "X-ROB-02"
@@ -20,7 +20,6 @@ _FIX = (
     "Name the fault, never the value: no credential, proof or secret of a request belongs in a body or header of its "
     "answer, not even in a message of a library that is passed on."
 )
-_SHORTEST = 6
 # Calls that an operation gets which only a document names.
 _FEW = 10
 _AT_ONCE = 6
@@ -38,30 +37,6 @@ class _Call:
     tail: str = ""
     # Whether a success may hold the text, because it is no secret where it stands: only a refusal is judged.
     refusals_only: bool = False
-
-
-def shapes_of(secret: str) -> Mapping[str, bytes]:
-    """Return the forms in which a secret would be recognised, by name."""
-    raw = secret.encode("utf-8", "surrogateescape")
-    return {
-        "as it was sent": raw,
-        "percent-encoded": quote(secret, safe="", errors="surrogateescape").encode(),
-        "in base64": base64.b64encode(raw).rstrip(b"=")[:-1],
-        "in hex": raw.hex().encode(),
-    }
-
-
-def comes_back(answer: Answer, secret: str) -> list[str]:
-    """Return where and how a secret stands in an answer."""
-    places = {"the body": answer.body}
-    for name, value in answer.headers.items():
-        places[f"the header {name}"] = f"{name}: {value}".encode("utf-8", "surrogateescape")
-    return [
-        f"{place}, {shape}"
-        for place, data in places.items()
-        for shape, text in shapes_of(secret).items()
-        if len(text) >= _SHORTEST and text in data
-    ]
 
 
 @dataclass(slots=True)
