@@ -37,9 +37,9 @@ class Fields:
         found = [value for own, value in self._given.items() if own.lower() == name]
         return [one for value in found for one in ((value,) if isinstance(value, str) else value)]
 
-    def spellings(self, name: str) -> list[str]:
-        """Return the names under which a field came, their case kept."""
-        return [own for own in self._given if own.lower() == name]
+    def spellings(self) -> dict[str, str]:
+        """Return by lower-case name the name under which each field came, its case kept."""
+        return {own.lower(): own for own in self._given}
 
     def combined(self, name: str) -> str | None:
         """Return the field's values joined by a comma and a space, or None when it is absent."""

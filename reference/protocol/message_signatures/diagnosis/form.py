@@ -119,10 +119,10 @@ def _bare(row: str) -> str:
 
 
 def _spelled(case: Case, rows: list[str], last: str) -> str:
-    spelled = []
+    spelled, spellings = [], case.message.fields.spellings()
     for row in rows:
         name = row.partition('": ')[0].removeprefix('"')
-        own = next(iter(case.message.fields.spellings(name)), name)
+        own = spellings.get(name, name)
         spelled.append(row.replace(f'"{name}"', f'"{own}"', 1))
     return "\n".join([*spelled, last])
 

@@ -168,6 +168,13 @@ def test_what_happened_to_the_base(base: str | bytes, params: str, words: str) -
     assert words in proof_of(message(METHOD, base=base, params=params))
 
 
+def test_field_names_as_they_were_sent() -> None:
+    """Names in the base are in lower case, whatever the message has."""
+    base = f'"X-A": b\n"@signature-params": ("x-a"){PARAMS}'
+
+    assert "Lower their case" in proof_of(message(base=base, covered='"x-a"', headers={"X-A": "b"}))
+
+
 @pytest.mark.parametrize(
     ("members", "words"),
     [
@@ -393,6 +400,7 @@ LARGE: dict[str, dict[str, Any]] = {
         headers={f"X{n}": ["a, " * 10] * 2 for n in range(1500)},
         path="/" + "%2f/" * 300 + "?" + "&".join(f"p{n}=+" for n in range(500)),
     ),
+    "small fields": message(*[f'"{n}": ' for n in range(12000)], headers={str(n): "x" for n in range(12000)}),
     "absent": message(METHOD, covered=" ".join(f'"xy-{n}"' for n in MANY), headers={f"xy-z{n}": "" for n in MANY}),
     "one absent": message(METHOD, covered='"host"', headers={f"xy-z{n}": "" for n in MANY}),
     "long names": message(METHOD, covered=f'"{"ab" * 40000}"', headers={"ba" * 40000: "1"}),
