@@ -1,0 +1,97 @@
+"""Two workers over one store: a task is changed from the version that was read, and an end that came about stands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from reference.protocol.a2a import Outcome, Task, TaskState
+from reference.web.a2a import A2aServer, MemoryTasks, Message
+from reference.web.clock import WpClock
+from reference.web.exchange import Request
+
+
+class Worker:
+    """A server whose conversation waits until the test says what comes of a message."""
+
+    def __init__(self, tasks: MemoryTasks) -> None:
+        self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.server = A2aServer(tasks, WpClock(), self)
+
+    async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
+        """Wait for the outcome of a message to an open task."""
+        del message, request
+        return Outcome(TaskState.INPUT_REQUIRED) if task is None else await self.outcome
+
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call a method."""
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        reply = await self.server.rpc.answer(Request("/a2a", "POST", "", {}, body, ""))
+        told: dict[str, Any] = json.loads(reply.body)
+        return told
+
+    async def send(self, task: str | None = None) -> dict[str, Any]:
+        """Send a message."""
+        message = {"kind": "message", "messageId": "m", "role": "user", "parts": []}
+        return await self.call("message/send", message=message if task is None else {**message, "taskId": task})
+
+
+@pytest.fixture
+async def workers() -> tuple[Worker, Worker, str]:
+    """Two workers, and a task that is open."""
+    tasks = MemoryTasks(WpClock(), seconds=100)
+    first, second = Worker(tasks), Worker(tasks)
+    return first, second, (await first.send())["result"]["id"]
+
+
+async def outcomes(workers: tuple[Worker, Worker, str], *states: TaskState) -> list[dict[str, Any]]:
+    """Let both carry the task on from the same version, and the first of them be done first."""
+    first, second, task = workers
+    both = [asyncio.create_task(one.send(task)) for one in (first, second)]
+    await asyncio.sleep(0.01)
+    told = []
+    for worker, running, state in zip((first, second), both, states, strict=True):
+        worker.outcome.set_result(Outcome(state))
+        told.append(await running)
+    return told
+
+
+async def test_an_end_is_kept_whatever_was_said_meanwhile(workers: tuple[Worker, Worker, str]) -> None:
+    """What ended a task is true: it is put onto the version that another call made."""
+    one, other = await outcomes(workers, TaskState.INPUT_REQUIRED, TaskState.COMPLETED)
+
+    assert one["result"]["status"]["state"] == "input-required"
+    assert other["result"]["status"]["state"] == "completed"
+    assert (await workers[0].call("tasks/get", id=workers[2]))["result"] == other["result"]
+    assert len(other["result"]["history"]) == 3
+
+
+@pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.COMPLETED])
+async def test_nothing_is_put_onto_an_end(workers: tuple[Worker, Worker, str], state: TaskState) -> None:
+    """The later of two ends, and whatever else comes late, is an error."""
+    one, other = await outcomes(workers, TaskState.COMPLETED, state)
+
+    assert (one["result"]["status"]["state"], other["error"]["code"]) == ("completed", -32602)
+    assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == one["result"]
+
+
+async def test_a_question_that_came_late_is_an_error(workers: tuple[Worker, Worker, str]) -> None:
+    """The task was asked something else meanwhile."""
+    one, other = await outcomes(workers, TaskState.INPUT_REQUIRED, TaskState.INPUT_REQUIRED)
+
+    assert (one["result"]["status"]["state"], other["error"]["code"]) == ("input-required", -32602)
+
+
+async def test_a_cancellation_ends_the_task_as_it_stands(workers: tuple[Worker, Worker, str]) -> None:
+    """It needs no version: an open task is canceled, and what is at work elsewhere is told so."""
+    first, second, task = workers
+    running = asyncio.create_task(first.send(task))
+    await asyncio.sleep(0.01)
+    canceled = await second.call("tasks/cancel", id=task)
+    first.outcome.set_result(Outcome(TaskState.COMPLETED))
+
+    assert canceled["result"]["status"]["state"] == "canceled"
+    assert (await running)["error"]["code"] == -32602
