@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from conformance.agent import Agent, Subject, agent_of, answers, signer
 from conformance.agent import subject as signed
@@ -117,9 +117,14 @@ def shows_components(document: Any, components: tuple[str, ...]) -> bool:
     for _, value in answers.leaves(document):
         if names_in(value) == list(components):
             return True
-        if isinstance(value, str) and "\n" not in value and inner.search(value):
+        if _is_apart(value) and inner.search(value):
             return True
     return False
+
+
+def _is_apart(value: Any) -> TypeGuard[str]:
+    """Return whether a value is a text of one line that is no part of the base, which holds both anyway."""
+    return isinstance(value, str) and "\n" not in value and '"@signature-params"' not in value
 
 
 def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
@@ -128,7 +133,7 @@ def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str
     for _, value in answers.leaves(document):
         if isinstance(value, dict):
             lacking = [name for name, wanted in parameters.items() if not _same(value.get(name), wanted)]
-        elif isinstance(value, str) and "\n" not in value:
+        elif _is_apart(value):
             lacking = [name for name, wanted in parameters.items() if _written(name, wanted) not in value]
         else:
             continue

@@ -136,6 +136,10 @@ async def demo_requests_are_signed(case: Case) -> None:
         answer = await agent.sign(asked)
         demo = read(case, agent, asked, answer)
         _judge_demo(case, agent, demo, {"request": what})
+        if asked.body:
+            fault = _digest_fault(demo)
+            told = "a covered Content-Digest of the body"
+            case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where={"request": what})
         await _judge_elsewhere(case, agent, demo, {"request": what})
 
 
@@ -153,10 +157,6 @@ def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) 
     faults = ["no key to verify with"] if key is None else demo.faults(key)
     told = "valid under the returned key"
     case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
-    if demo.message is not None and demo.message.body:
-        fault = _digest_fault(demo)
-        told = "a covered Content-Digest of the body"
-        case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where=where)
 
 
 def _digest_fault(demo: Demo) -> str | None:

@@ -337,7 +337,9 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
             where = {"member": next(iter(more)) if len(more) == 1 else "all", "message": "sound" if valid else "wrong"}
             told = f"200, {'valid' if valid else 'not valid'}"
             case.expect("AGENT-VERIFY-18", holds, told, said(agent, answer), exchange=answer, where=where)
-    await _repeat(case, agent, one, wrong)
+    # Messages that were not verified before: an agent that keeps something of the first time must be seen.
+    again = signed(case)
+    await _repeat(case, agent, again, again.expecting(raw_public(signer(case))))
 
 
 async def _repeat(case: Case, agent: Agent, one: Subject, wrong: Subject) -> None:

@@ -1,0 +1,282 @@
+"""An agent in memory behind the recording client, honest unless a test says otherwise, under the names of a look.
+
+Its judge is the suite's own oracle: what a test shows is what the checks make of answers, not who is right.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance import target
+from conformance.agent import EXPLAIN, OPERATIONS, SIGN, VERIFY
+from conformance.check import Case, Inconclusive
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.oracles.keys import KeyFault
+from conformance.oracles.message_signatures import judgement, keys, members, signing
+from conformance.oracles.message_signatures.algorithms import SigningKey
+from conformance.oracles.message_signatures.message import Message
+from conformance.runner import registered
+from conformance.session import Session
+from conformance.verdict import Verdict, worst
+
+BASE = "http://agent.test"
+PROFILE = f"""
+[target]
+defaults = "reference"
+[surfaces.agent]
+url = "{BASE}"
+[claims]
+surfaces = ["agent"]
+[pace]
+requests_per_second = 0.0
+"""
+FOREIGN = PROFILE.replace('"reference"', '"none"')
+_POSTS = {"message/send", "tasks/get"}
+
+
+@dataclass
+class Call:
+    """One request as the agent sees it, and its answer before it is sent."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    document: Any
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The request's JSON object, empty when it is none."""
+        return self.document if isinstance(self.document, dict) else {}
+
+
+@dataclass
+class Reply:
+    """One answer."""
+
+    status: int
+    document: Any
+
+
+Change = Callable[[Call, Reply], Reply]
+
+
+class Agent:
+    """Answers as a transport; `change` may put a fault into any answer."""
+
+    def __init__(self, change: Change | None = None, look: Look | None = None) -> None:
+        self.change = change
+        self.look = look or Look()
+        self.calls: list[Call] = []
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one request."""
+        call = Call(method, urlsplit(url).path or "/", CIMultiDict(headers), body or b"", _parsed(body or b""))
+        self.calls.append(call)
+        reply = self._answer(call)
+        if self.change is not None:
+            reply = self.change(call, reply)
+        content = reply.document if isinstance(reply.document, bytes) else json.dumps(reply.document).encode()
+        return reply.status, CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json"})), content
+
+    def _answer(self, call: Call) -> Reply:
+        if call.method == "POST" and call.path in {VERIFY, EXPLAIN, SIGN}:
+            return self._skill(call)
+        if call.path == "/a2a":
+            return self._rpc(call) if call.method == "POST" else Reply(200, {"hint": "POST JSON-RPC here"})
+        card = {"name": "Agent", "description": "d", "url": BASE + "/a2a", "version": "1", "protocolVersion": "0.3.0"}
+        card |= {"capabilities": {}, "defaultInputModes": [], "defaultOutputModes": [], "skills": []}
+        paths: dict[str, Any] = {}
+        for method, path in OPERATIONS:
+            paths.setdefault(path, {})[method.lower()] = {"responses": {"200": {"description": "ok"}}}
+        openapi = {"openapi": "3.1.0", "info": {"title": "t", "version": "0.1.0"}, "paths": paths}
+        documents = {
+            "/": {"name": "Agent"},
+            "/health": {"status": "ok"},
+            "/.well-known/agent-card.json": card,
+            "/.well-known/agent.json": card,
+            "/openapi.json": openapi,
+        }
+        return Reply(200, documents[call.path]) if call.path in documents else Reply(404, {"detail": "Not Found"})
+
+    def _skill(self, call: Call) -> Reply:
+        if not isinstance(call.document, dict):
+            return malformed("no object")
+        try:
+            return self._result(call)
+        except (KeyError, ValueError, TypeError, AttributeError, KeyFault) as fault:
+            return malformed(str(fault))
+
+    def _result(self, call: Call) -> Reply:
+        if call.path == SIGN:
+            return Reply(200, self.look.signed(call.members))
+        asked = self.look.request(call.members)
+        message, key = members.message_of(asked), members.key_of(asked)
+        if key is None and call.path == VERIFY:
+            return malformed("no key")
+        judged = judgement.judge(message, key, members.policy_of(asked), now=asked.get("now") or int(time.time()))
+        return Reply(200, self.look.result(judged, message, explain=call.path == EXPLAIN))
+
+    def _rpc(self, call: Call) -> Reply:
+        envelope = {"jsonrpc": "2.0", "id": call.members.get("id")}
+        if call.members.get("method") not in _POSTS:
+            return Reply(200, {**envelope, "error": {"code": -32601, "message": "method not found"}})
+        return Reply(200, {**envelope, "result": {"kind": "task", "id": "t", "status": {"state": "input-required"}}})
+
+
+class Look:
+    """The names of the reference: what comes in, what goes out."""
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the members of a request under the family's names."""
+        return given
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return the answer of verify or explain."""
+        labelled = judged.labelled
+        parameters = {} if labelled is None else dict(labelled.covered.parameters)
+        found: dict[str, Any] = {
+            "valid": judged.valid,
+            "errors": [fault.text for fault in judged.faults],
+            "error_codes": [fault.code.value for fault in judged.faults],
+            "signature_base": "" if judged.base is None else judged.base.text or "",
+            "covered_components": [str(one) for one in labelled.covered.components] if labelled else [],
+            "parameters": {name: value for name, value in parameters.items() if isinstance(value, int | str)},
+        }
+        if explain:
+            digest = signing.digest_value(message.body) if judged.digest is None else judged.digest.computed
+            found["content_digest"] = {"computed": digest.partition("=:")[2].rstrip(":") or digest}
+            found["fix_notes"] = [f"Look at this: {fault.text}" for fault in judged.faults]
+        return found
+
+    def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer of sign."""
+        if any("key" in name for name in given):
+            raise ValueError("no keys")
+        message = signing.with_digest(members.message_of({**given, "headers": given.get("headers", {})}))
+        key = self.demo_key()
+        public = _raw(key)
+        parameters = {"created": int(time.time()), "keyid": keys.did_key(public)}
+        one = signing.sign(message, key, signing.default_components(message), parameters)
+        return {
+            **members.members_of(one.message),
+            "signature_base": one.base,
+            "public_key_hex": public.hex(),
+            "did_key": keys.did_key(public),
+        }
+
+    def demo_key(self) -> SigningKey:
+        """Return a fresh key."""
+        return keys.generate()
+
+
+class Foreign(Look):
+    """An honest agent of somebody else's: other names for everything that the interface leaves open."""
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read `{"message": {"method", "url", "headers", "body"}, "public_key_hex" or "did_key"}`."""
+        message = given["message"]
+        parts = urlsplit(message["url"])
+        cut = message["url"].index(parts.netloc) + len(parts.netloc)
+        key = {name: given[name] for name in ("public_key_hex", "did_key") if name in given}
+        for value in message["headers"].values():
+            if not isinstance(value, str):
+                raise TypeError("headers are texts")
+        return {
+            **{name: message[name] for name in ("method", "headers")},
+            "authority": parts.netloc,
+            "scheme": parts.scheme,
+            "path": message["url"][cut:],
+            "body_b64": message.get("body_b64", ""),
+            "require_content_digest": False,
+            **key,
+        }
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return `{"report": {...}}`."""
+        ours = super().result(judged, message, explain=explain)
+        outcome = {True: "passed", False: "failed", None: "unknown"}[judged.valid]
+        report: dict[str, Any] = {"outcome": outcome, "problems": [{"text": text} for text in ours["errors"]]}
+        if explain:
+            report |= {
+                "canonical": ours["signature_base"].splitlines(),
+                "components": [{"name": name.strip('"')} for name in ours["covered_components"]],
+                "params": ours["parameters"],
+                "digest": {"sha-256": signing.digest_value(message.body), "sha-512": _long(message.body)},
+                "hints": ours["fix_notes"],
+            }
+        return {"report": report}
+
+    def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `{"request": {"headers": [[name, value]]}, "base", "key"}`."""
+        plain = dict(self.request({"message": given["message"]}))
+        ours = super().signed(plain)
+        headers = [[name, value] for name, value in ours["headers"].items()]
+        return {"request": {"headers": headers}, "base": ours["signature_base"], "key": {"did": ours["did_key"]}}
+
+
+def _long(body: bytes) -> str:
+    return signing.digest_value(body, "sha-512")
+
+
+def _raw(key: SigningKey) -> bytes:
+    material = key.public.material
+    assert isinstance(material, bytes)
+    return material
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def malformed(reason: str) -> Reply:
+    """Return a 422."""
+    return Reply(422, {"detail": [{"loc": ["body"], "msg": reason or "wrong", "type": "value_error"}]})
+
+
+async def judged(name: str, agent: Agent, profile: str = PROFILE) -> dict[str, Verdict]:
+    """Run one check against an agent and return the verdict of each row it judged."""
+    found = next(one for one in registered() if one.id == name)
+    names, log = Names(), EventLog()
+    client = Client(agent, log, name, names, Counter())
+    read = target.parse(profile)
+    session = Session(read, client, names, 1)
+    await session.open()
+    case = Case(found, read, client, log, random.Random(1), session)
+    try:
+        await found.run(case)
+    except Inconclusive:
+        return dict.fromkeys(found.rows, Verdict.INCONCLUSIVE)
+    verdicts = defaultdict(list)
+    for event in log.of("judgement"):
+        verdicts[event["row"]].append(Verdict(event["verdict"]))
+    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
+
+
+def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
+    """Return the rows that are broken."""
+    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
+
+
+def at(path: str, change: Callable[[Any], Any]) -> Change:
+    """Return what changes the document of 200 answers at a path."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        return replace(reply, document=change(reply.document)) if call.path == path and reply.status == 200 else reply
+
+    return changed

@@ -1,0 +1,250 @@
+"""What the agent's checks make of agents that are honest, under two sets of names, and of small wrong ones."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
+from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.algorithms import SigningKey
+from conformance.runner import registered
+from conformance.verdict import Verdict
+from tests.conformance.checks.agent.scripted_agent import (
+    FOREIGN,
+    PROFILE,
+    Agent,
+    Call,
+    Change,
+    Foreign,
+    Look,
+    Reply,
+    at,
+    breached,
+    judged,
+    malformed,
+)
+
+CHECKS = sorted(
+    one.id
+    for one in registered()
+    if one.surface == "agent" and all(row.startswith("AGENT-") for row in one.rows) and one.id != "vectors_are_judged"
+)
+# Skills over A2A are of the reference only; the scripted agent has none.
+NAMED = [name for name in CHECKS if name != "the_transport_speaks_json_rpc"]
+
+
+@pytest.mark.parametrize("name", NAMED)
+async def test_an_honest_agent_breaks_no_row(name: str) -> None:
+    """Every row that a check judges passes, or is documented."""
+    found = await judged(name, Agent())
+    assert set(found.values()) <= {Verdict.PASS, Verdict.DOCUMENTED}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
+    """Names that nobody bound are found: rows pass, and none is broken."""
+    found = await judged(name, Agent(look=Foreign()), FOREIGN)
+    assert breached(found) == set()
+    assert Verdict.PASS in found.values() or set(found.values()) == {Verdict.DOCUMENTED}
+
+
+async def test_an_agent_that_nobody_understands_decides_nothing() -> None:
+    """Where no body is understood, rows are inconclusive."""
+    dumb = Agent(lambda call, reply: malformed("what?") if call.path.startswith("/verify") else reply)
+    found = await judged("sound_messages_are_valid", dumb, FOREIGN)
+    assert set(found.values()) == {Verdict.INCONCLUSIVE}
+
+
+def says(**members: Any) -> Callable[[Any], Any]:
+    """Return what sets members of a document."""
+    return lambda document: {**document, **members}
+
+
+def without(*names: str) -> Callable[[Any], Any]:
+    """Return what takes members away."""
+    return lambda document: {name: value for name, value in document.items() if name not in names}
+
+
+def refused_as(status: int, kind: type) -> Change:
+    """Return what answers bodies of a JSON type with a status."""
+
+    def change(call: Call, reply: Reply) -> Reply:
+        hit = call.path.startswith("/verify") and call.body and isinstance(call.document, kind)
+        return Reply(status, {"detail": "Bad Request"}) if hit else reply
+
+    return change
+
+
+VALID = says(valid=True, errors=[], error_codes=[])
+
+
+@pytest.mark.parametrize(
+    ("check", "row", "change"),
+    [
+        ("wrong_signatures_are_not_valid", "AGENT-VERIFY-02", at(VERIFY, VALID)),
+        ("the_expected_key_decides", "AGENT-VERIFY-06", at(VERIFY, VALID)),
+        ("only_what_is_covered_counts", "AGENT-VERIFY-08", at(VERIFY, VALID)),
+        ("the_content_is_compared", "AGENT-VERIFY-10", at(VERIFY, VALID)),
+        ("what_is_covered_is_there_once", "AGENT-VERIFY-12", at(VERIFY, VALID)),
+        ("what_is_covered_is_there_once", "AGENT-VERIFY-13", at(VERIFY, VALID)),
+        ("what_is_covered_is_there_once", "AGENT-VERIFY-14", at(VERIFY, VALID)),
+        ("sound_messages_are_valid", "AGENT-VERIFY-01", at(VERIFY, says(valid=False, errors=["no"]))),
+        ("only_what_is_covered_counts", "AGENT-VERIFY-09", at(VERIFY, says(valid=False, errors=["no"]))),
+        ("sound_messages_are_valid", "AGENT-VERIFY-04", at(VERIFY, without("errors"))),
+        ("sound_messages_are_valid", "AGENT-VERIFY-05", at(VERIFY, says(errors=["fine"]))),
+        ("wrong_signatures_are_not_valid", "AGENT-VERIFY-02", at(VERIFY, says(errors=[]))),
+        ("verify_refuses_malformed_bodies", "AGENT-VERIFY-17", refused_as(400, list)),
+        ("explain_refuses_malformed_bodies", "AGENT-EXPLAIN-13", refused_as(400, list)),
+        ("sign_refuses_malformed_bodies", "AGENT-SIGN-10", refused_as(400, int)),
+        ("explanations_say_pass_or_fail", "AGENT-EXPLAIN-01", at(EXPLAIN, says(valid=None))),
+        ("explanations_say_pass_or_fail", "AGENT-EXPLAIN-11", at(EXPLAIN, says(valid=True))),
+        ("explanations_say_pass_or_fail", "AGENT-EXPLAIN-06", at(EXPLAIN, says(fix_notes=[]))),
+        ("explanations_need_no_key", "AGENT-EXPLAIN-07", at(EXPLAIN, says(signature_base="canned"))),
+        ("explanations_recompute_the_digest", "AGENT-EXPLAIN-05", at(EXPLAIN, says(content_digest={"computed": "x"}))),
+        ("demo_requests_are_signed", "AGENT-SIGN-02", at(SIGN, without("signature_base"))),
+        ("demo_requests_are_signed", "AGENT-SIGN-03", at(SIGN, without("public_key_hex"))),
+        ("demo_requests_are_signed", "AGENT-SIGN-01", at(SIGN, says(headers={}))),
+        ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, without("name"))),
+        ("cards_name_the_agent", "AGENT-CARD-02", at(LEGACY_CARD, lambda _: [])),
+        ("cards_name_the_agent", "AGENT-CARD-03", at(LEGACY_CARD, says(name="another"))),
+        ("health_and_landing_are_json", "AGENT-HTTP-02", at("/", lambda _: b"<html>")),
+        ("openapi_describes_the_agent", "AGENT-OAS-01", at("/openapi.json", says(openapi="3.0.3"))),
+        ("openapi_describes_the_agent", "AGENT-OAS-03", at("/openapi.json", says(security=[{"key": []}]))),
+        ("get_points_to_post", "AGENT-A2A-01", at("/a2a", says(hint="hello"))),
+    ],
+)
+async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change) -> None:
+    """Each fault is told by the row it breaks."""
+    assert row in breached(await judged(check, Agent(change)))
+
+
+def base_line(change: Callable[[str], str]) -> Change:
+    """Return what changes the base of explain."""
+    return at(EXPLAIN, lambda document: {**document, "signature_base": change(document["signature_base"])})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        base_line(lambda text: text + "\n"),
+        base_line(lambda text: text.replace("\n", "\r\n")),
+        base_line(lambda text: "\n".join(text.splitlines()[::-1])),
+        base_line(lambda text: text.upper()),
+    ],
+)
+async def test_a_base_that_differs_in_bytes_breaks_its_row(change: Change) -> None:
+    """A line feed at the end, other line ends, another order of lines: none of them is the base."""
+    assert "AGENT-EXPLAIN-02" in breached(await judged("explanations_say_pass_or_fail", Agent(change)))
+
+
+@pytest.mark.parametrize("look", [Look, Foreign])
+async def test_components_in_another_order_break_their_row(look: type[Look]) -> None:
+    """The list must be in signed order, under whatever name."""
+
+    def turned(document: Any) -> Any:
+        report = document.get("report", document)
+        for name in ("covered_components", "components"):
+            if name in report:
+                report[name] = report[name][::-1]
+        return document
+
+    profile = PROFILE if look is Look else FOREIGN
+    found = await judged("explanations_show_what_is_signed", Agent(at(EXPLAIN, turned), look()), profile)
+    assert breached(found) == {"AGENT-EXPLAIN-03"}
+
+
+class OneKey(Look):
+    """Signs with the same key for ever."""
+
+    def demo_key(self) -> SigningKey:
+        """Return it."""
+        return keys.read_private(bytes(range(32)))
+
+
+async def test_one_demo_key_for_all_breaks_its_row() -> None:
+    """The same key in two answers is not fresh."""
+    assert breached(await judged("every_demo_key_is_fresh", Agent(look=OneKey()))) == {"AGENT-SIGN-06"}
+
+
+class Taking(Look):
+    """Signs with a key that the caller offers."""
+
+    def signed(self, given: Any) -> dict[str, Any]:
+        """Return a request signed with the offered key."""
+        offered = given.get("private_key_hex")
+        plain = {name: value for name, value in given.items() if "key" not in name}
+        if not isinstance(offered, str):
+            return super().signed(plain)
+        one = OneKey()
+        one.demo_key = lambda: keys.read_private(bytes.fromhex(offered))  # type: ignore[method-assign]
+        return one.signed(plain)
+
+
+async def test_an_offered_key_that_is_used_breaks_its_row() -> None:
+    """The public half of the offered key gives it away."""
+    assert breached(await judged("offered_keys_are_never_used", Agent(look=Taking()))) == {"AGENT-SIGN-07"}
+
+
+async def test_an_offered_key_that_is_echoed_breaks_its_row() -> None:
+    """It is found in a refusal, too, also in another encoding."""
+
+    def echo(call: Call, reply: Reply) -> Reply:
+        given = call.members.get("private_key_hex")
+        if not isinstance(given, str):
+            return reply
+        text = base64.b64encode(bytes.fromhex(given)).decode()
+        return Reply(422, {"detail": [{"loc": ["body"], "msg": f"no {text}", "type": "x"}]})
+
+    assert breached(await judged("offered_keys_are_never_used", Agent(echo))) == {"AGENT-SIGN-07"}
+
+
+async def test_a_verdict_that_is_remembered_breaks_rows() -> None:
+    """An answer kept by the signature alone is given to another key."""
+    kept: dict[str, Any] = {}
+
+    def remember(call: Call, reply: Reply) -> Reply:
+        if call.path != VERIFY or reply.status != 200:
+            return reply
+        place = str(call.members["headers"].get("Signature"))
+        return Reply(200, kept.setdefault(place, reply.document))
+
+    assert "AGENT-VERIFY-06" in breached(await judged("the_expected_key_decides", Agent(remember)))
+
+
+async def test_a_shape_that_is_none_is_told_by_its_row() -> None:
+    """Each member of a validation error has a row."""
+    shapes = {
+        "AGENT-VALID-01": {"detail": "wrong"},
+        "AGENT-VALID-02": {"detail": [{"loc": ["a", True], "msg": "m", "type": "t"}]},
+        "AGENT-VALID-03": {"detail": [{"loc": [], "type": "t"}]},
+        "AGENT-VALID-04": {"detail": [{"loc": [1], "msg": "m", "type": 1}]},
+        "AGENT-VALID-05": {"detail": []},
+    }
+    for row, shape in shapes.items():
+        agent = Agent(lambda _, reply, shape=shape: Reply(422, shape) if reply.status == 422 else reply)
+        assert breached(await judged("refusals_have_the_shape", agent)) == {row}
+
+
+async def test_what_needs_a_network_is_told_by_the_agent_without_one() -> None:
+    """An agent that fails where it can reach nobody is not offline."""
+    offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
+    assert breached(await judged("verification_needs_no_network", Agent(), offline)) == set()
+    helpless = Agent(at(VERIFY, says(valid=False, errors=["no name server"])))
+    assert breached(await judged("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
+
+
+async def test_every_vector_passes_an_honest_agent_and_breaks_a_blind_one() -> None:
+    """The vectors' check has no complaint about the oracle behind an agent's door, and sees a blind one."""
+    honest = await judged("vectors_are_judged", Agent())
+    assert breached(honest) == set()
+    blind = breached(await judged("vectors_are_judged", Agent(at(VERIFY, VALID))))
+    assert {f"AGENT-VERIFY-{n:02}" for n in (2, 6, 7, 8, 10, 11, 12, 13, 14)} <= blind
+
+
+async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None:
+    """A target of other names is judged by what the standards say alone."""
+    assert breached(await judged("vectors_are_judged", Agent(look=Foreign()), FOREIGN)) == set()
