@@ -23,7 +23,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield http
 
 
-@pytest.fixture(params=LINES)
+@pytest.fixture(params=LINES, scope="module")
 def client(request: pytest.FixtureRequest, agent: httpx.Client) -> Iterator[SdkClient]:
     """A client of each line of the SDK."""
     with SdkClient(request.param, str(agent.base_url)) as opened:

@@ -36,7 +36,11 @@ def forms(case: Case) -> Iterator[Suspect]:
         "The signature holds with the public key that belongs to the expected key taken as a private seed: what was"
         " given is the private key. Treat it as disclosed, make a new one, and give the public key only.",
     )
-    yield _with_key(case, raw[:31] + bytes([raw[31] ^ 0x80]), "The signature holds with the key's sign bit flipped.")
+    yield _with_key(
+        case,
+        raw[:31] + bytes([raw[31] ^ 0x80]),
+        "The signature holds with the key's last bit, the sign, flipped. Give the 32 bytes as RFC 8032 has them.",
+    )
     for sign in (0, 0x80):
         edwards = _edwards(raw, sign)
         yield _with_key(
