@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from reference.agent.skills import SKILLS, Moment
-from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
+from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part, whole_numbers
 from reference.web.a2a import Message
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
@@ -41,17 +39,7 @@ class Conversation:
         if skill is None:
             raise invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
         try:
-            result = skill.call(_whole(asked.get("request")), Moment(self._clock.now(), self._skew))
+            result = skill.call(whole_numbers(asked.get("request")), Moment(self._clock.now(), self._skew))
         except Unprocessable as fault:
             raise RpcError(ErrorCode.INVALID_PARAMS, data=[dict(item) for item in fault.detail]) from fault
         return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),))
-
-
-def _whole(request: Any) -> Any:
-    """Return a request whose whole numbers are integers: clients that speak protobuf write each number as a float."""
-    if not isinstance(request, dict):
-        return request
-    return {
-        name: int(value) if isinstance(value, float) and value.is_integer() else value
-        for name, value in request.items()
-    }
