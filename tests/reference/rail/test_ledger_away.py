@@ -9,6 +9,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
 
+from tests.reference.rail.a2a.a2a_client import artifact, envelope, message, opened, pay, paying
 from tests.reference.rail.rail_stack import Payer, Rail, proof_of
 
 
@@ -16,8 +17,12 @@ from tests.reference.rail.rail_stack import Payer, Rail, proof_of
 def test_a_payment_outlives_an_outage_of_the_ledger(
     own_rail: Callable[..., Rail], payer: Payer, postgres_server: str, postgres_database: str
 ) -> None:
-    """While the database is away a paid call is told to come again, 503 with Retry-After, and then it is served."""
+    """While the database is away a paid call is told to come again, 503 with Retry-After, and then it is served.
+
+    At both doors: what A2A answers without its tasks is no JSON-RPC answer, for a client would take it for the outcome.
+    """
     rail = own_rail(WP_RAIL_DB=postgres_database)
+    task = opened(rail)
     entry = rail.quote()
     proof = proof_of(payer.pay(entry), entry)
     name = Identifier(str(make_url(postgres_database).database))
@@ -27,8 +32,14 @@ def test_a_payment_outlives_an_outage_of_the_ledger(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
             [make_url(postgres_database).database],
         )
-        away = rail.present(proof)
+        away = [
+            rail.present(proof),
+            rail.http.post("/a2a", json=envelope("message/send", paying(task["id"], proof))),
+            rail.http.post("/a2a", json=envelope("message/send", {"message": message()})),
+            rail.http.post("/a2a", json=envelope("tasks/get", {"id": task["id"]})),
+        ]
         connection.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
-    assert (away.status_code, away.json()["error"]) == (503, "store_unavailable"), away.text
-    assert int(away.headers["Retry-After"]) >= 1
-    assert rail.present(proof).status_code == 200
+    for answer in away:
+        assert (answer.status_code, answer.json()["error"]) == (503, "store_unavailable"), answer.text
+        assert int(answer.headers["Retry-After"]) >= 1
+    assert artifact(pay(rail, task, proof)) == rail.present(proof).json()
