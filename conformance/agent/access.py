@@ -86,11 +86,12 @@ class Agent:
         return await self.call("POST", path, json_body=self.vector_body(path, one))
 
     def vector_body(self, path: str, one: MessageVector) -> dict[str, Any]:
-        """Return the body of a vector; members that only the profile knows go to the reference only."""
+        """Return the body of a vector, its policy with it, which is extra members to whoever does not know them."""
         if self.ours:
             return one.request
         given = Subject(message_in(one), key_in(one), "did" if "did_key" in one.key else "hex")
-        return self.verify_body(given) if path == VERIFY else self.explain_body(given)
+        body = self.verify_body(given) if path == VERIFY else self.explain_body(given)
+        return {**body, **one.policy}
 
     def validity(self, answer: Answer) -> bool | None:
         """Return what an answer says of validity."""
@@ -157,12 +158,12 @@ async def agent_of(case: Case) -> Agent:
     )
     if agent.ours:
         return agent
-    found: AgentBindings = await case.session.once("the agent's names", lambda: _found(agent))
+    found: AgentBindings = await case.session.once("the agent's names", lambda: found_names(agent))
     return replace(agent, bindings=found)
 
 
-async def _found(agent: Agent) -> AgentBindings:
-    """Return the bindings with what asking could find out.
+async def found_names(agent: Agent) -> AgentBindings:
+    """Return an agent's bindings with what asking could find out.
 
     Raises:
         Inconclusive: See `agent_of`.

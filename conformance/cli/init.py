@@ -11,6 +11,7 @@ from typing import Any
 import click
 import tomlkit
 
+from conformance.agent.probing import AgentFound, probe_agent
 from conformance.cli.targets import UsageFault
 from conformance.client import Answer, Client, Counter, HttpTransport, JsonFault, Names, Unreachable
 from conformance.discovery import INDEX, Operation, discover
@@ -172,6 +173,10 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         gateway: GatewayFound = found["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
         click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+    if "agent" in found:
+        agent: AgentFound = found["agent"]
+        names = ", ".join(sorted(agent.bindings)) or "nothing"
+        click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
     lanes = _lanes(found)
     click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
     for lane in lanes:
@@ -191,6 +196,7 @@ async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) 
             try:
                 gateway = await probe_gateway(client, url, tenants)
                 rail = await _probe_rail(client, url)
+                agent = await probe_agent(client, url)
             except (Unreachable, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
@@ -198,8 +204,10 @@ async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) 
                 found["gateway"] = gateway
             if rail is not None:
                 found["rail"] = rail
-            if gateway is None and rail is None:
-                trouble.append(f"{url}: not a surface this version can probe (no paid operation, no payment links)")
+            if agent is not None:
+                found["agent"] = agent
+            if gateway is None and rail is None and agent is None:
+                trouble.append(f"{url}: not a surface this version can probe (no paid operation, links or verify)")
     return found, trouble
 
 
@@ -269,7 +277,7 @@ def _render(
     pace: float,
     wait_for_expiry: float,
 ) -> str:
-    rail, gateway = found.get("rail"), found.get("gateway")
+    rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
     urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
     word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
     document = tomlkit.document()
@@ -282,6 +290,8 @@ def _render(
         document["rail"] = _bindings(rail)
     for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
         document[name] = table
+    if agent is not None and agent.bindings:
+        document["agent"] = agent.bindings
     tables = _chains(chain)
     if tables:
         document["chains"] = tables

@@ -95,6 +95,8 @@ async def vectors_are_judged(case: Case) -> None:
         _judge_verdict(case, agent, one)
         _judge_explanation(case, agent, one)
     _judge_notes(case, agent, everything)
+    for row in () if agent.ours else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
+        case.not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
 
 
 def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
@@ -107,6 +109,8 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
         case.expect(_STATUS, answer.status in allowed, told, answer.status, exchange=answer, where=where)
     found = agent.validity(answer) if answer.status == _OK else None
     holds = found is expected.valid or (not expected.valid and grey and answer.status == _UNPROCESSABLE)
+    if found is False and expected.valid and one.vector.policy and not agent.ours:
+        return  # it demands more than the caller of this vector does, and was told so in words that it may not know
     told = f"{'valid' if expected.valid else 'not valid'}: {fault}"
     for row in rows_of(one.vector, ours=agent.ours):
         case.expect(row, holds, told, _said(answer, found), exchange=answer, where=where)

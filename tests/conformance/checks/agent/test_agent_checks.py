@@ -49,7 +49,8 @@ async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
     """Names that nobody bound are found: rows pass, and none is broken."""
     found = await judged(name, Agent(look=Foreign()), FOREIGN)
     assert breached(found) == set()
-    assert Verdict.PASS in found.values() or set(found.values()) == {Verdict.DOCUMENTED}
+    assert set(found) == set(next(one for one in registered() if one.id == name).rows)
+    assert set(found.values()) <= {Verdict.PASS, Verdict.DOCUMENTED}
 
 
 async def test_an_agent_that_nobody_understands_decides_nothing() -> None:
@@ -247,4 +248,7 @@ async def test_every_vector_passes_an_honest_agent_and_breaks_a_blind_one() -> N
 
 async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None:
     """A target of other names is judged by what the standards say alone."""
-    assert breached(await judged("vectors_are_judged", Agent(look=Foreign()), FOREIGN)) == set()
+    found = await judged("vectors_are_judged", Agent(look=Foreign()), FOREIGN)
+    assert breached(found) == set()
+    assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
+    assert Verdict.INCONCLUSIVE not in found.values()
