@@ -134,9 +134,11 @@ async def _known_task(case: Case, task: Task) -> None:
     answer = await a2a.get(case, task.id or _UNKNOWN_TASK)
     code = json_rpc.error_code(answer)
     known = task.id is not None
-    holds = answer.status == 200 and (a2a.task_of(answer).id == task.id if known else code not in {None, _NOT_FOUND})
+    told_task = code is None and a2a.task_of(answer).id == task.id
+    holds = answer.status == 200 and (told_task if known else code not in {None, _NOT_FOUND})
     told = "the task" if known else "an error about the task, none about the method"
     case.expect("RAIL-A2A-02", holds, told, _told(answer), exchange=answer)
+    _judge_envelope(case, "tasks/get", 1, answer)
 
 
 async def _unknown_method(case: Case, call_id: object) -> None:

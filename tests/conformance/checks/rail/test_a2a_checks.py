@@ -1,0 +1,213 @@
+"""What the checks of the rail's A2A door make of doors that are honest, in either reading, and of wrong ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, breached, judged
+
+CARD = "/.well-known/agent-card.json"
+JSON = {"Content-Type": "application/json"}
+CLAIMED = PROFILE.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["rail.a2a", "rail.agent_card"]')
+UNBOUND = CLAIMED.replace('"reference"', '"none"')
+ORDERS, ENVELOPES, POINTS = "orders_ask_for_payment", "the_rail_speaks_json_rpc", "the_card_points_to_a2a"
+
+
+def card() -> dict[str, Any]:
+    """Return an honest card."""
+    members: dict[str, Any] = {"capabilities": {}, "defaultInputModes": [], "defaultOutputModes": [], "skills": []}
+    return {
+        "name": "Rail",
+        "description": "d",
+        "protocolVersion": "0.3.0",
+        "version": "1",
+        **members,
+        "url": BASE + "/a2a",
+        "preferredTransport": "JSONRPC",
+    }
+
+
+class Door:
+    """The A2A door of a scripted rail; `change` may put a fault into any answer to a call."""
+
+    def __init__(self, change: Callable[[dict[str, Any], dict[str, Any]], Any] | None = None) -> None:
+        self.tasks: dict[str, dict[str, Any]] = {}
+        self.redeemed: set[str] = set()
+        self.rail: Rail | None = None
+        self._change = change or (lambda _, answer: answer)
+
+    def __call__(self, call: Call, reply: Reply) -> Reply:
+        """Answer what the rail itself does not know."""
+        if call.path == CARD:
+            return Reply(200, card(), JSON)
+        if call.path != "/a2a":
+            return reply
+        asked = json.loads(call.body)
+        answer = {"jsonrpc": "2.0", "id": asked["id"], **self._answered(asked["method"], asked["params"])}
+        return Reply(200, self._change(asked, answer), JSON)
+
+    def _answered(self, method: str, params: Any) -> dict[str, Any]:
+        if method == "tasks/get":
+            task = self.tasks.get(params["id"])
+            return {"error": {"code": -32001, "message": "unknown"}} if task is None else {"result": task}
+        if method != "message/send":
+            return {"error": {"code": -32601, "message": "no such method"}}
+        return {"result": self.told(params["message"])}
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the task that a message leads to."""
+        data = message["parts"][0].get("data", {})
+        path = next((one for one, role in PATHS.items() if role == data.get("service_id")), next(iter(PATHS)))
+        assert self.rail is not None
+        challenge = self.rail.challenge(Call("POST", path, {}, b"{}", ())).document
+        metadata = {"x402.payment.status": "payment-required", "x402.payment.required": challenge}
+        task = {
+            "kind": "task",
+            "id": f"task-{len(self.tasks)}",
+            "contextId": "c",
+            "status": {"state": "input-required", "message": {"metadata": metadata}},
+        }
+        self.tasks[str(task["id"])] = task
+        return task
+
+
+def rail_with(door: Door) -> Rail:
+    """Return a rail with this door."""
+    rail = Rail(door)
+    door.rail = rail
+    return rail
+
+
+class Literal(Door):
+    """A door that takes the interface by its letter: the state is `a2a-x402` itself."""
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task in that state, with the terms of payment beside it."""
+        task = super().told(message)
+        terms = task["status"].pop("message")["metadata"]["x402.payment.required"]
+        task["status"]["state"] = "a2a-x402"
+        task["artifacts"] = [{"parts": [{"kind": "data", "data": terms}]}]
+        return task
+
+
+@pytest.mark.parametrize("door", [Door, Literal])
+@pytest.mark.parametrize("profile", [CLAIMED, UNBOUND])
+async def test_both_readings_of_the_state_break_no_row(door: type[Door], profile: str) -> None:
+    """A literal state, and input-required with metadata: every row passes, bound or not (C-18)."""
+    for check in (ORDERS, ENVELOPES, POINTS):
+        assert set((await judged(check, rail_with(door()), profile)).values()) == {Verdict.PASS}
+
+
+def of_method(name: str, change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return what changes the answers to one method."""
+    return lambda asked, answer: change(answer) if asked["method"] == name else answer
+
+
+def state(value: str) -> Callable[[Any], Any]:
+    """Return what answers with a task in another state."""
+
+    def changed(answer: Any) -> Any:
+        if "result" not in answer:
+            return answer
+        result = answer["result"]
+        return {**answer, "result": {**result, "status": {**result["status"], "state": value}}}
+
+    return changed
+
+
+def without_lane(answer: Any) -> Any:
+    """Take the entries out of the terms."""
+    terms = answer["result"]["status"]["message"]["metadata"]["x402.payment.required"]
+    terms["accepts"] = []
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("check", "row", "change"),
+    [
+        (ORDERS, "RAIL-A2A-01", of_method("message/send", lambda one: {**one, "result": "hello"})),
+        (ORDERS, "RAIL-A2A-03", of_method("message/send", state("completed"))),
+        (ORDERS, "RAIL-A2A-03", of_method("message/send", lambda one: {**one, "result": {**one["result"], "id": "1"}})),
+        (ORDERS, "RAIL-A2A-04", of_method("tasks/get", state("working"))),
+        (ORDERS, "RAIL-A2A-05", of_method("message/send", without_lane)),
+        (
+            ENVELOPES,
+            "RAIL-A2A-02",
+            of_method("tasks/get", lambda one: {**one, "error": {"code": -32601, "message": ""}}),
+        ),
+        (ENVELOPES, "RAIL-A2A-06", lambda _, one: {**one, "id": str(one["id"])}),
+        (ENVELOPES, "RAIL-A2A-06", lambda _, one: {name: one[name] for name in one if name != "jsonrpc"}),
+        (ENVELOPES, "RAIL-A2A-07", of_method("no/such/method", lambda one: {**_head(one), "result": {}})),
+        (
+            ENVELOPES,
+            "RAIL-A2A-08",
+            of_method("tasks/get", lambda one: {**_head(one), "result": {}}),
+        ),
+    ],
+)
+async def test_a_wrong_door_breaks_the_row(check: str, row: str, change: Callable[[Any, Any], Any]) -> None:
+    """Each fault is told by the row it breaks."""
+    assert row in breached(await judged(check, rail_with(Door(change)), CLAIMED))
+
+
+@pytest.mark.parametrize(
+    ("row", "change"),
+    [
+        ("RAIL-DISC-01", lambda one: {name: one[name] for name in one if name != "name"}),
+        ("RAIL-DISC-02", lambda one: {**one, "preferredTransport": "GRPC"}),
+        ("RAIL-DISC-03", lambda one: {**one, "url": BASE + "/rpc"}),
+        ("RAIL-DISC-03", lambda one: {**one, "additionalInterfaces": [{"url": BASE + "/x", "transport": "JSONRPC"}]}),
+    ],
+)
+async def test_a_wrong_card_breaks_the_row(row: str, change: Callable[[Any], Any]) -> None:
+    """Name, transport and address each have a row."""
+    door = Door()
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        answered = door(call, reply)
+        return Reply(200, change(answered.document), JSON) if call.path == CARD else answered
+
+    rail = Rail(changed)
+    door.rail = rail
+    assert row in breached(await judged(POINTS, rail, CLAIMED))
+
+
+async def test_a_door_that_takes_no_known_order_decides_nothing() -> None:
+    """Invalid parameters for every form of order are no breach on a target whose form nobody bound."""
+    refusing = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
+    found = await judged(ORDERS, rail_with(Door(refusing)), UNBOUND)
+    assert found["RAIL-A2A-03"] is Verdict.INCONCLUSIVE
+    assert breached(found) == set()
+
+
+def _head(answer: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": answer["id"]}
+
+
+class Generous(Door):
+    """Completes a task for any proof of a payment that the rail knows, whatever it bought before."""
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a completed task for a payment."""
+        proof = message.get("metadata", {}).get("x402.payment.payload")
+        task = super().told(message)
+        assert self.rail is not None
+        if proof is not None and proof["tx_id"] in self.rail.paid:
+            receipt = self.rail.sign({"kind": "weldproof/payable-svc-receipt/1", "n": len(self.tasks)})
+            task["status"] = {"state": "completed"}
+            task["artifacts"] = [{"parts": [{"kind": "data", "data": {"payable_receipt": receipt}}]}]
+        return task
+
+
+async def test_a_proof_that_both_doors_take_breaks_its_rows() -> None:
+    """What REST burnt must be dead over A2A; a door that pays out again is seen by both rows."""
+    assert Payer.lane == "algorand"
+    found = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Generous()), CLAIMED)
+    assert breached(found) == {"RAIL-WELD-08", "RAIL-WELD-11"}
+    honest = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Door()), CLAIMED)
+    assert set(honest.values()) == {Verdict.PASS}

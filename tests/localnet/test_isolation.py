@@ -1,0 +1,55 @@
+"""A process that is started apart reaches nobody, and still answers on the socket that it was given."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+
+import pytest
+
+from localnet import isolation
+
+# Answers one connection with whether this process could open one itself.
+PROGRAM = """
+import socket, sys
+listening = socket.socket(fileno=int(sys.argv[1]))
+try:
+    socket.create_connection(("127.0.0.1", int(sys.argv[2])), 2).close()
+    word = b"reached"
+except OSError as fault:
+    word = str(fault.errno).encode()
+connection, _ = listening.accept()
+connection.sendall(word)
+connection.close()
+"""
+
+
+async def test_a_process_apart_answers_and_reaches_nobody() -> None:
+    """The inherited socket takes calls from outside; a call from inside finds no network."""
+    words = await isolation.words_before()
+    if not words:
+        pytest.skip("this machine allows no network namespaces")
+    with socket.create_server(("127.0.0.1", 0)) as given, socket.create_server(("127.0.0.1", 0)) as outside:
+        given.set_inheritable(True)
+        port = outside.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(
+            *(*words, sys.executable, "-c", PROGRAM, str(given.fileno()), str(port)), pass_fds=[given.fileno()]
+        )
+        reader, writer = await asyncio.open_connection(*given.getsockname())
+        assert await reader.read() != b"reached"
+        writer.close()
+        assert await process.wait() == 0
+
+
+def test_a_process_is_not_apart_from_itself() -> None:
+    """The same namespace is not another one, and a process that is gone is in none."""
+    assert not isolation.is_apart(os.getpid())
+    assert not isolation.is_apart(2**22 + 1)
+
+
+async def test_without_the_program_nothing_is_started_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No unshare on the path, no words."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert await isolation.words_before() == ()
