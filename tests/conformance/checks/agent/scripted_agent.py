@@ -24,7 +24,9 @@ from conformance.events import EventLog
 from conformance.oracles.keys import KeyFault
 from conformance.oracles.message_signatures import judgement, keys, members, signing
 from conformance.oracles.message_signatures.algorithms import SigningKey
+from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.structured import BareItem
 from conformance.runner import registered
 from conformance.session import Session
 from conformance.verdict import Verdict, worst
@@ -96,7 +98,13 @@ class Agent:
             return self._skill(call)
         if call.path == "/a2a":
             return self._rpc(call) if call.method == "POST" else Reply(200, {"hint": "POST JSON-RPC here"})
-        card = {"name": "Agent", "description": "d", "url": BASE + "/a2a", "version": "1", "protocolVersion": "0.3.0"}
+        card: dict[str, Any] = {
+            "name": "Agent",
+            "description": "d",
+            "url": BASE + "/a2a",
+            "version": "1",
+            "protocolVersion": "0.3.0",
+        }
         card |= {"capabilities": {}, "defaultInputModes": [], "defaultOutputModes": [], "skills": []}
         paths: dict[str, Any] = {}
         for method, path in OPERATIONS:
@@ -156,7 +164,7 @@ class Look:
             "parameters": {name: value for name, value in parameters.items() if isinstance(value, int | str)},
         }
         if explain:
-            digest = signing.digest_value(message.body) if judged.digest is None else judged.digest.computed
+            digest = digest_value(message.body) if judged.digest is None else judged.digest.computed
             found["content_digest"] = {"computed": digest.partition("=:")[2].rstrip(":") or digest}
             found["fix_notes"] = [f"Look at this: {fault.text}" for fault in judged.faults]
         return found
@@ -168,7 +176,7 @@ class Look:
         message = signing.with_digest(members.message_of({**given, "headers": given.get("headers", {})}))
         key = self.demo_key()
         public = _raw(key)
-        parameters = {"created": int(time.time()), "keyid": keys.did_key(public)}
+        parameters: dict[str, BareItem] = {"created": int(time.time()), "keyid": keys.did_key(public)}
         one = signing.sign(message, key, signing.default_components(message), parameters)
         return {
             **members.members_of(one.message),
@@ -214,7 +222,7 @@ class Foreign(Look):
                 "canonical": ours["signature_base"].splitlines(),
                 "components": [{"name": name.strip('"')} for name in ours["covered_components"]],
                 "params": ours["parameters"],
-                "digest": {"sha-256": signing.digest_value(message.body), "sha-512": _long(message.body)},
+                "digest": {"sha-256": digest_value(message.body), "sha-512": _long(message.body)},
                 "hints": ours["fix_notes"],
             }
         return {"report": report}
@@ -228,7 +236,7 @@ class Foreign(Look):
 
 
 def _long(body: bytes) -> str:
-    return signing.digest_value(body, "sha-512")
+    return digest_value(body, "sha-512")
 
 
 def _raw(key: SigningKey) -> bytes:

@@ -216,6 +216,11 @@ async def test_a_verdict_that_is_remembered_breaks_rows() -> None:
     assert "AGENT-VERIFY-06" in breached(await judged("the_expected_key_decides", Agent(remember)))
 
 
+def shaped(document: Any) -> Change:
+    """Return what answers every 422 with a document."""
+    return lambda _, reply: Reply(422, document) if reply.status == 422 else reply
+
+
 async def test_a_shape_that_is_none_is_told_by_its_row() -> None:
     """Each member of a validation error has a row."""
     shapes = {
@@ -226,7 +231,7 @@ async def test_a_shape_that_is_none_is_told_by_its_row() -> None:
         "AGENT-VALID-05": {"detail": []},
     }
     for row, shape in shapes.items():
-        agent = Agent(lambda _, reply, shape=shape: Reply(422, shape) if reply.status == 422 else reply)
+        agent = Agent(shaped(shape))
         assert breached(await judged("refusals_have_the_shape", agent)) == {row}
 
 
