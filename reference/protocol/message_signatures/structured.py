@@ -16,6 +16,8 @@ _NAME = r'"[a-z0-9@_-]{1,64}"'
 _PARAMETER = r';[a-z]{1,16}=(?:[1-9][0-9]{0,14}|"[ !#-\[\]-~]*")'
 _ONE_INNER_LIST = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)\)((?:{_PARAMETER})*)")
 _PARAMETERS = re.compile(r';([a-z]+)=(?:([0-9]+)|"([^"]*)")')
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_PADDED = re.compile(r":([A-Za-z0-9+/]*)(=+):")
 _ONE_BYTE_SEQUENCE = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
 
 
@@ -38,6 +40,8 @@ def read_signature(signature_input: str, signature: str) -> tuple[str, str, str,
 def read(text: str) -> Dictionary:
     """Return the members of a dictionary.
 
+    Base64 without padding is read, as RFC 8941 section 4.2.7 asks; padding that is there must be the right one.
+
     Raises:
         ValueError: It is none, or it names a member or a parameter twice: RFC 8941 lets the last one win, which other
             readers may see otherwise.
@@ -45,6 +49,8 @@ def read(text: str) -> Dictionary:
     quick = read_everyday(text)
     if quick is not None:
         return quick
+    if any((len(digits) + len(padding)) % 4 for digits, padding in _PADDED.findall(_QUOTED.sub("", text))):
+        raise ValueError("a byte sequence has the wrong padding")
     parsed = http_sf.parse(text.encode("ascii"), tltype="dictionary", on_duplicate_key=_refuse_duplicate)
     if not isinstance(parsed, dict):
         raise ValueError("not a dictionary")  # noqa: TRY004 - a fault of the text

@@ -84,7 +84,9 @@ def test_malformed_signature_input(signed_by_hand: HandSigner, text: str) -> Non
     assert codes_of(with_header(signed_by_hand(), "Signature-Input", text)) == ["malformed_signature_input"]
 
 
-@pytest.mark.parametrize("text", ["sig=abc", "sig", 'sig="AA=="', "sig=:AA==", "sig=:§:", "sig=(:AA==:)", TWICE])
+@pytest.mark.parametrize(
+    "text", ["sig=abc", "sig", 'sig="AA=="', "sig=:AA==", "sig=:§:", "sig=(:AA==:)", "sig=:AA=:", "sig=:AAA==:", TWICE]
+)
 def test_malformed_signature(signed_by_hand: HandSigner, text: str) -> None:
     """A Signature that is no dictionary of byte sequences is a negative result."""
     assert codes_of(with_header(signed_by_hand(), "Signature", text)) == ["malformed_signature"]
