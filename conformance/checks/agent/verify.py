@@ -153,6 +153,24 @@ async def wrong_signatures_are_not_valid(case: Case) -> None:
         listed = agent.errors(answer)
         if listed is not None and is_negative(agent, answer):
             case.expect("AGENT-VERIFY-02", bool(listed), "at least one error", listed, exchange=answer, where=where)
+    await _unsigned(case, agent, one)
+
+
+async def _unsigned(case: Case, agent: Agent, one: Subject) -> None:
+    """Judge messages without a signature: never valid; whether they are malformed is open (C-08)."""
+    bare = one.with_field("Signature", None)
+    subjects = {
+        "no Signature": bare,
+        "no Signature-Input": one.with_field("Signature-Input", None),
+        "neither header": bare.with_field("Signature-Input", None),
+        "an empty signature": _with_signature(one, b""),
+        "no header at all": one.changed(headers=()),
+    }
+    for what, answer in zip(subjects, await together(map(agent.verify, subjects.values())), strict=True):
+        grey = answer.status == 422 and not agent.ours
+        holds = grey or is_negative(agent, answer)
+        where = {"message": what}
+        case.expect("AGENT-VERIFY-02", holds, "not valid", said(agent, answer), exchange=answer, where=where)
 
 
 def _turned(raw: bytes, bit: int) -> bytes:
