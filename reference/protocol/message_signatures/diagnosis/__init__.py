@@ -14,6 +14,7 @@ SUSPICIONS: tuple[Suspicion, ...] = (
     keys.named,
     keys.forms,
     encoding.encodings,
+    encoding.of_other_labels,
     target.behind_a_proxy,
     path.path,
     path.query,

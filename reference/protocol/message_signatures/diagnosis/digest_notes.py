@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import unicodedata
+import zlib
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIELD, DigestReport, compute
@@ -12,6 +14,7 @@ from reference.protocol.message_signatures.diagnosis.case import shown
 from reference.protocol.message_signatures.message import Message
 
 _MOST_OCTETS = 65_536
+_MOST_UNPACKED = 1_000_000
 _ADVICE = "Digest the very octets that are sent, and let nothing change them afterwards."
 
 
@@ -50,15 +53,27 @@ def _bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "with a byte order mark", b"\xef\xbb\xbf" + content
     yield "without its byte order mark", content.removeprefix(b"\xef\xbb\xbf")
     yield "when it is empty: the digest was made before there was a body", b""
+    yield "before its content coding was put on", _decompressed(content)
+    yield "in chunked framing, which is no part of the content", b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
     yield "in base64", base64.b64encode(content)
     yield "in hex", content.hex().encode()
     try:
         text = content.decode()
     except UnicodeDecodeError:
         return
+    for form in ("NFC", "NFD"):
+        yield f"with its characters in Unicode form {form}", unicodedata.normalize(form, text).encode()
     yield "in UTF-16", text.encode("utf-16-le")
     yield "in Latin-1", text.encode("latin-1", "replace")
     yield from _documents(text)
+
+
+def _decompressed(content: bytes) -> bytes:
+    """Return what gzip or zlib packed, as much of it as is worth a look; the content itself when it is neither."""
+    try:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(content, _MOST_UNPACKED)
+    except zlib.error:
+        return content
 
 
 def _documents(text: str) -> Iterator[tuple[str, bytes]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
+from itertools import islice
 
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect
+from reference.protocol.message_signatures import structured
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, shown
 
 _SIGNATURE_BYTES = 64
+_MOST_LABELS = 16
 _ADVICE = "Send the 64 octets of the signature as one byte sequence, :BASE64: (RFC 9421 section 4.2)."
 
 
@@ -17,6 +20,23 @@ def encodings(case: Case) -> Iterator[Suspect]:
     sent = case.chosen.signature
     for what, octets in _readings(sent):
         yield Suspect(f"The signature holds when {what}. {_ADVICE}", case.base.text, octets)
+
+
+def of_other_labels(case: Case) -> Iterator[Suspect]:
+    """The signature that was sent under another label of the same message."""
+    try:
+        sent = structured.read(case.message.fields.combined("signature") or "")
+    except ValueError:
+        return
+    for label, member in islice(sent.items(), _MOST_LABELS):
+        value = member[0] if isinstance(member, tuple) else None
+        if label != case.chosen.label and isinstance(value, bytes):
+            yield Suspect(
+                f"The signature holds that was sent under label {shown(label)}: the labels of Signature-Input and"
+                " Signature are mixed up. Give both the same label (RFC 9421 section 4.2).",
+                case.base.text,
+                value,
+            )
 
 
 def _readings(sent: bytes) -> Iterator[tuple[str, bytes]]:

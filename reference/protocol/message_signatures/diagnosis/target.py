@@ -112,6 +112,8 @@ def _elsewhere(case: Case, sent: str) -> Iterator[tuple[str, str]]:
             value = dict(_FORWARDED.findall(value.lower())).get("host", "")
         if value:
             yield f"in the field {name}", value
+            port = case.message.fields.combined("x-forwarded-port") or ""
+            yield f"in the field {name}, with the port in x-forwarded-port", f"{_PORT.sub('', value)}:{port}"
             yield f"in the field {name}, without its port", _PORT.sub("", value)
     yield "the same with www. in front", f"www.{sent}"
     yield "the same without www. in front", sent.removeprefix("www.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import time
 from typing import Any
@@ -322,6 +323,26 @@ def test_what_the_parameters_say(given: dict[str, Any], now: int, words: tuple[s
     assert [word for word in words if word not in notes] == []
 
 
+def test_labels_that_are_mixed_up() -> None:
+    """Two signatures under each other's labels: each is found under the other."""
+    one, two = message(METHOD), message('"@path": /a')
+    told = one["headers"]["Signature-Input"] + ", " + two["headers"]["Signature-Input"].replace("sig=", "two=")
+    sent = one["headers"]["Signature"].replace("sig=", "two=") + ", " + two["headers"]["Signature"]
+    mixed = one | {"headers": {"Signature-Input": told, "Signature": sent}}
+
+    assert "sent under label two" in proof_of(mixed | {"label": "sig"})
+    assert "sent under label sig" in proof_of(mixed | {"label": "two"})
+
+
+def test_a_digest_of_content_before_its_coding() -> None:
+    """The digest is over the content as it is sent, compressed."""
+    field = digest(BODY)
+    body = base64.b64encode(gzip.compress(BODY)).decode()
+    given = message(f'"content-digest": {field}', headers={"Content-Digest": field}, body_b64=body)
+
+    assert [note for note in notes_of(given) if "content coding" in note and "digest is that of" in note]
+
+
 def digest(body: bytes, name: str = "sha-256", encode: Any = base64.b64encode) -> str:
     value = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}[name](body).digest()
     return f"{name}=:{encode(value).decode()}:"
@@ -336,6 +357,7 @@ def digest(body: bytes, name: str = "sha-256", encode: Any = base64.b64encode) -
         (digest(b""), "when it is empty"),
         (digest(base64.b64encode(BODY)), "in base64"),
         (digest(b"\xef\xbb\xbf" + BODY), "byte order mark"),
+        (digest(b"12\r\n" + BODY + b"\r\n0\r\n\r\n"), "chunked framing"),
         (digest(BODY, encode=lambda raw: base64.b64encode(raw.hex().encode())), "in hex, encoded once more"),
         (digest(BODY, "sha-512").replace("sha-512", "sha-256"), "sha-512 digest, under another name"),
         (f"sha-256=:{base64.b64encode(hashlib.sha1(BODY, usedforsecurity=False).digest()).decode()}:", "a sha1 digest"),
