@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 _OTHERS = "SETTLEMENT_FAILED"
-_ERRORS: Mapping[str, str] = {
+ERRORS: Mapping[str, str] = {
     "invalid_signature": "INVALID_SIGNATURE",
     "weld_mismatch": "INVALID_SIGNATURE",
     "challenge_expired": "EXPIRED_PAYMENT",
@@ -50,7 +50,7 @@ _ERRORS: Mapping[str, str] = {
 
 def error_of(code: str) -> str:
     """Return the extension's name of one of our codes (P-RA-09)."""
-    return _ERRORS.get(code, _OTHERS)
+    return ERRORS.get(code, _OTHERS)
 
 
 def required(uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any]) -> Outcome:
