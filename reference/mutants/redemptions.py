@@ -77,7 +77,7 @@ def _looks_then_acts() -> None:
             self.refuse_expired(presented)
             if presented.payment_key in used:
                 return used[presented.payment_key]
-            row = _row(self, presented, call, "")
+            row = row_of(self, presented, call, "")
             payment = await self._collector(presented).collect(presented, row)
             row = dataclasses.replace(row, payer=payment.payer, tx_id=payment.tx_id)
             answer = self.signer.answer(row, call.service, request)
@@ -98,8 +98,8 @@ def _keyed_by_text() -> None:
         async def redeemed(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
             async with one_at_a_time:
                 if presented.payment_key not in used and await _is_spent(self, presented):
-                    payment = await self._collector(presented).collect(presented, _row(self, presented, call, ""))
-                    row = dataclasses.replace(_row(self, presented, call, payment.payer), tx_id=payment.tx_id)
+                    payment = await self._collector(presented).collect(presented, row_of(self, presented, call, ""))
+                    row = dataclasses.replace(row_of(self, presented, call, payment.payer), tx_id=payment.tx_id)
                     answer = self.signer.answer(row, call.service, request)
                     used[presented.payment_key] = Served(answer.body, answer.payment_response, replayed=False)
                     return used[presented.payment_key]
@@ -118,7 +118,8 @@ async def _is_spent(self: Redeemer, presented: Any) -> bool:
     return any(row.state is State.SPENT for row in rows)
 
 
-def _row(self: Redeemer, presented: Any, call: Call, payer: str) -> Redemption:
+def row_of(self: Redeemer, presented: Any, call: Call, payer: str) -> Redemption:
+    """Return the row that a paid claim would have."""
     now = self._clock.now()
     return Redemption(
         id=0,
