@@ -38,11 +38,11 @@ def install(shape: Shape, surface: str) -> None:
 def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
     """Install the seams of a surface and return its edits: before and after the body is written."""
     if surface == "rail":
-        from reference.chameleon import rail_challenge, rail_documents, rail_paid  # noqa: PLC0415 - one surface a process
+        from reference.chameleon import a2a_look, rail_challenge, rail_documents, rail_paid  # noqa: PLC0415 - one surface a process
 
-        for part in (rail_documents, rail_challenge, rail_paid):
+        for part in (rail_documents, rail_challenge, rail_paid, a2a_look):
             part.install(shape)
-        edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal)
+        edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal, a2a_look.edit)
         return [_of(one, shape) for one in edits], [
             _of(rail_challenge.repeat_in_header, shape),
             _of(keys_look.documents_edit, shape),
@@ -54,11 +54,20 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
             one.install(shape)
         before = [_of(gateway_calls.edit, shape)]
         return before, [_of(keys_look.documents_edit, shape), _of(gateway_page.edit, shape)]
+    if surface == "agent":
+        from reference.chameleon import agent_documents, agent_look  # noqa: PLC0415 - one surface a process
+
+        agent_look.install(shape)
+        return [_of(one, shape) for one in (agent_look.edit, agent_documents.edit)], []
     return [], []
 
 
 def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
     """Return what tells a service's own path of a path."""
+    if surface == "agent":
+        from reference.chameleon import agent_documents  # noqa: PLC0415 - one surface a process
+
+        return agent_documents.elsewhere(shape)
     if surface != "gateway":
         return str
     from reference.chameleon import gateway_calls  # noqa: PLC0415 - one surface a process

@@ -57,7 +57,7 @@ class Point:
     def surfaces(self) -> tuple[str, ...]:
         """The surfaces on which it shows."""
         name = self.id.partition(".")[0]
-        return ("rail", "gateway") if name in {"http", "keys"} else (name,)
+        return ("rail", "gateway", "agent") if name in {"http", "keys"} else (name,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,22 @@ def edit(answer: Answer, shape: Shape) -> None:
         return
     document: dict[str, Any] = answer.document
     if answer.status == 402:
-        _challenge(answer, document, shape)
+        if document.get("error") == "chain_unavailable":
+            answer.put("Retry-After", "5")
+        answer.put("Cache-Control", shape.cache_control)
+        _challenge(document, shape)
+    _lists(document, shape)
+
+
+def told_challenge(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return a 402 object as the look writes it, wherever it stands."""
+    told = dict(document)
+    _challenge(told, shape)
+    _lists(told, shape)
+    return told
+
+
+def _lists(document: dict[str, Any], shape: Shape) -> None:
     for holder in (document, *_items(document)):
         if isinstance(holder.get("accepts"), list):
             holder["accepts"] = _entries(holder["accepts"], holder.get("resource"), shape)
@@ -92,10 +107,8 @@ def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
 
 
-def _challenge(answer: Answer, document: dict[str, Any], shape: Shape) -> None:
+def _challenge(document: dict[str, Any], shape: Shape) -> None:
     code = str(document.get("error"))
-    if code == "chain_unavailable":
-        answer.put("Retry-After", "5")
     spelled: Mapping[str, Callable[[], Any]] = {
         "upper case": code.upper,
         "sentence": lambda: f"Payment needed ({code.replace('_', ' ')}).",
@@ -108,7 +121,6 @@ def _challenge(answer: Answer, document: dict[str, Any], shape: Shape) -> None:
     if shape.challenge_members == "few":
         document.pop("extensions", None)
         document["resource"] = {"url": document["resource"]["url"]}
-    answer.put("Cache-Control", shape.cache_control)
 
 
 def _entries(accepts: list[dict[str, Any]], resource: Any, shape: Shape) -> list[dict[str, Any]]:

@@ -119,3 +119,49 @@ class Shape:
     state_words: str = "waiting"
     page_media: str = "text/html; charset=utf-8"
     unknown_token: int = 404
+
+    # The agent's calls.
+    agent_request: str = "flat"
+    agent_validity: str = "valid"
+    agent_errors: str = "texts"
+    agent_word: str = "verdict"
+    agent_base: str = "text"
+    agent_digest: str = "object"
+    agent_notes: str = "list"
+    agent_components: str = "identifiers"
+    agent_parameters: str = "object"
+    agent_members: str = "all"
+    agent_detail: str = "pydantic"
+    agent_refusals: str = "detail"
+    agent_unparsable: int = 200
+
+    # The agent's demo signatures.
+    sign_request: str = "flat"
+    sign_key: str = "hex and did:key"
+    sign_cover: str = "usual"
+    sign_parameters: str = "usual"
+    sign_label: str | None = None
+    sign_digest: str = "sha-256"
+    sign_offered_keys: str = "refused"
+
+    # The agent's documents and its A2A.
+    agent_openapi_path: str = "/openapi.json"
+    agent_openapi: str = "as written"
+    agent_card: str = "whole"
+    agent_legacy_card: str = "the same"
+    agent_health: str = "status"
+    agent_landing: str = "links"
+    agent_hint: str = "hint"
+    agent_a2a: str = "task"
+    agent_rpc_errors: str = "sentences"
+
+    # The rail's A2A.
+    a2a_order: str = "service_id"
+    a2a_state: str = "input-required"
+    a2a_terms: str = "status message"
+    a2a_task: str = "all"
+    a2a_result: str = "task"
+    a2a_ids: str = "uuid"
+    a2a_errors: str = "-32001"
+    a2a_demands_extension: bool = False
+    rail_card: str = "whole"

@@ -14,6 +14,7 @@ from conformance.oracles import jose
 
 PAID = 200
 UNPAID = 402
+_OF_THE_AGENT = "/verify/rfc9421"
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,12 @@ class Wire:
 
     def __init__(self, events: Sequence[Event]) -> None:
         targets = [one["target"] for one in events if one["event"] == "run.started"]
-        rail = targets[0]["surfaces"].get("rail", "") if targets else ""
+        addresses = targets[0]["surfaces"] if targets else {}
         self.judgements = [one for one in events if one["event"] == "judgement"]
         self.notes = [one["text"] for one in events if one["event"] == "note"]
         self.finished = {one["check"] for one in events if one["event"] == "check.finished"}
         self.exchanges = [
-            Exchange(one, "rail" if rail and one["request"]["url"].startswith(rail) else "gateway")
+            Exchange(one, _surface_of(one["request"], addresses))
             for one in events
             if one["event"] == "exchange" and one["response"] is not None
         ]
@@ -144,6 +145,14 @@ class Wire:
     def judged(self, row: str, expected: str = "") -> Iterator[Event]:
         """Return the judgements of a row whose expectation starts with a text."""
         return (one for one in self.judgements if one["row"] == row and str(one["expected"]).startswith(expected))
+
+
+def _surface_of(request: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
+    """Return whose a request is; the agent without a network and the limited gateway have addresses of their own."""
+    if str(request["path"]).startswith(_OF_THE_AGENT):
+        return "agent"
+    mine = (name for name in ("rail", "agent") if addresses.get(name) and request["url"].startswith(addresses[name]))
+    return next(mine, "gateway")
 
 
 def head_of(token: str) -> dict[str, Any]:

@@ -1,0 +1,186 @@
+"""What runs show of the agent's open points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from conformance.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, SIGN, VERIFY
+from conformance.agent.answers import ABSENT, at, leaves
+from conformance.selftest.seen.a2a import beyond, calls, result_of
+from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
+
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    "validity": ("valid", "verified", "outcome", "assessment.signature.holds"),
+    "errors": ("errors", "problems", "report.errors", "findings"),
+    "base": ("signature_base", "canonical_signing_base", "base.lines", "signed.octets"),
+    "digest": ("content_digest", "recomputed", "digests", "body_digest"),
+    "notes": ("fix_notes", "advice", "hints", "what_to_do"),
+    "components": ("covered_components", "components", "covered", "covers"),
+    "parameters": ("parameters", "input.params", "signature_parameters", "signature_params"),
+    "signed": ("headers", "signed_request.headers", "request.header_fields", "request.headers"),
+    "key": ("public_key_hex", "demo_key", "verification.key", "demo_public_key"),
+}
+_LABEL = re.compile(r"([a-z*][a-z0-9_.*-]*)=\(([^)]*)\)(.*)", re.DOTALL)
+_PRIVATE = frozenset(
+    {"private_key", "private_key_hex", "private_key_b64", "private_key_pem", "secret_key", "signing_key"}
+)
+
+
+def _results(wire: Wire, *paths: str) -> Iterator[Exchange]:
+    """Yield the results that operations gave."""
+    for one in wire.of("agent"):
+        if one.path in paths and one.status == 200 and one.method == "POST" and one.object:
+            yield one
+
+
+def _place(kind: str, *paths: str) -> Observer:
+    """Return an observer of which place of a kind an answer has."""
+
+    def observe(wire: Wire) -> Iterator[str]:
+        for one in _results(wire, *paths):
+            found = [place for place in _PLACES[kind] if at(one.object, place) is not ABSENT]
+            yield from found[:1]
+
+    return observe
+
+
+def _request(wire: Wire) -> Iterator[str]:
+    for one in _results(wire, VERIFY):
+        yield next((name for name in ("method", "envelope", "verb") if name in one.sent), "other")
+        if "url" in one.sent and "path" not in one.sent:
+            yield "a URL"
+
+
+def _word(wire: Wire) -> Iterator[str]:
+    for one in _results(wire, EXPLAIN):
+        told = {name: one.object[name] for name in ("verdict", "result") if isinstance(one.object.get(name), str)}
+        yield names(f"{name} {value}" for name, value in told.items()) or "none"
+
+
+def _members(wire: Wire) -> Iterator[str]:
+    for one in _results(wire, VERIFY):
+        known = {"checked", "signature_valid", "ok", "took_ms", "warnings", "engine"}
+        yield names(known & one.object.keys()) or "none"
+
+
+def _items(wire: Wire) -> Iterator[dict[str, Any]]:
+    for one in wire.of("agent"):
+        detail = one.object.get("detail") if one.status == 422 else None
+        for item in detail if isinstance(detail, list) else ():
+            if isinstance(item, dict):
+                yield item
+
+
+def _detail(wire: Wire) -> Iterator[str]:
+    for item in _items(wire):
+        yield f"{item.get('type')}: {names(item)}"
+
+
+def _refusals(one: Exchange) -> str | None:
+    return names(one.object) if one.status in {404, 405, 413, 415, 429} and one.object else None
+
+
+def _unparsable(wire: Wire) -> Iterator[str]:
+    return (str(one["found"]) for one in wire.judged("AGENT-VERIFY-03", "200 for: the list is not closed"))
+
+
+def _signatures(wire: Wire) -> Iterator[re.Match[str]]:
+    """Yield label, cover and parameters of the demo signatures."""
+    for one in _results(wire, SIGN):
+        for _, value in leaves(one.object):
+            match = _LABEL.fullmatch(value) if isinstance(value, str) and "\n" not in value else None
+            if match is not None:
+                yield match
+
+
+def _of_signatures(tell: Callable[[re.Match[str]], str]) -> Observer:
+    return lambda wire: (tell(match) for match in _signatures(wire))
+
+
+def _parameter_names(match: re.Match[str]) -> str:
+    return ", ".join(re.findall(r";([a-z]+)=", match[3])) or "none"
+
+
+def _sign_digest(wire: Wire) -> Iterator[str]:
+    for one in _results(wire, SIGN):
+        for _, value in leaves(one.object):
+            if isinstance(value, str) and re.match(r"sha-(256|512)=:", value):
+                yield ", ".join(re.findall(r"sha-[0-9]+(?==)", value))
+
+
+def _offered(one: Exchange) -> str | None:
+    told = one.path == SIGN and bool(_PRIVATE & one.sent.keys())
+    return str(one.status) if told else None
+
+
+def _openapi(wire: Wire) -> Iterator[Exchange]:
+    for one in wire.of("agent"):
+        if one.method == "GET" and one.status == 200 and isinstance(one.object.get("openapi"), str):
+            yield one
+
+
+def _contract(wire: Wire) -> Iterator[str]:
+    for one in _openapi(wire):
+        yield names(one.object.keys() & {"servers", "security", "components", "tags"}) or "nothing"
+
+
+def _document(path: str) -> Observer:
+    return lambda wire: (names(one.object) or "nothing" for one in wire.documents("agent", path))
+
+
+def _card(wire: Wire) -> Iterator[str]:
+    return (beyond(one.object) for one in wire.documents("agent", CARD))
+
+
+def _legacy_card(wire: Wire) -> Iterator[str]:
+    for one in wire.documents("agent", LEGACY_CARD):
+        yield f"{'with' if 'protocolVersion' in one.object else 'without'} protocolVersion"
+
+
+def _a2a(wire: Wire) -> Iterator[str]:
+    for one in calls(wire, "agent"):
+        if result := result_of(one):
+            yield str(result.get("kind", names(result)))
+
+
+def _rpc_errors(wire: Wire) -> Iterator[str]:
+    for one in calls(wire, "agent"):
+        error = one.object.get("error")
+        if isinstance(error, dict) and error.get("code") == -32601:
+            words = min(len(str(error.get("message")).split()), 2)
+            yield ("no text", "one word", "a sentence")[words] + (" and data" if "data" in error else "")
+
+
+OBSERVERS: Mapping[str, Observer] = {
+    "agent.request": _request,
+    "agent.validity": _place("validity", VERIFY),
+    "agent.errors": _place("errors", VERIFY),
+    "agent.word": _word,
+    "agent.base": _place("base", EXPLAIN),
+    "agent.digest": _place("digest", EXPLAIN),
+    "agent.notes": _place("notes", EXPLAIN),
+    "agent.components": _place("components", EXPLAIN),
+    "agent.parameters": _place("parameters", EXPLAIN),
+    "agent.members": _members,
+    "agent.detail": _detail,
+    "agent.refusals": each(_refusals, "agent"),
+    "agent.unparsable-headers": _unparsable,
+    "agent.sign-request": _place("signed", SIGN),
+    "agent.sign-key": _place("key", SIGN),
+    "agent.sign-cover": _of_signatures(lambda match: match[2]),
+    "agent.sign-parameters": _of_signatures(_parameter_names),
+    "agent.sign-label": _of_signatures(lambda match: match[1]),
+    "agent.sign-digest": _sign_digest,
+    "agent.sign-offered-keys": each(_offered, "agent"),
+    "agent.openapi-path": lambda wire: (one.path for one in _openapi(wire)),
+    "agent.openapi": _contract,
+    "agent.card": _card,
+    "agent.legacy-card": _legacy_card,
+    "agent.health": _document(HEALTH),
+    "agent.landing": _document(LANDING),
+    "agent.hint": _document(A2A),
+    "agent.a2a": _a2a,
+    "agent.rpc-errors": _rpc_errors,
+}
