@@ -5,10 +5,12 @@ from __future__ import annotations
 from reference.agent.skills import SKILLS, Moment
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part, whole_numbers
 from reference.web.a2a import Message
+from reference.web.a2a_tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Request
 from reference.web.json_rpc import RpcError, invalid_params
+from reference.web.peers import Networks, client_address, hops
 
 HELP = (
     'Send a data part {"skill": …, "request": {…}}. Skills: '
@@ -20,9 +22,10 @@ HELP = (
 class Conversation:
     """Answers messages."""
 
-    def __init__(self, clock: WpClock, *, skew: int) -> None:
+    def __init__(self, clock: WpClock, *, skew: int, proxies: Networks) -> None:
         self._clock = clock
         self._skew = skew
+        self._proxies = proxies
 
     async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
         """Return what comes of a message: a result, or help when it has no data part.
@@ -30,10 +33,10 @@ class Conversation:
         Raises:
             RpcError: -32602 for a data part that names no skill, or whose request would be a 422.
         """
-        del task, request
         asked = message.data()
+        memo = {OPENER: self._address(request)} if task is None else task.memo
         if asked is None:
-            return Outcome(TaskState.INPUT_REQUIRED, parts=(text_part(HELP),))
+            return Outcome(TaskState.INPUT_REQUIRED, parts=(text_part(HELP),), memo=memo)
         name = asked.get("skill")
         skill = SKILLS.get(name) if isinstance(name, str) else None
         if skill is None:
@@ -42,4 +45,7 @@ class Conversation:
             result = skill.call(whole_numbers(asked.get("request")), Moment(self._clock.now(), self._skew))
         except Unprocessable as fault:
             raise RpcError(ErrorCode.INVALID_PARAMS, data=[dict(item) for item in fault.detail]) from fault
-        return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),))
+        return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),), memo=memo)
+
+    def _address(self, request: Request) -> str:
+        return client_address(request.peer, hops(request.headers.get("x-forwarded-for", ())), self._proxies)

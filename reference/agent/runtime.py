@@ -12,7 +12,8 @@ from reference.agent.documents import documents
 from reference.agent.faults import told
 from reference.agent.gate import Gate
 from reference.agent.settings import AgentSettings
-from reference.web.a2a import A2aServer, MemoryTasks
+from reference.web.a2a import A2aServer
+from reference.web.a2a_tasks import MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.rate import RateLimit
@@ -35,7 +36,8 @@ PREFLIGHT = {
 async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     """Open an agent."""
     clock = WpClock(settings.clock_offset_file)
-    a2a = A2aServer(MemoryTasks(clock, seconds=TASK_SECONDS), clock, Conversation(clock, skew=settings.skew_seconds))
+    conversation = Conversation(clock, skew=settings.skew_seconds, proxies=settings.proxies())
+    a2a = A2aServer(MemoryTasks(clock, seconds=TASK_SECONDS), clock, conversation)
     published = documents(settings)
     app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
     limit = RateLimit(settings.agent_rate, clock, on=settings.rate_limits)

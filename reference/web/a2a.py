@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
@@ -96,61 +95,6 @@ class TaskStore(Protocol):
 
     async def replace(self, task: Task) -> bool:
         """Keep a task in place of its version before; False when that is not the one which is kept."""
-
-
-class MemoryTasks:
-    """Tasks in this process: as many as fit, each for so long after it was opened; the oldest go first."""
-
-    def __init__(self, clock: WpClock, *, seconds: int, most: int = 10_000, most_bytes: int = 2**26) -> None:
-        """Take the bounds.
-
-        Args:
-            clock: The service's clock.
-            seconds: How long a task is kept.
-            most: How many tasks are kept.
-            most_bytes: How many bytes they may take together.
-        """
-        self._clock = clock
-        self._seconds = seconds
-        self._most = most
-        self._most_bytes = most_bytes
-        self._kept: OrderedDict[str, tuple[float, int, bytes]] = OrderedDict()
-        self._bytes = 0
-
-    async def find(self, task_id: str) -> Task | None:
-        """Return a task, or None when it is not known or not kept any longer."""
-        self._forget()
-        kept = self._kept.get(task_id)
-        return None if kept is None else Task.restored(kept[2])
-
-    async def add(self, task: Task) -> None:
-        """Keep a new task."""
-        self._keep(task, self._clock.seconds() + self._seconds)
-
-    async def replace(self, task: Task) -> bool:
-        """Keep a task in place of its version before; False when that is not the one which is kept."""
-        self._forget()
-        kept = self._kept.get(task.id)
-        if kept is None or kept[1] != task.version - 1:
-            return False
-        self._keep(task, kept[0])
-        return True
-
-    def _keep(self, task: Task, until: float) -> None:
-        data = task.stored()
-        before = self._kept.get(task.id)
-        self._bytes += len(data) - (0 if before is None else len(before[2]))
-        self._kept[task.id] = (until, task.version, data)
-        self._forget()
-
-    def _forget(self) -> None:
-        now = self._clock.seconds()
-        while self._kept:
-            name, (until, _, data) = next(iter(self._kept.items()))
-            if until > now and len(self._kept) <= self._most and self._bytes <= self._most_bytes:
-                return
-            del self._kept[name]
-            self._bytes -= len(data)
 
 
 Converse: TypeAlias = Callable[[Message, Task | None, Request], Awaitable[Outcome]]

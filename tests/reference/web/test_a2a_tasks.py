@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, text_part
-from reference.web.a2a import A2aServer, MemoryTasks, Message
+from reference.web.a2a import A2aServer, Message
+from reference.web.a2a_tasks import OPENER, MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.exchange import Request
 from reference.web.json_rpc import RpcError
@@ -21,8 +22,9 @@ class Clock(WpClock):
         super().__init__(system=lambda: self.at)
 
 
-def task(name: str, *, version: int = 0, size: int = 0) -> Task:
-    return Task(name, "c", TaskState.INPUT_REQUIRED, "t", memo={"x": "y" * size}, version=version)
+def task(name: str, *, version: int = 0, size: int = 0, opener: str = "") -> Task:
+    memo = {"x": "y" * size, OPENER: opener}
+    return Task(name, "c", TaskState.INPUT_REQUIRED, "t", memo=memo, version=version)
 
 
 async def test_a_task_is_found_while_it_is_kept() -> None:
@@ -60,6 +62,29 @@ async def test_the_oldest_go_first() -> None:
 
     for tasks in (by_number, by_bytes):
         assert [await tasks.find(name) is not None for name in "abc"] == [False, True, True]
+
+
+async def test_who_opens_many_loses_his_own() -> None:
+    """By number and by bytes: the tasks of others stay, as long as that makes room."""
+    by_number = MemoryTasks(Clock(), seconds=100, of_opener=2)
+    by_bytes = MemoryTasks(Clock(), seconds=100, most_bytes=4000)
+    for tasks in (by_number, by_bytes):
+        await tasks.add(task("first", opener="other"))
+        for name in "abcd":
+            await tasks.add(task(name, size=1500, opener="many"))
+        assert [await tasks.find(name) is not None for name in ("first", *"abcd")] == [True, False, False, True, True]
+
+
+async def test_a_task_that_grows_makes_room_too() -> None:
+    """A change counts as an opening does, and nothing is counted twice."""
+    tasks = MemoryTasks(Clock(), seconds=100, most_bytes=5000)
+    for name in "ab":
+        await tasks.add(task(name))
+    for version in range(1, 20):
+        assert await tasks.replace(task("b", version=version, size=3000))
+    assert await tasks.find("a") is not None
+    await tasks.replace(task("b", version=20, size=6000))
+    assert [await tasks.find(name) for name in "ab"] == [None, None]
 
 
 class Conversations:

@@ -1,0 +1,95 @@
+"""A2A tasks in the memory of one process, bounded in time, number and bytes (profile 6.1)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from reference.protocol.a2a import Task
+from reference.web.clock import WpClock
+
+OPENER = "opener"
+
+
+class _Kept(NamedTuple):
+    until: float
+    version: int
+    opener: str
+    data: bytes
+
+
+class MemoryTasks:
+    """Tasks in this process, each for so long after it was opened, as many as fit.
+
+    Whose task it is its memo says at `OPENER`. Who opens many loses his own oldest ones before anybody else's.
+    """
+
+    def __init__(
+        self, clock: WpClock, *, seconds: int, most: int = 10_000, most_bytes: int = 2**26, of_opener: int = 200
+    ) -> None:
+        """Take the bounds.
+
+        Args:
+            clock: The service's clock.
+            seconds: How long a task is kept.
+            most: How many tasks are kept.
+            most_bytes: How many bytes they may take together.
+            of_opener: How many tasks of one opener are kept.
+        """
+        self._clock = clock
+        self._seconds = seconds
+        self._most = most
+        self._most_bytes = most_bytes
+        self._of_opener = of_opener
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._own: dict[str, OrderedDict[str, None]] = {}
+        self._bytes = 0
+
+    async def find(self, task_id: str) -> Task | None:
+        """Return a task, or None when it is not known or not kept any longer."""
+        self._forget()
+        kept = self._kept.get(task_id)
+        return None if kept is None else Task.restored(kept.data)
+
+    async def add(self, task: Task) -> None:
+        """Keep a new task."""
+        self._forget()
+        self._keep(task, self._clock.seconds() + self._seconds)
+
+    async def replace(self, task: Task) -> bool:
+        """Keep a task in place of its version before; False when that is not the one which is kept."""
+        self._forget()
+        kept = self._kept.get(task.id)
+        if kept is None or kept.version != task.version - 1:
+            return False
+        self._keep(task, kept.until)
+        return True
+
+    def _keep(self, task: Task, until: float) -> None:
+        data, before = task.stored(), self._kept.get(task.id)
+        opener = str(task.memo.get(OPENER, "")) if before is None else before.opener
+        self._bytes += len(data) - (0 if before is None else len(before.data))
+        self._kept[task.id] = _Kept(until, task.version, opener, data)
+        own = self._own.setdefault(opener, OrderedDict())
+        own[task.id] = None
+        while len(own) > self._of_opener or (self._full and len(own) > 1):
+            self._drop(next(iter(own)))
+        while self._full:
+            self._drop(next(iter(self._kept)))
+
+    @property
+    def _full(self) -> bool:
+        return bool(self._kept) and (len(self._kept) > self._most or self._bytes > self._most_bytes)
+
+    def _forget(self) -> None:
+        now = self._clock.seconds()
+        while self._kept and next(iter(self._kept.values())).until <= now:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, task_id: str) -> None:
+        dropped = self._kept.pop(task_id)
+        self._bytes -= len(dropped.data)
+        own = self._own[dropped.opener]
+        del own[task_id]
+        if not own:
+            del self._own[dropped.opener]
