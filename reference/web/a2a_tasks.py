@@ -25,7 +25,7 @@ class MemoryTasks:
     """
 
     def __init__(
-        self, clock: WpClock, *, seconds: int, most: int = 10_000, most_bytes: int = 2**26, of_opener: int = 200
+        self, clock: WpClock, *, seconds: int, most: int = 10_000, most_bytes: int = 2**26, of_opener: int = 1000
     ) -> None:
         """Take the bounds.
 
