@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from reference.chameleon.shape import Shape
 from reference.chameleon.wire import ASKED, Answer, Asked
 from reference.protocol import a2a_x402
 from reference.protocol.a2a import ErrorCode, data_part
-from reference.protocol.canonical_json import canonicalise
+from reference.protocol.canonical_json import NotJson, canonicalise, parse
 from reference.rail.door import Door
 from reference.rail.services import Service
 from reference.web.a2a import A2aServer
@@ -136,8 +135,8 @@ def _ordered(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
 
 def _read(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse(text.encode())
+    except (NotJson, UnicodeEncodeError):
         return None
 
 

@@ -100,7 +100,7 @@ class Exchange:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # what hostile bodies nest is no JSON to a reader
         return None
 
 

@@ -104,6 +104,64 @@ def test_values_are_read_off_the_wire() -> None:
     assert found["rail.errors"] == ("detail",)
 
 
+def at_the_agent(
+    path: str, body: str, *, sent: str = "{}", method: str = "POST", status: int = 200, host: str = "agent.test"
+) -> dict[str, Any]:
+    """Return an exchange's event with an agent."""
+    request = {"method": method, "url": f"http://{host}{path}", "path": path, "headers": [], "body": sent}
+    response = {"status": status, "headers": [], "body": body}
+    return {"event": "exchange", "check": "x", "request": request, "response": response}
+
+
+def test_values_of_the_agent_are_read_off_the_wire() -> None:
+    """Results, refusals and documents of the agent show what they are, also those of one at another address."""
+    started = {
+        "event": "run.started",
+        "target": {"surfaces": {"rail": "http://rail.test", "agent": "http://agent.test"}},
+    }
+    verified = at_the_agent("/verify/rfc9421", '{"outcome":"fail","report":{"errors":["x"]}}', sent='{"verb":"GET"}')
+    offline = at_the_agent("/verify/rfc9421", '{"verified":true,"errors":[]}', sent='{"url":"u"}', host="offline.test")
+    refused = at_the_agent("/health", '{"title":"no","type":"about:blank"}', status=405)
+    nested = at_the_agent("/verify/rfc9421/sign", "[" * 100_000, sent="[" * 100_000, status=422)
+    health = at_the_agent("/health", "{}", method="GET")
+    called = at_the_agent("/a2a", '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}')
+    found = seen([started, verified, offline, refused, nested, health, called])
+    assert found["agent.validity"] == ("outcome", "verified")
+    assert found["agent.errors"] == ("errors", "report.errors")
+    assert found["agent.request"] == ("a URL", "other", "verb")
+    assert found["agent.refusals"] == ("title, type",)
+    assert found["agent.health"] == ("nothing",)
+    assert found["agent.rpc-errors"] == ("no text",)
+    assert found["gateway.error-codes"] == ()
+
+
+def test_values_of_tasks_are_read_off_the_wire() -> None:
+    """A task shows its state, its terms and what ordered it."""
+    started = {"event": "run.started", "target": {"surfaces": {"rail": "http://rail.test"}}}
+    metadata = '{"x402.payment.status":"payment-required","x402.payment.required":{"accepts":[]}}'
+    task = f'{{"id":"12","contextId":"c","status":{{"state":"a2a-x402"}},"metadata":{metadata}}}'
+    sent = '{"params":{"message":{"parts":[{"kind":"data","data":{"order":{}}}]}}}'
+    ordered = at_the_agent(
+        "/a2a", f'{{"jsonrpc":"2.0","id":1,"result":{{"task":{task}}}}}', sent=sent, host="rail.test"
+    )
+    found = seen([started, ordered])
+    assert found["rail.a2a-order"] == ("order",)
+    assert found["rail.a2a-state"] == ("a2a-x402, with metadata",)
+    assert found["rail.a2a-terms"] == ("the task's",)
+    assert found["rail.a2a-result"] == ("result.task",)
+    assert found["rail.a2a-ids"] == ("digits",)
+    assert found["rail.a2a-task"] == ("none",)
+
+
+async def test_a_look_of_the_agent_is_sound(tmp_path: Path) -> None:
+    """An agent in the look of a seed, with names of its own, fails no row about its answers."""
+    rows = load().select(["AGENT-VERIFY-01", "AGENT-VERIFY-06", "AGENT-SIGN", "AGENT-CARD", "AGENT-OAS", "AGENT-A2A"])
+    one = await trial(3, rows, lanes=("algorand",), logs=tmp_path)
+    assert one.differences == []
+    assert one.values["agent.request"] == ("envelope",)
+    assert one.values["agent.openapi-path"] == ("/.well-known/openapi.json",)
+
+
 async def test_a_look_of_the_rail_is_sound_in_what_it_publishes(tmp_path: Path) -> None:
     """A stack in the look of a seed comes up with a profile that fits it, and no row about documents or keys fails."""
     rows = load().select(["RAIL-DISC", "RAIL-KEY", "RAIL-402-01", "RAIL-SVC-05"])
