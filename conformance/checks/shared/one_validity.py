@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from conformance.agent import agent_of, answers
+from conformance.agent import Agent, Subject, agent_of, answers
 from conformance.agent import subject as signed
+from conformance.agent_bindings import REFERENCE_AGENT
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.paid_calls import ABSENT, result_of
 from conformance.purchase import challenge, pay, redeem
 from conformance.together import together
 
 _ROW = "X-DIFF-01"
+_FAMILY = frozenset({"method", "authority", "path", "headers"})
+
+
+def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
+    """Return the body that asks the rail about a message: by the family's names where its example has them.
+
+    Otherwise by the agent's, since nobody says of either how they differ.
+    """
+    if isinstance(example, Mapping) and example.keys() >= _FAMILY:
+        agent = replace(agent, bindings=REFERENCE_AGENT)
+    return agent.verify_body(one)
+
+
+def paid_validity(agent: Agent, result: Any) -> bool | None:
+    """Return what a paid result says of validity: where the agent says it, else wherever it does."""
+    found = answers.validity(result, agent.bindings.validity_at)
+    return answers.validity(result, None) if found is None and not agent.ours else found
 
 
 @check(_ROW, surface="rail", fix="Verify messages with one core, for the agent and for the paid call.")
@@ -35,14 +55,14 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
     }
 
     async def compared(what: str) -> None:
-        body = agent.verify_body(subjects[what])
+        body = body_for_rail(agent, operation.body, subjects[what])
         free = await agent.verify(subjects[what])
         quote = await challenge(case, operation, body=body)
         answer = await redeem(case, operation, await pay(case, quote, lanes[0]), body=body)
         result: Any = result_of(case, answer)
         if answer.status != 200 or result is ABSENT:
             raise Inconclusive(f"the paid verification was answered {answer.status}; RAIL-SVC judges that")
-        said, paid = agent.validity(free), answers.validity(result, agent.bindings.validity_at)
+        said, paid = agent.validity(free), paid_validity(agent, result)
         where = {"message": what}
         case.expect(_ROW, said is paid and said is not None, f"{said}", f"{paid}", exchange=answer, where=where)
 

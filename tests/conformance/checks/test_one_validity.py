@@ -1,0 +1,64 @@
+"""X-DIFF-01 between surfaces that have names of their own: which body the rail gets, and where its verdict is read."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from conformance.agent import Agent, Subject
+from conformance.agent_bindings import REFERENCE_AGENT
+from conformance.check import Case
+from conformance.checks.shared.one_validity import body_for_rail, paid_validity
+from conformance.oracles.message_signatures.message import Message
+
+_KEY = bytes(range(32))
+_ONE = Subject(Message("GET", "a.example", "https", "/x"), _KEY)
+_OWN = REFERENCE_AGENT.model_copy(
+    update={"verify_body": {"verb": "{method}", "signer": "{key_hex}"}, "validity_at": "outcome.holds"}
+)
+
+
+def agent(*, ours: bool = False) -> Agent:
+    """Return an agent that has names of its own."""
+    return Agent(cast("Case", None), "http://agent.test", _OWN, ours)
+
+
+@pytest.mark.parametrize(
+    ("example", "names"),
+    [
+        (
+            {"method": "GET", "authority": "b", "path": "/", "headers": {}, "public_key_hex": ""},
+            {"method", "authority"},
+        ),
+        ({"verb": "GET", "signer": ""}, {"verb", "signer"}),
+        ({"method": "GET"}, {"verb", "signer"}),
+        (None, {"verb", "signer"}),
+    ],
+)
+def test_the_rail_is_asked_by_the_names_of_its_example(example: Any, names: set[str]) -> None:
+    """A rail whose example has the family's names gets them, whatever the agent's are; another gets the agent's."""
+    body = body_for_rail(agent(), example, _ONE)
+    assert names <= body.keys()
+    assert ("verb" in names) is ("verb" in body)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({"outcome": {"holds": False}, "valid": True}, False),
+        ({"valid": True}, True),
+        ({"verdict": "fail"}, False),
+        ({"claims": 1}, None),
+    ],
+)
+def test_a_paid_verdict_is_read_where_the_agent_says_it_else_wherever_it_stands(
+    result: Any, expected: bool | None
+) -> None:
+    """The agent's place comes first; a rail that has other names is read by the usual ones."""
+    assert paid_validity(agent(), result) is expected
+
+
+def test_our_own_rail_says_it_at_the_bound_place_only() -> None:
+    """Where the reference's names apply, nothing is guessed."""
+    assert paid_validity(agent(ours=True), {"valid": True}) is None
