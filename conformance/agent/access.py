@@ -6,7 +6,7 @@ with a message that holds and one that does not, until an answer says of each wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -165,42 +165,66 @@ async def agent_of(case: Case) -> Agent:
 async def found_names(agent: Agent) -> AgentBindings:
     """Return an agent's bindings with what asking could find out.
 
+    Each known body asks about a message that holds and about three that do not. The body is understood where some place
+    of the answers says so; what it is called matters only among places that do.
+
     Raises:
         Inconclusive: See `agent_of`.
     """
     bound = agent.bindings
     good = subject(agent.case)
-    bad = good.expecting(bytes(reversed(good.key or b"")))
-    tried: list[tuple[AgentBindings, Mapping[str, Any]]] = []
+    wrong = (
+        good.expecting(bytes(reversed(good.key or b""))),
+        good.changed(target="/elsewhere"),
+        good.changed(body=b"another body"),
+    )
+    understood: list[AgentBindings] = []
     for template in (bound.verify_body,) if bound.verify_body is not None else CANDIDATES:
         one = replace(agent, bindings=bound.model_copy(update={"verify_body": template}))
         answer = await one.verify(good)
-        if answer.status == 200:
-            tried.append((one.bindings, answer.object()))
-            if one.validity(answer):
-                break
-    known = [entry for entry in tried if answers.validity(entry[1], entry[0].validity_at) is not None]
-    if not tried:
+        if answer.status != 200:
+            continue
+        negative = [(await one.verify(each)).object() for each in wrong]
+        places = _places(one.bindings, answer.object(), negative)
+        found = one.bindings.model_copy(update=places)
+        if answers.validity(answer.object(), found.validity_at):
+            return found
+        understood.append(found)
+    if not understood:
         raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
-    chosen, document = known[-1] if known else tried[-1]
-    if known and answers.validity(document, chosen.validity_at) is False:
-        chosen, document = known[0]
-    refused = (await replace(agent, bindings=chosen).verify(bad)).object()
-    return chosen.model_copy(update=_places(chosen, document, refused))
+    return understood[0]
 
 
-def _places(bindings: AgentBindings, good: Mapping[str, Any], bad: Mapping[str, Any]) -> dict[str, str]:
-    """Return where validity and errors stand, told by how two answers differ, for what has no usual name."""
+def _places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return where validity and errors stand, as far as nobody bound it and answers that differ tell it."""
     places: dict[str, str] = {}
-    there = dict(answers.leaves(bad))
-    if bindings.validity_at is None and answers.validity(good, None) is None:
-        for place, value in answers.leaves(good):
-            if answers.truth(value) is True and answers.truth(there.get(place)) is False:
-                places["validity_at"] = place
+    if bindings.validity_at is None:
+        says = [place for place, value in answers.leaves(good) if answers.truth(value) is True]
+        # An agent that does not compare the body is judged for that, and not misread.
+        for negative in (bad, bad[:2]):
+            fitting = [
+                place for place in says if all(answers.truth(answers.at(one, place)) is False for one in negative)
+            ]
+            if fitting:
+                places["validity_at"] = _usual_first(fitting, answers.VALIDITY)
                 break
-    if bindings.errors_at is None and answers.errors(good, None) is None:
-        for place, value in there.items():
-            if isinstance(value, list) and value and answers.at(good, place) == []:
-                places["errors_at"] = place
-                break
+    if bindings.errors_at is None:
+        empty = [place for place, value in answers.leaves(good) if value == []]
+        fitting = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
+        if fitting:
+            places["errors_at"] = _usual_first(fitting, answers.ERRORS)
     return places
+
+
+def _is_filled(value: Any) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _usual_first(places: Sequence[str], names: Sequence[str]) -> str:
+    """Return the place whose last name is the most usual, of those alike the outermost."""
+
+    def rank(place: str) -> tuple[int, int]:
+        name = place.rpartition(".")[2]
+        return (names.index(name) if name in names else len(names), place.count("."))
+
+    return min(places, key=rank)

@@ -128,13 +128,16 @@ def _is_apart(value: Any) -> TypeGuard[str]:
 
 
 def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
-    """Return the signature parameters that no object of an answer, and no text of one line, gives with its value."""
+    """Return the signature parameters that no object, list or text of one line of an answer gives with its value."""
     best = list(parameters)
     for _, value in answers.leaves(document):
         if isinstance(value, dict):
             lacking = [name for name, wanted in parameters.items() if not _same(value.get(name), wanted)]
+        elif isinstance(value, list):
+            pairs = {one.get("name"): one.get("value") for one in value if isinstance(one, dict)}
+            lacking = [name for name, wanted in parameters.items() if not _same(pairs.get(name), wanted)]
         elif _is_apart(value):
-            lacking = [name for name, wanted in parameters.items() if _written(name, wanted) not in value]
+            lacking = [name for name, wanted in parameters.items() if not _is_written(name, wanted, value)]
         else:
             continue
         best = min(best, lacking, key=len)
@@ -145,8 +148,10 @@ def _same(found: Any, wanted: Any) -> bool:
     return not isinstance(found, bool) and (found == wanted or str(found) == str(wanted)) and found is not None
 
 
-def _written(name: str, value: Any) -> str:
-    return f";{name}={value}" if isinstance(value, int) else f';{name}="{value}"'
+def _is_written(name: str, value: Any, text: str) -> bool:
+    """Return whether a text gives a parameter as Signature-Input writes it, whatever stands between parameters."""
+    written = f"{name}={value}" if isinstance(value, int) else f'{name}="{value}"'
+    return re.search(rf"(?<![a-z0-9_.*-]){re.escape(written)}(?![0-9])", text) is not None
 
 
 @check("AGENT-EXPLAIN-03", "AGENT-EXPLAIN-04", surface="agent", fix=_FIX)
