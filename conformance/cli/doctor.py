@@ -89,6 +89,7 @@ def examine() -> Iterator[Finding]:
         remedy="install nodejs and npm",
     )
     yield container_engine()
+    yield network_namespaces()
     for name, port in PORTS.items():
         yield free_port(name, port)
 
@@ -163,6 +164,17 @@ def container_engine() -> Finding:
             "container engine", "absent", f"{program} is there and does not answer", disables, f"start {name}"
         )
     return Finding("container engine", "absent", "no docker and no podman", disables, "install docker or podman")
+
+
+def network_namespaces() -> Finding:
+    """Look whether a process may be started where it reaches no network."""
+    program = shutil.which("unshare")
+    if program is not None and _answers([program, "--map-root-user", "--net", "--", "true"]):
+        return Finding("network namespaces", "ok", program)
+    found = "no unshare" if program is None else f"{program} is not allowed to make one"
+    disables = "AGENT-VERIFY-20 on our own stack, which is documented without it"
+    remedy = "install util-linux" if program is None else "allow unprivileged user namespaces, or run as root"
+    return Finding("network namespaces", "absent", found, disables, remedy)
 
 
 def _answers(words: Sequence[str]) -> bool:

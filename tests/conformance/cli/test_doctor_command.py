@@ -11,7 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import doctor
-from conformance.cli.doctor import Finding, command, container_engine, free_port, libraries, programs, python
+from conformance.cli.doctor import (
+    Finding,
+    command,
+    container_engine,
+    free_port,
+    libraries,
+    network_namespaces,
+    programs,
+    python,
+)
 
 
 def program(folder: Path, name: str, *, code: int = 0) -> Path:
@@ -68,6 +77,15 @@ def test_a_container_engine_counts_when_its_daemon_answers(empty_path: Path) -> 
     assert container_engine().remedy == "start docker"
     program(empty_path, "docker", code=0)
     assert container_engine().state == "ok"
+
+
+def test_a_network_namespace_counts_when_one_may_be_made(empty_path: Path) -> None:
+    """The program alone does not do: it is tried."""
+    assert network_namespaces().found == "no unshare"
+    program(empty_path, "unshare", code=1)
+    assert "allow" in network_namespaces().remedy
+    program(empty_path, "unshare", code=0)
+    assert network_namespaces().state == "ok"
 
 
 def test_a_taken_port_is_named_with_the_way_round() -> None:

@@ -1,0 +1,69 @@
+"""What a probe tells of an agent: nothing but what it answered for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.agent import VERIFY
+from conformance.agent.probing import AgentFound, probe_agent
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.target import parse
+from tests.conformance.checks.agent.scripted_agent import BASE, Agent, Foreign, Look, Reply, at
+
+
+async def probed(agent: Agent) -> AgentFound | None:
+    """Return what a probe finds."""
+    return await probe_agent(Client(agent, EventLog(), "init", Names(), Counter()), BASE)
+
+
+async def test_the_familys_names_are_found() -> None:
+    """Body, places of validity and errors, and the document's path are what the profile's table needs."""
+    found = await probed(Agent(look=Look()))
+    assert found is not None
+    assert {
+        "validity_at": "valid",
+        "errors_at": "errors",
+        "openapi_path": "/openapi.json",
+    }.items() <= found.bindings.items()
+    assert found.bindings["verify_body"]["path"] == "{path}"
+
+
+async def test_other_names_are_found_by_what_they_say() -> None:
+    """An envelope inside the body, validity as a word, errors as objects: told by answers that differ."""
+    found = await probed(Agent(look=Foreign()))
+    assert found is not None
+    assert (found.bindings["validity_at"], found.bindings["errors_at"]) == ("report.outcome", "report.problems")
+    assert set(found.bindings["verify_body"]) == {"message", "public_key_hex", "did_key"}
+
+
+async def test_a_member_that_says_only_part_of_it_is_not_taken_for_validity() -> None:
+    """The equation's own member and a constant `ok` stand beside the verdict; the body tells them apart."""
+
+    def deep(document: dict[str, Any]) -> dict[str, Any]:
+        valid, errors = document["valid"], document["errors"]
+        of_body = any("content" in text for text in errors)
+        return {"ok": True, "signature_valid": valid or of_body, "told": {"holds": valid}, "errors": errors}
+
+    found = await probed(Agent(at(VERIFY, deep)))
+    assert found is not None
+    assert found.bindings["validity_at"] == "told.holds"
+
+
+async def test_a_server_without_verify_is_no_agent() -> None:
+    """404 for verify says that it is something else."""
+    assert await probed(Agent(lambda call, reply: Reply(404, {}) if call.path == VERIFY else reply)) is None
+
+
+async def test_an_agent_that_nobody_understands_is_still_one() -> None:
+    """Its document is found, its names are left to the operator."""
+    found = await probed(Agent(lambda call, reply: Reply(422, {"detail": []}) if call.path == VERIFY else reply))
+    assert found is not None
+    assert found.bindings == {"openapi_path": "/openapi.json"}
+
+
+def test_a_profile_takes_the_agents_table() -> None:
+    """Bindings of the file go over the reference's, which others do not get."""
+    ours = parse('[target]\ndefaults = "reference"\n[agent]\nvalidity_at = "ok"\n')
+    assert (ours.agent_bindings.validity_at, ours.agent_bindings.errors_at) == ("ok", "errors")
+    assert parse("").agent_bindings.errors_at is None
