@@ -8,9 +8,7 @@ from conformance import a2a
 from conformance.a2a import Task
 from conformance.attacks.engine import receipts
 from conformance.check import Case, check
-from conformance.client import Answer
 from conformance.discovery import Operation
-from conformance.oracles import jose
 from conformance.purchase import Purchase, present, purchase
 
 _OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"
@@ -18,11 +16,6 @@ _NO_DOOR = "the profile does not claim the option rail.a2a"
 _FIX = (
     "Redeem payments of both doors against one table, by one statement; the identical request gets the stored answer."
 )
-
-
-def tokens(answer: Answer) -> frozenset[str]:
-    """Return every compact JWS of an answer, wherever in it."""
-    return frozenset(token for _, token in jose.tokens_in(answer.object(), dict(answer.headers)))
 
 
 @check(_OTHER, _SAME, surface="rail", lane="each", fix=_FIX)
@@ -52,7 +45,7 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
 
 
 def _judge(case: Case, row: str, operation: Operation, bought: Purchase, became: Task) -> None:
-    fresh = tokens(became.answer) - receipts(bought.answer)
+    fresh = receipts(became.answer) - receipts(bought.answer)
     stored = row == _SAME and not fresh
     holds = stored or (became.state != "completed" and not fresh)
     told = "a refusal, or the stored answer" if row == _SAME else "a refusal"
@@ -79,7 +72,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
         return
     for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
         answer = await present(case, operation, proof)
-        fresh = receipts(answer) - tokens(task.answer)
+        fresh = receipts(answer) - receipts(task.answer)
         stored = row == _SAME and not fresh
         holds = answer.status != 200 or stored
         where = {"operation": operation.path, "door": "A2A, then REST"}

@@ -204,6 +204,26 @@ class Generous(Door):
         return task
 
 
+class Signing(Door):
+    """A door whose challenge tokens are compact JWS of their own, fresh in each challenge."""
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task whose terms have such tokens."""
+        task = super().told(message)
+        assert self.rail is not None
+        terms = json.loads(json.dumps(task["status"]["message"]["metadata"]["x402.payment.required"]))
+        for entry in terms["accepts"]:
+            entry["extra"]["payment_reference"] = self.rail.sign({"n": len(self.tasks), "to": entry["payTo"]})
+        task["status"]["message"]["metadata"]["x402.payment.required"] = terms
+        return task
+
+
+async def test_a_fresh_challenge_of_a_refused_payment_is_no_receipt() -> None:
+    """Challenge tokens may have the form of a receipt; a refusal that shows new ones is a refusal."""
+    found = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Signing()), CLAIMED)
+    assert set(found.values()) == {Verdict.PASS}
+
+
 async def test_a_proof_that_both_doors_take_breaks_its_rows() -> None:
     """What REST burnt must be dead over A2A; a door that pays out again is seen by both rows."""
     assert Payer.lane == "algorand"
