@@ -17,10 +17,14 @@ from conformance.agent.templates import CANDIDATES, filled, values_of
 from conformance.agent_bindings import AgentBindings
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer
+from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.vectors import MessageVector
 
+_THROTTLED = 429
+# For asking before the first check: the same in every run, whichever check is first.
+_PROBING_SEED = bytes(range(32))
 _WITHOUT_SIGNATURE = frozenset({"public_key_hex", "did_key", "public_key", "expected_key", "status"})
 
 
@@ -45,8 +49,12 @@ class Agent:
         return replace(self, url=url.rstrip("/"))
 
     async def call(self, method: str, path: str, **what: Any) -> Answer:
-        """Send one request; see `Client.call`."""
-        return await self.case.client.call(method, self.url + path, **what)
+        """Send one request; see `Client.call`.
+
+        Raises:
+            Inconclusive: The target says for the fourth time that this is too fast for it.
+        """
+        return unlimited(await self.case.client.call(method, self.url + path, **what))
 
     async def verify(self, one: Subject, **further: Any) -> Answer:
         """Ask whether a message is valid; `further` are members beside the usual ones."""
@@ -124,6 +132,17 @@ class Agent:
         return answers.notes(answer.object(), self.bindings.notes_at)
 
 
+def unlimited(answer: Answer) -> Answer:
+    """Return an answer that is no 429, which says nothing of what was asked.
+
+    Raises:
+        Inconclusive: It is one.
+    """
+    if answer.status == _THROTTLED:
+        raise Inconclusive("the agent answers 429: give its rate as [pace] requests_per_second")
+    return answer
+
+
 def _joined(message: Message) -> Message:
     names = dict.fromkeys(name.lower() for name, _ in message.headers)
     spelled = {name.lower(): name for name, _ in reversed(message.headers)}
@@ -172,7 +191,7 @@ async def found_names(agent: Agent) -> AgentBindings:
         Inconclusive: See `agent_of`.
     """
     bound = agent.bindings
-    good = subject(agent.case)
+    good = subject(agent.case, read_private(_PROBING_SEED))
     wrong = (
         good.expecting(bytes(reversed(good.key or b""))),
         good.changed(target="/elsewhere"),

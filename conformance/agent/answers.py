@@ -20,6 +20,11 @@ _BAD: Final = frozenset({"fail", "failed", "invalid", "rejected", "false", "fail
 _DEPTH: Final = 6
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
+_MULTIBASE_KEY = re.compile(r"z6Mk[1-9A-HJ-NP-Za-km-z]{44}")
+_PEM_KEY = "-----BEGIN PUBLIC KEY-----"
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_ADDED: Final = ("signature-input", "signature", "content-digest")
+_SIGNATURE: Final = frozenset({"signature", "signature-input"})
 _B64_KEY = re.compile(r"[A-Za-z0-9_+/-]{43}=?")
 
 
@@ -141,12 +146,33 @@ def texts(document: Any) -> Iterator[tuple[str, str]]:
 
 
 def signed_fields(document: Any) -> Fields | None:
-    """Return the header fields of a signed request: the object or list of pairs that has both signature fields."""
-    for _, value in leaves(document):
-        fields = _fields(value)
-        if {"signature", "signature-input"} <= {name.lower() for name, _ in fields}:
-            return fields
+    """Return the header fields of a signed request: those of the first value that has both signature fields.
+
+    An object, a list of pairs, the text of a request, or else members of their own for what signing adds.
+    """
+    for read in (_fields, _of_text, _of_members):
+        for _, value in leaves(document):
+            fields = read(value)
+            if _SIGNATURE <= {name.lower() for name, _ in fields}:
+                return fields
     return None
+
+
+def _of_text(value: Any) -> Fields:
+    """Return the fields of a request that is given as it is sent, up to the empty line."""
+    if not isinstance(value, str) or "\n" not in value:
+        return ()
+    head = value.replace("\r\n", "\n").partition("\n\n")[0]
+    pairs = (line.partition(":") for line in head.split("\n"))
+    return tuple((name, text.strip()) for name, mark, text in pairs if mark and _FIELD_NAME.fullmatch(name))
+
+
+def _of_members(value: Any) -> Fields:
+    """Return the fields that members of these names hold, such as `signature_input`."""
+    if not isinstance(value, Mapping):
+        return ()
+    named = {str(name).lower().replace("_", "-"): text for name, text in value.items()}
+    return tuple((name, named[name]) for name in _ADDED if isinstance(named.get(name), str) and "=" in named[name])
 
 
 def _fields(value: Any) -> Fields:
@@ -182,13 +208,23 @@ def _keys_in(value: Any, *, bound: bool) -> list[bytes]:
             return [decode_base64url(x)] if isinstance(x, str) and len(x) == 43 else []
         if not isinstance(value, str):
             return []
-        if _HEX_KEY.fullmatch(value):
-            return [bytes.fromhex(value)]
-        if _DID_KEY.fullmatch(value.partition("#")[0]):
-            material = keys.of_did_key(value).material
-            return [material] if isinstance(material, bytes) else []
         if bound and _B64_KEY.fullmatch(value):
             return [decode_base64url(value.rstrip("=").replace("+", "-").replace("/", "_"))]
+        return [material] if isinstance(material := _material(value), bytes) else []
     except (KeyFault, ValueError):
         return []
-    return []
+
+
+def _material(text: str) -> object:
+    """Return the key that a text says it is: hex, did:key or a DID URL of one, multibase, PEM.
+
+    Raises:
+        KeyFault: It says so and is none.
+    """
+    if _HEX_KEY.fullmatch(text):
+        return bytes.fromhex(text)
+    if _DID_KEY.fullmatch(text.partition("#")[0]):
+        return keys.of_did_key(text).material
+    if _MULTIBASE_KEY.fullmatch(text):
+        return keys.of_did_key(f"did:key:{text}").material
+    return keys.read_public(text.encode()).material if text.startswith(_PEM_KEY) else None

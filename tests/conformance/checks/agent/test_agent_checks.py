@@ -60,6 +60,13 @@ async def test_an_agent_that_nobody_understands_decides_nothing() -> None:
     assert set(found.values()) == {Verdict.INCONCLUSIVE}
 
 
+async def test_an_agent_that_limits_decides_nothing() -> None:
+    """429 for everything is no breach of any row."""
+    limited = Agent(lambda _, reply: Reply(429, {"detail": "too many"}) if reply.status == 200 else reply)
+    for name in ("sound_messages_are_valid", "demo_requests_are_signed", "explanations_need_no_key"):
+        assert set((await judged(name, limited)).values()) == {Verdict.INCONCLUSIVE}
+
+
 def says(**members: Any) -> Callable[[Any], Any]:
     """Return what sets members of a document."""
     return lambda document: {**document, **members}
