@@ -153,7 +153,7 @@ def signed_fields(document: Any) -> Fields | None:
     for read in (_fields, _of_text, _of_members):
         for _, value in leaves(document):
             fields = read(value)
-            if _SIGNATURE <= {name.lower() for name, _ in fields}:
+            if {name.lower() for name, _ in fields} >= _SIGNATURE:
                 return fields
     return None
 
