@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference.chameleon.points import Choice, Point
+from reference.protocol.message_signatures.fix_notes import FIX_NOTES
 
 _KEYS: Mapping[str, Any] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
 _FLAT: Mapping[str, Any] = {
@@ -29,6 +30,11 @@ _WORDS: Mapping[str, Any] = {
 
 def _at(name: str, place: str) -> dict[str, Any]:
     return {f"agent.{name}": place}
+
+
+def _codes(place: str) -> dict[str, Any]:
+    """Return what binds codes: where they stand, and each under its own name."""
+    return {"agent.codes_at": place, "agent.error_codes": {code: code for code in FIX_NOTES}}
 
 
 POINTS = (
@@ -74,9 +80,13 @@ POINTS = (
         ("7",),
         "the list of errors, and what is in it",
         (
-            Choice("errors, of sentences", may_bind=_at("errors_at", "errors")),
+            Choice("errors, of sentences", may_bind={**_at("errors_at", "errors"), **_codes("error_codes")}),
             Choice("problems, of objects", {"agent_errors": "objects"}, may_bind=_at("errors_at", "problems")),
-            Choice("report.errors, of codes", {"agent_errors": "codes"}, may_bind=_at("errors_at", "report.errors")),
+            Choice(
+                "report.errors, of codes",
+                {"agent_errors": "codes"},
+                may_bind={**_at("errors_at", "report.errors"), **_codes("report.errors")},
+            ),
             Choice("findings, of objects", {"agent_errors": "findings"}, may_bind=_at("errors_at", "findings")),
         ),
     ),
@@ -87,7 +97,7 @@ POINTS = (
         (
             Choice("a verdict beside the validity"),
             Choice("a verdict in capitals", {"agent_word": "capitals"}),
-            Choice("valid or invalid as its result", {"agent_word": "result"}),
+            Choice("valid or invalid as its result, without the validity", {"agent_word": "result"}),
             Choice("the validity alone", {"agent_word": "none"}),
         ),
     ),
@@ -192,6 +202,8 @@ POINTS = (
             Choice("signed_request, with pairs", {"sign_request": "pairs"}),
             Choice("request, with objects", {"sign_request": "objects"}),
             Choice("request, with names in lower case", {"sign_request": "lower case"}),
+            Choice("a text as it is sent", {"sign_request": "text"}),
+            Choice("what signing adds, in members", {"sign_request": "members"}),
         ),
     ),
     Point(
@@ -202,6 +214,8 @@ POINTS = (
             Choice("hex and did:key", may_bind=_at("demo_key_at", "public_key_hex")),
             Choice("did:key", {"sign_key": "did:key"}, may_bind=_at("demo_key_at", "demo_key")),
             Choice("a JWK", {"sign_key": "JWK"}, may_bind=_at("demo_key_at", "verification.key")),
+            Choice("multibase", {"sign_key": "multibase"}),
+            Choice("PEM", {"sign_key": "PEM"}, may_bind=_at("demo_key_at", "public_key_pem")),
             Choice("base64", {"sign_key": "base64"}, binds=_at("demo_key_at", "demo_public_key")),
         ),
     ),
@@ -223,7 +237,7 @@ POINTS = (
         (
             Choice("created, expires, keyid, alg"),
             Choice("created alone", {"sign_parameters": "few"}),
-            Choice("nonce and tag too", {"sign_parameters": "all"}),
+            Choice("nonce and tag too, and a word as keyid", {"sign_parameters": "all"}),
         ),
     ),
     Point(

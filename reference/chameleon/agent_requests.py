@@ -116,5 +116,5 @@ def _to_sign(body: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.sign_label is not None:
         usual["label"] = shape.sign_label
     if shape.sign_parameters == "all":
-        usual |= {"nonce": "n-of-the-agent", "tag": "demo"}
+        usual |= {"nonce": "n-of-the-agent", "tag": "demo", "keyid": "demo-key-1"}
     return {**usual, **body}

@@ -24,6 +24,8 @@ _MORE: Mapping[str, Any] = {
     "warnings": [],
     "policy": {"max_age": None, "seconds_of_skew": 60},
 }
+_ADDED = {"Signature-Input": "signature_input", "Signature": "signature", "Content-Digest": "content_digest"}
+_SPKI = bytes.fromhex("302a300506032b6570032100")
 _WORDS = {True: "pass", False: "fail", None: "unverified"}
 
 
@@ -55,7 +57,8 @@ def judged(told: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, A
 
 
 def _named(told: Mapping[str, Any], shape: Shape, content: bytes, *, explains: bool) -> Iterator[Place]:
-    yield from _validity(told["valid"], shape)
+    if not explains or shape.agent_word != "result":
+        yield from _validity(told["valid"], shape)
     yield from _errors(told, shape)
     if not explains and shape.agent_members == "few":
         return
@@ -196,8 +199,20 @@ def _signed_request(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
             ("request", {**request, "header_fields": [{"name": name, "value": line} for name, line in pairs]})
         ],
         "lower case": lambda: [("request", {**request, "headers": {name.lower(): line for name, line in pairs}})],
+        "text": lambda: [("http", _as_sent(told, pairs))],
+        "members": lambda: [
+            *((name, value) for name, value in request.items()),
+            *((_ADDED[name], line) for name, line in pairs if name in _ADDED),
+        ],
     }
     yield from forms[shape.sign_request]()
+
+
+def _as_sent(told: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> str:
+    """Return the signed request as it would be sent."""
+    lines = [f"{told['method']} {told['path']} HTTP/1.1", f"Host: {told['authority']}"]
+    body = base64.b64decode(told["body_b64"]).decode("utf-8", "replace")
+    return "\r\n".join([*lines, *(f"{name}: {line}" for name, line in pairs), "", body])
 
 
 def _demo_key(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
@@ -206,6 +221,14 @@ def _demo_key(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
         "hex and did:key": (("public_key_hex", told["public_key_hex"]), ("did_key", told["did_key"])),
         "did:key": (("demo_key", told["did_key"]),),
         "JWK": (("verification.key", {"kty": "OKP", "crv": "Ed25519", "x": base64url(raw)}),),
+        "multibase": (("verification_method", {"publicKeyMultibase": told["did_key"].removeprefix("did:key:")}),),
+        "PEM": (("public_key_pem", _pem(raw)),),
         "base64": (("demo_public_key", base64.b64encode(raw).decode()),),
     }
     yield from forms[shape.sign_key]
+
+
+def _pem(raw: bytes) -> str:
+    """Return the SubjectPublicKeyInfo of an Ed25519 key (RFC 8410) in PEM."""
+    text = base64.b64encode(_SPKI + raw).decode()
+    return f"-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n"

@@ -19,8 +19,22 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "notes": ("fix_notes", "advice", "hints", "what_to_do"),
     "components": ("covered_components", "components", "covered", "covers"),
     "parameters": ("parameters", "input.params", "signature_parameters", "signature_params"),
-    "signed": ("headers", "signed_request.headers", "request.header_fields", "request.headers"),
-    "key": ("public_key_hex", "demo_key", "verification.key", "demo_public_key"),
+    "signed": (
+        "headers",
+        "signed_request.headers",
+        "request.header_fields",
+        "request.headers",
+        "http",
+        "signature_input",
+    ),
+    "key": (
+        "public_key_hex",
+        "demo_key",
+        "verification.key",
+        "verification_method",
+        "public_key_pem",
+        "demo_public_key",
+    ),
 }
 _LABEL = re.compile(r"([a-z*][a-z0-9_.*-]*)=\(([^)]*)\)(.*)", re.DOTALL)
 _PRIVATE = frozenset(
