@@ -127,7 +127,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
         told = "at least one error beside a negative result"
         case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
     codes = agent.codes(answer)
-    if codes is not None and one.vector.decided_by_standard is not None and expected.valid is agent.validity(answer):
+    if codes is not None and expected.valid is agent.validity(answer):
         told = f"the codes {', '.join(sorted(expected.codes)) or 'of no fault'}"
         holds = codes == frozenset(expected.codes)
         case.expect(_LISTED, holds, told, sorted(codes), exchange=answer, where=where)

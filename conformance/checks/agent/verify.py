@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -335,6 +336,33 @@ def _twice(case: Case, cover: Iterable[str], again: str) -> Subject:
     case.client.names.name(":" + base64.b64encode(raw).decode().rstrip("="), "SIGNATURE")
     given = parameters.partition(": ")[2]
     return _with_signature(one.with_field("Signature-Input", f"sig1={given}"), raw)
+
+
+@check("AGENT-VERIFY-01", "AGENT-VERIFY-11", surface="agent", fix="Allow clocks to differ by the skew, and no more.")
+async def clocks_may_differ_by_the_skew(case: Case) -> None:
+    """A signature made or expired within the skew is valid, one beyond it is not.
+
+    Signs with `created` ahead of now, and with `expires` behind it, by half the bound skew and by twice as much and a
+    minute more. Expects the first to be valid, the second not. Without a bound skew nothing is asked.
+    """
+    agent = await agent_of(case)
+    skew = agent.bindings.skew
+    if skew is None:
+        for row in ("AGENT-VERIFY-01", "AGENT-VERIFY-11"):
+            case.not_applicable(row, "no skew is bound: give [agent] skew")
+        return
+    now = int(time.time())
+    little, much = skew // 2, 2 * skew + 60
+    within = {"created ahead": _timed(case, created=now + little), "expired": _timed(case, expires=now - little)}
+    beyond = {"created ahead": _timed(case, created=now + much), "expired": _timed(case, expires=now - much)}
+    await _judge(case, agent, "AGENT-VERIFY-01", within, valid=True)
+    await _judge(case, agent, "AGENT-VERIFY-11", beyond, valid=False)
+
+
+def _timed(case: Case, **times: int) -> Subject:
+    for name, value in times.items():
+        case.client.names.name(str(value), name.upper())
+    return signed(case, parameters=dict(times))
 
 
 @check("AGENT-VERIFY-18", "AGENT-VERIFY-19", surface="agent", fix="Ignore members that you do not know; keep no state.")
