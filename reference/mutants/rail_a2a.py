@@ -1,27 +1,21 @@
-"""Mutants of the rail's A2A door: what it publishes, how it asks for payment, and what it does with one (5.11)."""
+"""Mutants of the rail's A2A door: what it publishes, how it answers, keeps tasks and asks for payment (5.11)."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
-from reference.mutants.redemptions import row_of
 from reference.mutants.seams import Mutant, replace
-from reference.protocol import a2a_x402, proof
+from reference.protocol import a2a_x402
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
-from reference.protocol.redemption import State
 from reference.rail import documents
 from reference.rail.a2a import RailTasks
 from reference.rail.card import A2A, CARD
-from reference.rail.challenges import Call
 from reference.rail.conversation import Conversation
 from reference.rail.documents import Document, Documents
-from reference.rail.door import Door, Order
-from reference.rail.redemption import Redeemer, Served
-from reference.rail.services import Service
 from reference.web.a2a import A2aServer
 from reference.web.exchange import JSON, Reply, Request
 from reference.web.json_rpc import JsonRpcServer, RpcError
@@ -276,96 +270,6 @@ def _free() -> None:
     replace(Conversation, "_quoted", generous)
 
 
-# --- payments
-
-
-class _OtherDoor:
-    """The door as the conversation sees it, with another redemption; REST keeps its own."""
-
-    def __init__(self, door: Door, redeem: Callable[..., Any]) -> None:
-        self._clean = door
-        self._redeem = redeem
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._clean, name)
-
-    async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
-        """Redeem otherwise."""
-        redeemer = self._clean._redeemer  # noqa: SLF001 - what is mutated is how the clean one is used
-        presented = await redeemer.present(proof.decode(proofs))
-        asked = order()
-        call = Call.of(service, asked.body, asked.query)
-        served: Served = await self._redeem(redeemer, presented, call, service.accepts(asked.body))
-        return served
-
-
-def _redeeming(redeem: Callable[..., Any]) -> Callable[[], None]:
-    """Return what redeems payments over A2A otherwise."""
-
-    def apply() -> None:
-        def opened(init: Callable[..., None]) -> Callable[..., None]:
-            def other(self: Conversation, door: Door, *args: Any, **kwargs: Any) -> None:
-                init(self, _OtherDoor(door, redeem), *args, **kwargs)
-
-            return other
-
-        replace(Conversation, "__init__", opened)
-
-    return apply
-
-
-async def _run(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-    """Look at the chain and serve, without a word to the ledger."""
-    row = row_of(self, presented, call, "")
-    payment = await self._collector(presented).collect(presented, row)
-    answer = self.signer.answer(
-        dataclasses.replace(row, payer=payment.payer, tx_id=payment.tx_id), call.service, request
-    )
-    return Served(answer.body, answer.payment_response, replayed=False)
-
-
-async def _spent(self: Redeemer, presented: Any) -> bool:
-    rows = await self._ledger.involved(presented.token.text, presented.payment_key)
-    return any(row.state is State.SPENT for row in rows)
-
-
-def _own_ledger() -> Callable[..., Any]:
-    used: dict[tuple[str, str], Served] = {}
-
-    async def redeem(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-        self.refuse_other_request(presented, call)
-        self.refuse_expired(presented)
-        key = (presented.payment_key, call.request_hash)
-        if key not in used:
-            used[key] = await _run(self, presented, call, request)
-        return used[key]
-
-    return redeem
-
-
-async def _unwritten(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-    """What REST burnt is dead here; what is burnt here is not written down."""
-    if await _spent(self, presented):
-        return await self.redeem(presented, call, request)
-    self.refuse_other_request(presented, call)
-    self.refuse_expired(presented)
-    return await _run(self, presented, call, request)
-
-
-async def _any_order(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-    """A payment that bought something by REST buys whatever a task orders."""
-    rows = await self._ledger.involved(presented.token.text, presented.payment_key)
-    if any(row.state is State.SPENT and row.request_hash != call.request_hash for row in rows):
-        return await _run(self, presented, call, request)
-    return await self.redeem(presented, call, request)
-
-
-async def _runs_again(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-    """The identical request runs once more, with a receipt of its own."""
-    served = await self.redeem(presented, call, request)
-    return await _run(self, presented, call, request) if served.replayed else served
-
-
 MUTANTS = (
     Mutant("a2a-card-missing", "the card is at /.well-known/agent-card.json (P-RA-01)", _no_card),
     Mutant("a2a-card-as-text", "the card is JSON (P-CV-03)", _card_as_text),
@@ -406,8 +310,4 @@ MUTANTS = (
     ),
     Mutant("a2a-lanes-twice", "a task offers every lane once (P-RA-06)", _twice),
     Mutant("a2a-without-token", "a task carries the token to be welded (P-RA-06)", _terms(_no_token)),
-    Mutant("a2a-own-ledger", "REST and A2A share one ledger (P-ST-02, P-RA-10)", _redeeming(_own_ledger())),
-    Mutant("a2a-unwritten", "what is burnt over A2A is dead by REST (P-RA-10)", _redeeming(_unwritten)),
-    Mutant("a2a-any-order", "what is burnt by REST buys no other order over A2A (P-RA-10)", _redeeming(_any_order)),
-    Mutant("a2a-runs-again", "the same request and proof get the stored answer (P-RA-10)", _redeeming(_runs_again)),
 )

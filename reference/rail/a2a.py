@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from reference.protocol.a2a import Task
 from reference.protocol.a2a_x402 import PAYLOAD
-from reference.rail.conversation import OPENER, Conversation
+from reference.rail.conversation import Conversation
 from reference.rail.door import Door
 from reference.store.database import DatabaseUnavailable
 from reference.store.tasks import Tasks
 from reference.web.a2a import A2aServer
+from reference.web.a2a_tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request

@@ -21,13 +21,13 @@ from reference.rail.door import Door, Order
 from reference.rail.redemption import Served
 from reference.rail.services import Service
 from reference.web.a2a import DataPart, Message
+from reference.web.a2a_tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Request
 from reference.web.json_rpc import RpcError, invalid_params
 
 DEFAULT_SERVICE = "receipt-verify"
-OPENER = "opener"
 # Refusals by another status than 402 that the same payment may outlive (P-RA-08).
 _UNDECIDED = frozenset({"chain_unavailable", "payment_in_progress"})
 

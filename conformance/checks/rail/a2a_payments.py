@@ -1,0 +1,148 @@
+"""RAIL-WELD-05, -12 and RAIL-PAY-06 over A2A: a task is completed by a payment that is one, and by its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance import a2a
+from conformance.a2a import Task
+from conformance.attacks.engine import receipts
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.refused_payments import algorand_payer, welded
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.payers.algorand import invented_id
+from conformance.purchase import Challenge, challenge, name_live_values, pay, present
+from conformance.together import together
+
+_EACH = 12
+_RACE, _STRAY, _UNKNOWN = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06"
+_NO_DOOR = "the profile does not claim the option rail.a2a"
+
+
+def _has_no_door(case: Case) -> bool:
+    """Return whether the profile claims no A2A door; then say so of each row."""
+    absent = "rail.a2a" not in case.profile.claims.options
+    for row in case.check.rows if absent else ():
+        case.not_applicable(row, _NO_DOOR)
+    return absent
+
+
+async def _ordered(case: Case, operation: Operation) -> Task:
+    """Return a task that asks for payment.
+
+    Raises:
+        Inconclusive: There is none, which RAIL-A2A-03 judges.
+    """
+    task = await a2a.ordered(case, operation)
+    if task.id is None or not task.asks_for_payment:
+        raise Inconclusive("no task over A2A asked for payment, which RAIL-A2A-03 judges")
+    return task
+
+
+def _brought(asked: Task, became: Task) -> frozenset[str]:
+    """Return every compact JWS that a payment brought: what the unpaid task showed already is none of them."""
+    return receipts(became.answer) - receipts(asked.answer)
+
+
+@check(
+    _RACE,
+    surface="rail",
+    lane="each",
+    fix="Redeem payments of both doors by one statement on one table, so that the first of all callers executes.",
+)
+async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
+    """Of concurrent calls with one proof, by REST and over A2A, at most one is executed.
+
+    Orders an operation over A2A as often as calls by REST are made, pays once, and presents the proof everywhere at
+    once, by turns. Expects that all that is served, at either door, carries the same receipt.
+    """
+    if _has_no_door(case):
+        return
+    operation = case.session.operations[0]
+    tasks = [await _ordered(case, operation) for _ in range(_EACH)]
+    proof = await pay(case, await challenge(case, operation), case.lane)
+
+    async def by_rest() -> Answer:
+        return await present(case, operation, proof)
+
+    async def by_message(task: Task) -> Task:
+        return await a2a.paid(case, task.id or "", proof)
+
+    turns: list[Any] = [one for task in tasks for one in (by_message(task), by_rest())]
+    came = await together(turns, at_once=2 * _EACH)
+    rest = [receipts(one) for one in came[1::2] if one.status == 200]
+    messages = [_brought(*pair) for pair in zip(tasks, came[::2], strict=True) if pair[1].state == "completed"]
+    if not rest + messages:
+        last = await a2a.settled(case, (await _ordered(case, operation)).id or "", proof)
+        raise Inconclusive(f"none of {2 * _EACH} calls with an honest proof was served; later: {last.told()}")
+    _judge_race(case, operation, rest, messages)
+
+
+def _judge_race(
+    case: Case, operation: Operation, rest: Sequence[frozenset[str]], messages: Sequence[frozenset[str]]
+) -> None:
+    """Judge that each door told one receipt, and both the same one."""
+    alike = len(set(rest)) <= 1 and len(set(messages)) <= 1
+    shared = not (rest and messages) or bool(rest[0] & messages[0])
+    found = f"{len(rest)} by REST with {len(set(rest))} receipts, {len(messages)} over A2A with {len(set(messages))}"
+    case.expect(
+        _RACE,
+        alike and shared,
+        "one receipt at both doors",
+        found + ("" if shared else ", none of them the same"),
+        where={"operation": operation.path, "door": "REST and A2A at once"},
+    )
+
+
+@check(
+    _STRAY,
+    _UNKNOWN,
+    surface="rail",
+    lane="algorand",
+    fix="Verify a payment over A2A as one by REST: the chain shows the transaction, and its note is the token.",
+)
+async def what_is_no_payment_completes_no_task(case: Case) -> None:
+    """A transfer without the weld, and a transaction that nobody sent, complete no task.
+
+    Orders an operation over A2A and pays it honestly, which has to complete it. Then submits for further tasks a
+    transfer of the right amount to the right recipient without a note, and an invented transaction id. Expects that
+    neither completes its task or brings a receipt.
+    """
+    if _has_no_door(case):
+        return
+    operation = case.session.operations[0]
+    payer = await algorand_payer(case)
+    task, quote = await _quoted(case, operation)
+    honest = await welded(payer, quote)
+    became = await _submitted(case, task, honest)
+    if became.state != "completed":
+        raise Inconclusive(f"the control, an honest payment over A2A, became {became.told()}: its form is open")
+    task, quote = await _quoted(case, operation)
+    stray = await welded(payer, quote, note=b"")
+    _judge(case, _STRAY, task, await _submitted(case, task, stray), "a transfer without a note")
+    task, quote = await _quoted(case, operation)
+    tx_id = invented_id(case.rng.randbytes(32))
+    unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
+    name_live_values(case, unknown)
+    _judge(case, _UNKNOWN, task, await a2a.paid(case, task.id or "", unknown), "an id that nobody sent")
+
+
+async def _quoted(case: Case, operation: Operation) -> tuple[Task, Challenge]:
+    """Return a task that asks for payment, and what it asks as a challenge."""
+    task = await _ordered(case, operation)
+    entries = tuple(one for one in (task.required or {}).get("accepts", ()) if isinstance(one, dict))
+    return task, Challenge(operation, operation.body, task.answer, entries)
+
+
+async def _submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
+    a2a.name_proof(case, proof)
+    return await a2a.settled(case, task.id or "", proof)
+
+
+def _judge(case: Case, row: str, asked: Task, became: Task, what: str) -> None:
+    brought = _brought(asked, became)
+    holds = became.state != "completed" and not brought
+    where = {"door": "A2A", "payment": what}
+    case.expect(row, holds, "no completed task", became.told(), exchange=became.answer, where=where)
