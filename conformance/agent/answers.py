@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -20,6 +21,7 @@ _BAD: Final = frozenset({"fail", "failed", "invalid", "rejected", "false", "fail
 _DEPTH: Final = 6
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
+_IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _MULTIBASE_KEY = re.compile(r"z6Mk[1-9A-HJ-NP-Za-km-z]{44}")
 _PEM_KEY = "-----BEGIN PUBLIC KEY-----"
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -108,11 +110,20 @@ def _is_base(text: str | None) -> bool:
 
 
 def _text(value: Any) -> str | None:
+    """Return a base as text: as it stands, of its lines, or of the base64 that some give for the sake of the bytes."""
     if isinstance(value, str):
-        return value
+        return _decoded(value) if _IN_BASE64.fullmatch(value) else value
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     return None
+
+
+def _decoded(text: str) -> str:
+    try:
+        found = base64.b64decode(text).decode()
+    except ValueError:
+        return text
+    return found if _is_base(found) else text
 
 
 def notes(document: Any, place: str | None) -> list[str] | None:
