@@ -168,6 +168,8 @@ def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str
         told["parts"] = [*told["parts"], data_part(metadata[a2a_x402.REQUIRED])]
         metadata = {name: value for name, value in metadata.items() if name not in _ASKS}
         told.pop("extensions", None)
+    if shape.a2a_terms == "no status" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
+        del metadata[a2a_x402.STATUS]
     told.pop("metadata", None)
     return {**told, "metadata": metadata} if metadata else told
 

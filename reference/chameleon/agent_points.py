@@ -51,6 +51,19 @@ POINTS = (
                 may_bind={"agent.verify_body": {"envelope": _FLAT, **_KEYS}},
             ),
             Choice(
+                "the signature in members of its own",
+                {"agent_request": "members"},
+                binds={
+                    "agent.verify_body": {
+                        **_FLAT,
+                        "signature_input": "{signature_input}",
+                        "signature": "{signature}",
+                        **_KEYS,
+                    },
+                    "agent.sign_body": _FLAT,
+                },
+            ),
+            Choice(
                 "other words, pairs and a JWK",
                 {"agent_request": "words"},
                 binds={
@@ -58,7 +71,6 @@ POINTS = (
                     "agent.explain_body": {**_WORDS, **_KEYS},
                     "agent.sign_body": _WORDS,
                 },
-                undecided={"X-DIFF-01": "nobody says how the rail's paid verification is asked"},
             ),
         ),
     ),
@@ -114,6 +126,7 @@ POINTS = (
             ),
             Choice("a list of lines", {"agent_base": "lines"}, may_bind=_at("signing_base_at", "base.lines")),
             Choice("signed.octets", {"agent_base": "unusual"}, may_bind=_at("signing_base_at", "signed.octets")),
+            Choice("in base64", {"agent_base": "base64"}, may_bind=_at("signing_base_at", "signing_base_b64")),
         ),
     ),
     Point(
@@ -176,6 +189,12 @@ POINTS = (
             Choice("further members", {"agent_detail": "more members"}),
             Choice("one item, placed by number", {"agent_detail": "one item"}),
         ),
+    ),
+    Point(
+        "agent.body-limit",
+        ("23",),
+        "the largest body that is taken",
+        (Choice("262144"), Choice("100000", settings={"WP_AGENT_BODY_LIMIT": "100000"})),
     ),
     Point(
         "agent.refusals",

@@ -35,6 +35,7 @@ def own(body: Any, skill: str, shape: Shape) -> Any:
     forms: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "url": _by_url,
         "envelope": _in_envelope,
+        "members": _with_members,
         "words": lambda told: _in_words(told, explains="explain" in skill),
     }
     members = forms[shape.agent_request](body) if shape.agent_request in forms else dict(body)
@@ -60,6 +61,17 @@ def _by_url(body: Mapping[str, Any]) -> dict[str, Any]:
         return kept
     ends = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
     return {**kept, "scheme": scheme, "authority": rest[:ends], "path": rest[ends:] or "/"}
+
+
+def _with_members(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body whose signature stands in members: fields of those names among the headers count for nothing."""
+    names = {"signature_input": "Signature-Input", "signature": "Signature"}
+    made = {name: value for name, value in body.items() if name not in names}
+    headers = made.get("headers")
+    if isinstance(headers, dict):
+        kept = {name: value for name, value in headers.items() if name.lower().replace("-", "_") not in names}
+        made["headers"] = kept | {field: body[name] for name, field in names.items() if name in body}
+    return made
 
 
 def _in_envelope(body: Mapping[str, Any]) -> dict[str, Any]:

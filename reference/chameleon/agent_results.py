@@ -109,6 +109,7 @@ def base(text: str, shape: Shape) -> Iterator[Place]:
         "canonical": (("canonical_signing_base", text),),
         "lines": (("base.lines", text.split("\n")),),
         "unusual": (("signed.octets", text),),
+        "base64": (("signing_base_b64", base64.b64encode(text.encode()).decode()),),
     }
     yield from forms[shape.agent_base]
 

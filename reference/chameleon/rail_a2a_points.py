@@ -49,7 +49,11 @@ POINTS = (
         "rail.a2a-terms",
         ("C-18",),
         "whose metadata tells of the payment",
-        (Choice("the status message's"), Choice("the task's", {"a2a_terms": "task"})),
+        (
+            Choice("the status message's"),
+            Choice("the task's", {"a2a_terms": "task"}),
+            Choice("the status message's, which has no word for the status", {"a2a_terms": "no status"}),
+        ),
     ),
     Point(
         "rail.a2a-task",

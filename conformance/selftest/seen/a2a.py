@@ -72,8 +72,8 @@ def _terms(wire: Wire) -> Iterator[str]:
     for task in _asking(wire):
         holders = {"the message's": task["status"].get("message"), "the task's": task}
         for name, holder in holders.items():
-            if {STATUS, REQUIRED} & _metadata(holder).keys():
-                yield name
+            if told := {STATUS, REQUIRED} & _metadata(holder).keys():
+                yield f"{name}{'' if STATUS in told else ', without a status'}"
 
 
 def _members(wire: Wire) -> Iterator[str]:

@@ -14,7 +14,7 @@ from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "validity": ("valid", "verified", "outcome", "assessment.signature.holds"),
     "errors": ("errors", "problems", "report.errors", "findings"),
-    "base": ("signature_base", "canonical_signing_base", "base.lines", "signed.octets"),
+    "base": ("signature_base", "canonical_signing_base", "base.lines", "signed.octets", "signing_base_b64"),
     "digest": ("content_digest", "recomputed", "digests", "body_digest"),
     "notes": ("fix_notes", "advice", "hints", "what_to_do"),
     "components": ("covered_components", "components", "covered", "covers"),
@@ -65,6 +65,8 @@ def _request(wire: Wire) -> Iterator[str]:
         yield next((name for name in ("method", "envelope", "verb") if name in one.sent), "other")
         if "url" in one.sent and "path" not in one.sent:
             yield "a URL"
+        if "signature_input" in one.sent:
+            yield "signature_input"
 
 
 def _word(wire: Wire) -> Iterator[str]:
@@ -90,6 +92,11 @@ def _items(wire: Wire) -> Iterator[dict[str, Any]]:
 def _detail(wire: Wire) -> Iterator[str]:
     for item in _items(wire):
         yield f"{item.get('type')}: {names(item)}"
+
+
+def _body_limit(one: Exchange) -> str | None:
+    told = re.search(r"over ([0-9]+) bytes", one.text) if one.status == 413 else None
+    return told[1] if told else None
 
 
 def _refusals(one: Exchange) -> str | None:
@@ -179,6 +186,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "agent.parameters": _place("parameters", EXPLAIN),
     "agent.members": _members,
     "agent.detail": _detail,
+    "agent.body-limit": each(_body_limit, "agent"),
     "agent.refusals": each(_refusals, "agent"),
     "agent.unparsable-headers": _unparsable,
     "agent.sign-request": _place("signed", SIGN),

@@ -66,7 +66,8 @@ def _prices(wire: Wire) -> Iterator[str]:
 
 
 def _body_limit(one: Exchange) -> str | None:
-    told = re.search(r"over ([0-9]+) bytes", one.text) if one.status == 413 else None
+    judged = one.status == 413 and one.surface != "agent"  # which has a limit of its own
+    told = re.search(r"over ([0-9]+) bytes", one.text) if judged else None
     return told[1] if told else None
 
 

@@ -83,7 +83,15 @@ def test_the_body_that_a_profile_binds_is_read_as_the_message_it_was_made_of(nam
     assert expected == {**own, "headers": lines}
 
 
-@pytest.mark.parametrize("name", [name for name in choices("agent.request") if not name.startswith("method")])
+def test_a_signature_in_members_counts_and_one_among_the_headers_does_not() -> None:
+    """Where a look takes the signature as members, fields of those names are nothing."""
+    shape = shape_of(choices("agent.request")["the signature in members of its own"])
+    headers = {"SIGNATURE": "old", "signature-input": "old", "Accept": "a"}
+    own = agent_requests.own({"headers": headers, "signature": "sig=:AA==:"}, "verify-rfc9421", shape)
+    assert own == {"headers": {"Accept": "a", "Signature": "sig=:AA==:"}}
+
+
+@pytest.mark.parametrize("name", ["a URL", "in an envelope", "other words, pairs and a JWK"])
 def test_the_references_own_names_are_unknown_members_elsewhere(name: str) -> None:
     """A look with names of its own reads nothing from the reference's, so that a guess at names finds nothing."""
     body = {"method": "GET", "authority": "a.example", "path": "/", "headers": {}, "public_key_hex": _KEY.hex()}
