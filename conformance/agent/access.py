@@ -25,6 +25,7 @@ from conformance.vectors import MessageVector
 _THROTTLED = 429
 # For asking before the first check: the same in every run, whichever check is first.
 _PROBING_SEED = bytes(range(32))
+_OK = 200
 _WITHOUT_SIGNATURE = frozenset({"public_key_hex", "did_key", "public_key", "expected_key", "status"})
 
 
@@ -106,7 +107,9 @@ class Agent:
         return answers.validity(answer.object(), self.bindings.validity_at)
 
     def verdict(self, answer: Answer) -> bool | None:
-        """Return what an explanation says of validity: where verify says it, else wherever it does."""
+        """Return what an explanation says of validity: at its own place, else where verify says it or wherever."""
+        if self.bindings.verdict_at is not None:
+            return answers.validity(answer.object(), self.bindings.verdict_at)
         found = answers.validity(answer.object(), self.bindings.validity_at)
         return answers.validity(answer.object(), None) if found is None and not self.ours else found
 
@@ -201,38 +204,53 @@ async def found_names(agent: Agent) -> AgentBindings:
     for template in (bound.verify_body,) if bound.verify_body is not None else CANDIDATES:
         one = replace(agent, bindings=bound.model_copy(update={"verify_body": template}))
         answer = await one.verify(good)
-        if answer.status != 200:
+        if answer.status != _OK:
             continue
         negative = [(await one.verify(each)).object() for each in wrong]
         places = _places(one.bindings, answer.object(), negative)
         found = one.bindings.model_copy(update=places)
         if answers.validity(answer.object(), found.validity_at):
-            return found
+            return await _with_verdict(replace(agent, bindings=found), good, wrong)
         understood.append(found)
     if not understood:
         raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
     return understood[0]
 
 
+async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -> AgentBindings:
+    """Return the bindings with the place of an explanation's verdict, where it is not that of verify's validity."""
+    bound = agent.bindings
+    answer = await agent.explain(good)
+    at_validity = None if bound.validity_at is None else answers.validity(answer.object(), bound.validity_at)
+    if bound.verdict_at is not None or at_validity is not None or answer.status != _OK:
+        return bound
+    negative = [(await agent.explain(each)).object() for each in wrong]
+    return bound.model_copy(update={"verdict_at": _telling(answer.object(), negative)})
+
+
 def _places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return where validity and errors stand, as far as nobody bound it and answers that differ tell it."""
     places: dict[str, str] = {}
-    if bindings.validity_at is None:
-        says = [place for place, value in answers.leaves(good) if answers.truth(value) is True]
-        # An agent that does not compare the body is judged for that, and not misread.
-        for negative in (bad, bad[:2]):
-            fitting = [
-                place for place in says if all(answers.truth(answers.at(one, place)) is False for one in negative)
-            ]
-            if fitting:
-                places["validity_at"] = _usual_first(fitting, answers.VALIDITY)
-                break
+    said = _telling(good, bad) if bindings.validity_at is None else None
+    if said is not None:
+        places["validity_at"] = said
     if bindings.errors_at is None:
         empty = [place for place, value in answers.leaves(good) if value == []]
         fitting = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
         if fitting:
             places["errors_at"] = _usual_first(fitting, answers.ERRORS)
     return places
+
+
+def _telling(good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the place that tells a message that holds from those that do not, None where there is none."""
+    says = [place for place, value in answers.leaves(good) if answers.truth(value) is True]
+    # An agent that does not compare the body is judged for that, and not misread.
+    for negative in (bad, bad[:2]):
+        fitting = [place for place in says if all(answers.truth(answers.at(one, place)) is False for one in negative)]
+        if fitting:
+            return _usual_first(fitting, answers.VALIDITY)
+    return None
 
 
 def _is_filled(value: Any) -> bool:

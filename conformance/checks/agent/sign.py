@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from conformance.agent import Agent, Subject, agent_of, answers, signer
-from conformance.agent.subjects import raw_public
+from conformance.agent.subjects import name_signature, raw_public
 from conformance.check import Case, check
 from conformance.checks.agent.verify import is_positive, said
 from conformance.client import Answer
@@ -107,7 +107,7 @@ def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
 
 def _name(case: Case, labelled: Labelled) -> None:
     """Keep what differs from run to run out of the log: the signature and its times."""
-    case.client.names.name(":" + base64.b64encode(labelled.signature).decode().rstrip("="), "SIGNATURE")
+    name_signature(case, labelled.signature)
     for name in ("created", "expires"):
         case.client.names.name(str(labelled.covered.parameter(name) or ""), name.upper())
 

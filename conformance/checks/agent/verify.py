@@ -10,7 +10,7 @@ from dataclasses import replace
 from conformance.agent import Agent, Subject, agent_of, signer
 from conformance.agent import subject as signed
 from conformance.agent.answers import lists
-from conformance.agent.subjects import BODY, FIELDS, TARGET, raw_public
+from conformance.agent.subjects import BODY, FIELDS, TARGET, name_signature, raw_public
 from conformance.check import Case, check
 from conformance.client import Answer
 from conformance.oracles.message_signatures import keys
@@ -145,7 +145,10 @@ async def wrong_signatures_are_not_valid(case: Case) -> None:
     raw = _signature(one)
     wrong = {f"bit {bit} turned": _turned(raw, bit) for bit in (0, 7, 255, 256, 400, 500)}
     other = _signature(signed(case, key, target="/orders/8"))
-    wrong |= {"another message's": other, "zeros": bytes(64), "halves exchanged": raw[32:] + raw[:32]}
+    wrong |= {"another message's": other, "halves exchanged": raw[32:] + raw[:32]}
+    for text in wrong.values():
+        name_signature(case, text)
+    wrong["zeros"] = bytes(64)
     subjects = {what: _with_signature(one, text) for what, text in wrong.items()}
     answers = await _judge(case, agent, "AGENT-VERIFY-02", subjects, valid=False)
     for what, answer in zip(subjects, answers, strict=True):
@@ -333,7 +336,7 @@ def _twice(case: Case, cover: Iterable[str], again: str) -> Subject:
     parameters = lines[-1].replace("(", f"({identifier} ", 1)
     base = "\n".join([line, *lines[:-1], parameters])
     raw = key.sign(key.algorithms[0], base.encode())
-    case.client.names.name(":" + base64.b64encode(raw).decode().rstrip("="), "SIGNATURE")
+    name_signature(case, raw)
     given = parameters.partition(": ")[2]
     return _with_signature(one.with_field("Signature-Input", f"sig1={given}"), raw)
 

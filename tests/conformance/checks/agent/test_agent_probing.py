@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.agent import VERIFY
+from conformance.agent import EXPLAIN, VERIFY
 from conformance.agent.probing import AgentFound, probe_agent
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
 from conformance.target import parse
-from tests.conformance.checks.agent.scripted_agent import BASE, Agent, Foreign, Look, Reply, at
+from tests.conformance.checks.agent.scripted_agent import (
+    BASE,
+    FOREIGN,
+    Agent,
+    Foreign,
+    Look,
+    Reply,
+    at,
+    breached,
+    judged,
+)
 
 
 async def probed(agent: Agent) -> AgentFound | None:
@@ -48,6 +58,28 @@ async def test_a_member_that_says_only_part_of_it_is_not_taken_for_validity() ->
     found = await probed(Agent(at(VERIFY, deep)))
     assert found is not None
     assert found.bindings["validity_at"] == "told.holds"
+
+
+async def test_an_explanation_may_say_its_verdict_at_a_place_of_its_own() -> None:
+    """Where explain has no validity as verify has it, the place that tells the messages apart is its verdict."""
+
+    def worded(document: dict[str, Any]) -> dict[str, Any]:
+        valid, errors = document["valid"], document["errors"]
+        kept = {name: value for name, value in document.items() if name not in {"valid", "verdict"}}
+        of_body = any("content" in text for text in errors)
+        return {**kept, "ok": True, "signature_valid": bool(valid) or of_body, "says": "pass" if valid else "fail"}
+
+    found = await probed(Agent(at(EXPLAIN, worded)))
+    assert found is not None
+    assert (found.bindings["validity_at"], found.bindings["verdict_at"]) == ("valid", "says")
+    assert breached(await judged("explanations_say_pass_or_fail", Agent(at(EXPLAIN, worded)), FOREIGN)) == set()
+
+
+async def test_an_explanation_that_says_it_as_verify_does_needs_no_place() -> None:
+    """What verify's place tells is not asked for again."""
+    found = await probed(Agent(look=Look()))
+    assert found is not None
+    assert "verdict_at" not in found.bindings
 
 
 async def test_a_server_without_verify_is_no_agent() -> None:

@@ -1,0 +1,44 @@
+"""A run's seed decides what is sent: later, in another order, the agent gets the same requests."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter as Tally
+
+import pytest
+
+from conformance import target
+from conformance.check import Case
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.runner import registered
+from conformance.session import Session
+from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look
+
+CHECKS = [
+    one
+    for one in registered()
+    if one.surface == "agent" and all(row.startswith("AGENT-") for row in one.rows) and one.id != "vectors_are_judged"
+]
+
+
+async def sent(look: Look, profile: str, *, backwards: bool) -> Tally[str]:
+    """Return the templates of all requests of a run, each with how often it was sent."""
+    agent, log, names, counter = Agent(look=look), EventLog(), Names(), Counter()
+    read = target.parse(profile)
+    session = Session(read, Client(agent, log, "discovery", names, counter), names, 1)
+    await session.open()
+    for one in CHECKS[::-1] if backwards else CHECKS:
+        rng = random.Random(f"1:{one.id}")
+        await one.run(Case(one, read, Client(agent, log, one.id, names, counter), log, rng, session))
+    return Tally(json.dumps(event["request"]["template"]) for event in log.of("exchange"))
+
+
+async def test_another_time_and_order_send_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times and signatures differ and are named in the log; all else is the same, names found by asking too."""
+    first = await sent(Foreign(), FOREIGN, backwards=False)
+    later = time.time() + 7
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert await sent(Foreign(), FOREIGN, backwards=True) == first
