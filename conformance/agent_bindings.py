@@ -25,6 +25,7 @@ class AgentBindings(BaseModel):
         explain_body: Body of explain; unset, that of verify.
         sign_body: Body of sign, which knows no key and no signature.
         validity_at: Whether the message is valid: true and false, or words such as pass and fail.
+        verdict_at: The same in an explanation, where that says it at a place of its own.
         errors_at: The list of errors.
         signing_base_at: The signature base, as text or as a list of lines.
         digest_at: The recomputed digest of the content.
@@ -43,6 +44,7 @@ class AgentBindings(BaseModel):
     explain_body: Mapping[str, Any] | None = None
     sign_body: Mapping[str, Any] | None = None
     validity_at: str | None = None
+    verdict_at: str | None = None
     errors_at: str | None = None
     signing_base_at: str | None = None
     digest_at: str | None = None
