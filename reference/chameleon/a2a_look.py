@@ -128,8 +128,8 @@ def _ordered(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
         path, _, text = str(part.get("text")).partition(" ")
         role, request = roles.get(path), _read(text)
     elif shape.a2a_order == "own words" and isinstance(told.get("order"), dict):
-        name = told["order"].get("what")
-        role, request = (name if name in shape.paths else None), told["order"].get("with")
+        role = next((one for one in shape.paths if one == told["order"].get("what")), None)
+        request = told["order"].get("with")
     return None if role is None else {"service_id": role, "request": request}
 
 

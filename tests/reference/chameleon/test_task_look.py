@@ -66,6 +66,33 @@ def test_an_order_is_read_in_the_looks_form_and_in_no_other(form: str, sent: str
             _own_message(message, shape)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        None,
+        7,
+        [],
+        {},
+        {"kind": "data"},
+        {"kind": "data", "data": []},
+        {"kind": "data", "data": {"order": {"what": []}, "skill": {}, "path": None}},
+        {"kind": "text", "text": "/pay/v1/verify/receipt " + "[" * 100_000},
+        {"kind": "text", "text": "/nowhere {}"},
+        {"kind": "text", "text": None},
+    ],
+)
+@pytest.mark.parametrize("form", [form for form in _PARTS if form != "service_id"])
+def test_what_is_no_order_is_an_error_and_no_fault(form: str, part: Any) -> None:
+    """Hostile parts order nothing; a request that is no JSON is the service's to judge."""
+    shape = dataclasses.replace(Shape(), a2a_order=form)
+    if form == "text" and isinstance(part, dict) and "receipt" in str(part.get("text")):
+        ordered = {"service_id": "receipt-verify", "request": None}
+        assert [{"kind": "data", "data": ordered}] == _own_message({"parts": [part]}, shape)["parts"]
+    else:
+        with pytest.raises(RpcError):
+            _own_message({"parts": [part]}, shape)
+
+
 @pytest.mark.parametrize("form", _PARTS)
 def test_a_payment_needs_no_order(form: str) -> None:
     """A message with a payment is handed on as it came."""
