@@ -1,0 +1,139 @@
+"""AGENT-VERIFY-08 to -10 and -12 to -14: what a signature covers, and whether it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.agent import Subject, agent_of, signer
+from conformance.agent import subject as signed
+from conformance.agent.subjects import BODY, FIELDS, TARGET, name_signature
+from conformance.check import Case, check
+from conformance.checks.agent.verify import FIX, is_negative, judge_verdicts, said, with_signature
+from conformance.oracles.message_signatures.components import Component
+from conformance.oracles.message_signatures.digests import digest_value
+from conformance.together import together
+
+
+@check("AGENT-VERIFY-08", "AGENT-VERIFY-09", surface="agent", fix=FIX)
+async def only_what_is_covered_counts(case: Case) -> None:
+    """A changed method, path, query, authority or covered field makes the result negative; an uncovered one does not.
+
+    Signs one message over all of these and changes one after the signing, in several ways. Expects it not to be valid;
+    and to stay valid when an uncovered field is changed, added or taken away.
+    """
+    agent = await agent_of(case)
+    cover = ("@method", "@authority", "@path", "@query", "content-type", "x-list", "content-digest")
+    fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
+    one = signed(case, fields=fields, components=cover)
+    changes = {
+        "method": one.changed(method="PUT"),
+        "method in lower case": one.changed(method="post"),
+        "authority": one.changed(authority="api.example.com"),
+        "authority with a port": one.changed(authority="api.example.org:8443"),
+        "path": one.changed(target=TARGET.replace("/7", "/8")),
+        "path in capitals": one.changed(target=TARGET.replace("orders", "Orders")),
+        "path with a slash at its end": one.changed(target=TARGET.replace("?", "/?")),
+        "query": one.changed(target=TARGET.replace("page=2", "page=3")),
+        "query left out": one.changed(target=TARGET.partition("?")[0]),
+        "query in another order": one.changed(target="/orders/7?page=2&expand=items"),
+        "a covered field": one.with_field("Content-Type", "text/plain"),
+        "a covered field's second line": one.with_field("X-List", "a"),
+        "a covered field's lines exchanged": _exchanged(one),
+        "a covered field's letter case": one.with_field("Content-Type", "Application/JSON"),
+    }
+    await judge_verdicts(case, agent, "AGENT-VERIFY-09", {"nothing": one}, valid=True)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-08", changes, valid=False)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-09", _uncovered(case), valid=True)
+
+
+def _exchanged(one: Subject) -> Subject:
+    kept = tuple(pair for pair in one.message.headers if pair[0] != "X-List")
+    return one.changed(headers=(*kept, ("X-List", "b"), ("X-List", "a")))
+
+
+def _uncovered(case: Case) -> dict[str, Subject]:
+    one = signed(case, components=("@method", "@authority", "@path", "content-digest"))
+    return {
+        "Accept changed": one.with_field("Accept", "text/html"),
+        "Date taken away": one.with_field("Date", None),
+        "a field added": one.with_field("X-Forwarded-For", "192.0.2.7"),
+        "the query changed": one.changed(target="/orders/7?page=9"),
+    }
+
+
+@check("AGENT-VERIFY-10", surface="agent", fix="Compare the content with every digest that Content-Digest gives.")
+async def the_content_is_compared(case: Case) -> None:
+    """A body that does not match a covered Content-Digest makes the result negative.
+
+    Signs messages with a digest of sha-256, sha-512 and both, and changes the body afterwards, also to nothing; and
+    signs digests of another body. Expects each not to be valid.
+    """
+    agent = await agent_of(case)
+    subjects: dict[str, Subject] = {}
+    for algorithm in ("sha-256", "sha-512"):
+        one = signed(case, algorithm=algorithm)
+        await agent.verify(one)
+        subjects |= {
+            f"{algorithm}, another body": one.changed(body=BODY.replace(b"7", b"8")),
+            f"{algorithm}, one byte more": one.changed(body=BODY + b"\n"),
+            f"{algorithm}, no body": one.changed(body=b""),
+        }
+    cover = ("@method", "content-digest")
+    empty = (("Content-Digest", digest_value(b"", "sha-256")),)
+    subjects["the digest of an empty body"] = signed(case, fields=empty, algorithm=None, components=cover)
+    both = digest_value(BODY, "sha-256") + ", " + digest_value(b"other", "sha-512")
+    subjects["one digest right, one wrong"] = signed(
+        case, fields=(("Content-Digest", both),), algorithm=None, components=cover
+    )
+    await judge_verdicts(case, agent, "AGENT-VERIFY-10", subjects, valid=False)
+
+
+@check("AGENT-VERIFY-12", "AGENT-VERIFY-13", "AGENT-VERIFY-14", surface="agent", fix=FIX)
+async def what_is_covered_is_there_once(case: Case) -> None:
+    """Labels that differ, a covered component that is missing, and one that is covered twice are not valid.
+
+    Gives the two headers different labels, takes covered fields away, and covers a component twice under a signature
+    that is right otherwise. Expects 200 with a negative result (for the headers 422 passes, too), never 5xx.
+    """
+    agent = await agent_of(case)
+    one = signed(case, components=("@method", "content-type", "date", "content-digest"))
+    field = one.message.field("signature") or ""
+    labels = {
+        "the signature's label is another": one.with_field("Signature", field.replace("sig1=", "sig2=")),
+        "the signature's label is in capitals": one.with_field("Signature", field.replace("sig1=", "sig1x=")),
+    }
+    for what, answer in zip(labels, await together(map(agent.verify, labels.values())), strict=True):
+        grey = answer.status == 422 and not agent.ours
+        holds = grey or is_negative(agent, answer)
+        where = {"message": what}
+        case.expect("AGENT-VERIFY-12", holds, "not valid", said(agent, answer), exchange=answer, where=where)
+    missing = {f"without {name}": one.with_field(name, None) for name in ("Content-Type", "Date", "Content-Digest")}
+    answers = await judge_verdicts(case, agent, "AGENT-VERIFY-13", missing, valid=False)
+    for what, answer in zip(missing, answers, strict=True):
+        listed = agent.errors(answer)
+        if listed is not None:
+            told = "an error"
+            case.expect("AGENT-VERIFY-13", bool(listed), told, listed, exchange=answer, where={"message": what})
+    await judge_verdicts(case, agent, "AGENT-VERIFY-14", _repeated(case), valid=False)
+
+
+def _repeated(case: Case) -> dict[str, Subject]:
+    """Return messages whose signature covers a component twice, signed over the base that this would give."""
+    return {
+        "a derived component twice": _twice(case, ("@method", "@path"), "@method"),
+        "a field twice": _twice(case, ("@method", "date"), "date"),
+    }
+
+
+def _twice(case: Case, cover: Iterable[str], again: str) -> Subject:
+    key = signer(case)
+    one = signed(case, key, method="GET", body=b"", components=tuple(cover))
+    identifier = str(Component(again))
+    lines = one.base.splitlines()
+    line = next(text for text in lines if text.startswith(identifier + ":"))
+    parameters = lines[-1].replace("(", f"({identifier} ", 1)
+    base = "\n".join([line, *lines[:-1], parameters])
+    raw = key.sign(key.algorithms[0], base.encode())
+    name_signature(case, raw)
+    given = parameters.partition(": ")[2]
+    return with_signature(one.with_field("Signature-Input", f"sig1={given}"), raw)
