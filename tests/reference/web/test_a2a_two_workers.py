@@ -20,12 +20,16 @@ class Worker:
 
     def __init__(self, tasks: MemoryTasks) -> None:
         self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.heard = asyncio.Event()
         self.server = A2aServer(tasks, WpClock(), self)
 
     async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
         """Wait for the outcome of a message to an open task."""
         del message, request
-        return Outcome(TaskState.INPUT_REQUIRED) if task is None else await self.outcome
+        if task is None:
+            return Outcome(TaskState.INPUT_REQUIRED)
+        self.heard.set()
+        return await self.outcome
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method."""
@@ -52,7 +56,7 @@ async def outcomes(workers: tuple[Worker, Worker, str], *states: TaskState) -> l
     """Let both carry the task on from the same version, and the first of them be done first."""
     first, second, task = workers
     both = [asyncio.create_task(one.send(task)) for one in (first, second)]
-    await asyncio.sleep(0.01)
+    await asyncio.gather(first.heard.wait(), second.heard.wait())
     told = []
     for worker, running, state in zip((first, second), both, states, strict=True):
         worker.outcome.set_result(Outcome(state))
@@ -90,7 +94,7 @@ async def test_a_cancellation_ends_the_task_as_it_stands(workers: tuple[Worker, 
     """It needs no version: an open task is canceled, and what is at work elsewhere is told so."""
     first, second, task = workers
     running = asyncio.create_task(first.send(task))
-    await asyncio.sleep(0.01)
+    await first.heard.wait()
     canceled = await second.call("tasks/cancel", id=task)
     first.outcome.set_result(Outcome(TaskState.COMPLETED))
 
