@@ -58,6 +58,13 @@ async def judge_verdicts(
     return answers
 
 
+# Messages that hold by the RFC, which a target may still refuse by a policy of its own, or for a component that it does
+# not know: those warn on anybody but the reference.
+UNUSUAL = frozenset(
+    {"every derived part of the target", "one component", "a field of two lines", "an authority in capitals"}
+)
+
+
 def sound_subjects(case: Case) -> dict[str, Subject]:
     """Return messages that hold, each of another form, under keys of their own."""
     plain = ("@method", "@authority", "@path")
@@ -95,7 +102,7 @@ def _capital_authority(case: Case) -> Subject:
     return signed(case, authority="api.example.org").changed(authority="API.Example.ORG")
 
 
-@check("AGENT-VERIFY-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", surface="agent", fix=FIX)
+@check("AGENT-VERIFY-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", "AGENT-VERIFY-11", surface="agent", fix=FIX)
 async def sound_messages_are_valid(case: Case) -> None:
     """A correctly signed message with the right key gets 200, a positive result, and a list without errors.
 
@@ -104,6 +111,10 @@ async def sound_messages_are_valid(case: Case) -> None:
     """
     agent = await agent_of(case)
     subjects = sound_subjects(case)
+    unusual = {what: subjects.pop(what) for what in sorted(UNUSUAL)}
+    await judge_verdicts(case, agent, "AGENT-VERIFY-01" if agent.ours else "AGENT-VERIFY-11", unusual, valid=True)
+    if agent.ours:
+        case.not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-01", subjects, valid=True)
     for what, answer in zip(subjects, answers, strict=True):
         _judge_list(case, agent, answer, {"message": what}, empty=True)
