@@ -194,7 +194,11 @@ POINTS = (
         "agent.body-limit",
         ("23",),
         "the largest body that is taken",
-        (Choice("262144"), Choice("100000", settings={"WP_AGENT_BODY_LIMIT": "100000"})),
+        (
+            Choice("262144"),
+            Choice("65536", settings={"WP_AGENT_BODY_LIMIT": "65536"}),
+            Choice("40000", settings={"WP_AGENT_BODY_LIMIT": "40000"}),
+        ),
     ),
     Point(
         "agent.refusals",

@@ -158,8 +158,8 @@ async def test_a_look_of_the_agent_is_sound(tmp_path: Path) -> None:
     rows = load().select(["AGENT-VERIFY-01", "AGENT-VERIFY-06", "AGENT-SIGN", "AGENT-CARD", "AGENT-OAS", "AGENT-A2A"])
     one = await trial(3, rows, lanes=("algorand",), logs=tmp_path)
     assert one.differences == []
-    assert one.values["agent.request"] == ("envelope",)
-    assert one.values["agent.openapi-path"] == ("/.well-known/openapi.json",)
+    assert one.values["agent.request"] != ()
+    assert one.values["agent.openapi-path"] == (one.drawn["agent.openapi-path"],)
 
 
 async def test_a_look_of_the_rail_is_sound_in_what_it_publishes(tmp_path: Path) -> None:
