@@ -183,7 +183,7 @@ def test_a_payment_begun_by_rest_ends_as_a_task(three_lanes: Rail, payments: Map
     task = opened(rail)
     proof = payments[lane](entry_of(task, lane))
     with pytest.raises(httpx.ReadTimeout):
-        rail.present(proof, timeout=0.001)
+        rail.present(proof, timeout=httpx.Timeout(30, read=0.001))
 
     bought = until(lambda: _completed(rail, task, proof))
 
