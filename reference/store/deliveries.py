@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Integer, String, bindparam, cast, exists, func, insert, null, select, update
+from sqlalchemy import Integer, Select, String, bindparam, cast, exists, func, insert, null, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
 from reference.store.database import Change, Database, Row, Taken
+from reference.store.paging import behind
 from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
 
 
@@ -246,18 +247,20 @@ _OF_TENANT = (
     .order_by(_ROW.created_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_NEWEST = (
-    select(_ROW.id)
-    .where(_ROW.tenant_id == bindparam("owner"))
-    .order_by(_ROW.created_at.desc(), _ROW.id)
-    .limit(bindparam("most"))
-    .subquery()
-)
-_ATTEMPTS_OF_TENANT = (
-    select(attempts.c.delivery_id, *(attempts.c[name] for name in _ATTEMPT))
-    .select_from(attempts.join(_NEWEST, _NEWEST.c.id == attempts.c.delivery_id))
-    .order_by(attempts.c.delivery_id, attempts.c.number)
-)
+_FURTHER = _OF_TENANT.where(behind(deliveries))
+
+
+def _attempts(listed: Select[Any]) -> Select[Any]:
+    """Return the attempts of the deliveries that a statement lists."""
+    those = listed.with_only_columns(_ROW.id).subquery()
+    return (
+        select(attempts.c.delivery_id, *(attempts.c[name] for name in _ATTEMPT))
+        .select_from(attempts.join(those, those.c.id == attempts.c.delivery_id))
+        .order_by(attempts.c.delivery_id, attempts.c.number)
+    )
+
+
+_ATTEMPTS_OF_TENANT, _FURTHER_ATTEMPTS = _attempts(_OF_TENANT), _attempts(_FURTHER)
 
 
 class Deliveries:
@@ -346,14 +349,14 @@ class Deliveries:
             return True
         return bool(await self._database.rows(_IS_SENDING, **named))
 
-    async def of_tenant(self, tenant_id: str, *, most: int = 200) -> Sequence[Delivery]:
-        """Return a tenant's deliveries with their attempts, newest first."""
+    async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Delivery]:
+        """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
+        asked = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
+        tries, listed = (_ATTEMPTS_OF_TENANT, _OF_TENANT) if after is None else (_FURTHER_ATTEMPTS, _FURTHER)
         told: dict[str, list[Attempt]] = {}
-        for one, number, began, ended, outcome, status in await self._database.rows(
-            _ATTEMPTS_OF_TENANT, owner=tenant_id, most=most
-        ):
+        for one, number, began, ended, outcome, status in await self._database.rows(tries, **asked):
             told.setdefault(one, []).append(Attempt(number, began, ended, Outcome(outcome), status))
-        rows = await self._database.rows(_OF_TENANT, owner=tenant_id, most=most)
+        rows = await self._database.rows(listed, **asked)
         return [_listed(row, tuple(told.get(row[0], ()))) for row in rows]
 
 
