@@ -17,6 +17,7 @@ _COMMANDS = {
     "localnet": "Start, stop and fund real nodes: Anvil, surfpool, algod.",
     "pay": "Pay for one call and keep the receipt.",
     "tenant": "Create and change tenants of a gateway.",
+    "listen": "Receive webhooks on this machine: verify, print, forward.",
     "init": "Write a target profile by probing a server.",
     "doctor": "Say what is missing here and what that disables.",
     "bench": "Measure the reference beside floors and peers.",

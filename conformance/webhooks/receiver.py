@@ -13,6 +13,7 @@ import itertools
 import logging
 import socket
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -127,17 +128,22 @@ class Receiver:
     Attributes:
         plan: Decides what is done about an arrival; it may be replaced at any time. Where it fails the answer is 500.
         limit: Most bytes of a body.
+        keep: Most arrivals that are remembered, the latest; None: all.
     """
 
     plan: Plan = accept
     limit: int = BODY_LIMIT
-    _arrivals: list[Arrival] = field(default_factory=list)
+    keep: int | None = None
+    _arrivals: deque[Arrival] = field(init=False)
     _listeners: list[Callable[[Arrival], None]] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     _runner: web.ServerRunner | None = None
     _sockets: list[socket.socket] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._arrivals = deque(maxlen=self.keep)
 
     async def start(self, sockets: Sequence[socket.socket]) -> Self:
         """Receive at sockets that `bound` gave, or that are bound otherwise; `close` closes them."""

@@ -63,6 +63,7 @@ def _try(place: Path, programs: Path) -> int:
         "localnet",
         "bench",
         "tenant",
+        "listen",
     )
     for command in commands:
         _step(f"{command} --help", [weldproof, command, "--help"], empty)
