@@ -25,7 +25,12 @@ from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile
 from conformance.verdict import Exit, Verdict, exit_code, worst
 
-CHECK_PACKAGES = ("conformance.checks.rail", "conformance.checks.gateway", "conformance.checks.shared")
+CHECK_PACKAGES = (
+    "conformance.checks.rail",
+    "conformance.checks.gateway",
+    "conformance.checks.webhooks",
+    "conformance.checks.shared",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -53,6 +54,7 @@ class Session:
         limits_lock: Held by the one check that exhausts limits.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
+        kept: What is opened during the run and closed at its end, before anything else.
     """
 
     def __init__(self, profile: Profile, client: Client, names: Names, seed: int) -> None:
@@ -69,6 +71,7 @@ class Session:
         self._found: dict[str, asyncio.Future[Any]] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
+        self.kept = AsyncExitStack()
         self.nonce = secrets.token_hex(6)
         self._count = itertools.count(1)
         whole = profile.target.defaults == "reference"
@@ -89,7 +92,8 @@ class Session:
             self._trouble = f"the rail's operations could not be discovered: {fault}"
 
     async def close(self) -> None:
-        """Close the payers' connections, and the browser where pages needed one."""
+        """End what was kept, close the payers' connections, and the browser where pages needed one."""
+        await self.kept.aclose()
         await self.pages.close()
         for payer in self._payers.values():
             await payer.close()
