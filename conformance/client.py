@@ -43,6 +43,14 @@ class JsonFault(Exception):
     """An answer's body is not the JSON it should be."""
 
 
+class Recorded(Protocol):
+    """Something with a place in the event log that a judgement can cite."""
+
+    @property
+    def n(self) -> int:
+        """Its number there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One HTTP answer.
@@ -289,7 +297,37 @@ class Client:
             )
         return Answer(n, status, headers, content)
 
-    def _request(self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
+    def delivered(
+        self,
+        destination: str,
+        request: tuple[str, str, Sequence[tuple[str, str]], bytes],
+        answer: tuple[int, Sequence[tuple[str, str]], bytes] | str,
+    ) -> int:
+        """Record a request that the target sent to us, and return its number.
+
+        Args:
+            destination: Name of the webhook destination that it came to.
+            request: Its method, the URL it came to, its header fields and its raw body.
+            answer: Status, header fields and body of our answer; or why there is none.
+        """
+        n = self._counter.take()
+        shown = self._request(*request)
+        response = None
+        if not isinstance(answer, str):
+            status, fields, body = answer
+            response = self._response(status, CIMultiDictProxy(CIMultiDict(fields)), body, 0.0)
+        self._log.add(
+            "arrival",
+            n=n,
+            destination=destination,
+            request={name: value for name, value in shown.items() if name != "template"},
+            response=response,
+            error=answer if isinstance(answer, str) else None,
+            curl=_curl(shown),
+        )
+        return n
+
+    def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
         shown = [[name, self._header(name, value)] for name, value in fields]
         text = None if body is None else self.names.redact(_text(body))
         parts = urlsplit(url)

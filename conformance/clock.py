@@ -6,9 +6,12 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.check import Case, Inconclusive, Lacking
-from conformance.session import Session
+
+if TYPE_CHECKING:
+    from conformance.session import Session
 
 _CATCH_UP_SECONDS = 10.0
 _TOLERANCE = 5

@@ -41,9 +41,15 @@ def surface_options(rows: Iterable[Requirement]) -> list[str]:
 
     Rows that all surfaces share are judged on those that the others name, or on every one when none does.
     """
-    surfaces = {row.surface for row in rows} & SURFACES or SURFACES
+    named = {surface for row in rows for surface in _bringing(row)}
+    surfaces = named & SURFACES or SURFACES
     companions = ["--companions"] if "gateway" in surfaces else []
     return [word for surface in sorted(surfaces) for word in ("--surface", surface)] + companions
+
+
+def _bringing(row: Requirement) -> tuple[str, ...]:
+    """Return the surfaces that a row brings up: webhooks come with the gateway, whatever else the row looks at."""
+    return ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from conformance.discovery import Operation, discover
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import CheckoutPayer
 from conformance.target import Profile, Tenant
+from conformance.webhooks.inbox import Inbox
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class Session:
         self.nonce = secrets.token_hex(6)
         self._count = itertools.count(1)
         whole = profile.target.defaults == "reference"
+        self._inbox: Inbox | None = None
         self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request, whole=whole)
 
     async def open(self) -> None:
@@ -90,6 +92,12 @@ class Session:
             self._operations = await discover(self.client, self.profile)
         except (Unreachable, JsonFault) as fault:
             self._trouble = f"the rail's operations could not be discovered: {fault}"
+
+    async def receive(self) -> None:
+        """Receive at the webhook destinations from now on."""
+        self._inbox = Inbox(self.profile, self.client, self._names)
+        self.kept.push_async_callback(self._inbox.close)
+        await self._inbox.open()
 
     async def close(self) -> None:
         """End what was kept, close the payers' connections, and the browser where pages needed one."""
@@ -107,6 +115,17 @@ class Session:
     def gateway(self) -> str:
         """The gateway's address, without a slash at its end."""
         return self.profile.surfaces["gateway"].url.rstrip("/")
+
+    @property
+    def inbox(self) -> Inbox:
+        """What arrives at the webhook destinations.
+
+        Raises:
+            Inconclusive: Nobody receives there in this run.
+        """
+        if self._inbox is None:
+            raise Inconclusive("nobody receives at the webhook destinations in this run")
+        return self._inbox
 
     def count(self) -> int:
         """Return the next number of this run, from 1."""

@@ -88,6 +88,7 @@ class Arrival:
         whole: Whether the body came whole.
         reply: What is done about it, once that is decided.
         answered: Monotonic time at which the answer was handed to the connection; None where there is none (yet).
+        left: Monotonic time at which the sender closed the connection without having been answered; None if it did not.
     """
 
     number: int
@@ -101,6 +102,7 @@ class Arrival:
     whole: bool = True
     reply: Reply | None = None
     answered: float | None = None
+    left: float | None = None
 
     @property
     def path(self) -> str:
@@ -258,10 +260,15 @@ class Receiver:
             return Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _done(self, request: web.BaseRequest, arrival: Arrival, reply: Reply) -> web.StreamResponse:
-        if reply.ending == "silence":
-            await self._closing.wait()
-        elif reply.delay:
-            await self._passed(reply.delay)
+        try:
+            if reply.ending == "silence":
+                await self._closing.wait()
+            elif reply.delay:
+                await self._passed(reply.delay)
+        except asyncio.CancelledError:
+            arrival.left = time.monotonic()
+            self._changed.set()
+            raise
         if reply.ending != "answer" and request.transport is not None:
             request.transport.abort()
         else:
