@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from reference.chameleon import gateway_points, http_points, rail_points
+from reference.chameleon import gateway_event_points, gateway_points, http_points, rail_points
 from reference.chameleon.points import Conflict, Look, Point, draw
 
-POINTS: tuple[Point, ...] = (*http_points.POINTS, *rail_points.POINTS, *gateway_points.POINTS)
+POINTS: tuple[Point, ...] = (
+    *http_points.POINTS,
+    *rail_points.POINTS,
+    *gateway_points.POINTS,
+    *gateway_event_points.POINTS,
+)
 _IN_BODY = ("member payable_receipt", "member proof.receipt", "in a list")
 
 CONFLICTS = (

@@ -66,7 +66,6 @@ UNVARIED: Mapping[str, str] = {
     "3": _LATER,
     "6": _LATER,
     "7": _LATER,
-    "18": _LATER,
     "28": _LATER,
     "29": _LATER,
     "30": _LATER,

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.events import Event
-from conformance.selftest.seen import gateway, http, rail
+from conformance.selftest.seen import gateway, gateway_events, http, rail
 from conformance.selftest.seen.wire import Observer, Wire
 
-OBSERVERS: Mapping[str, Observer] = {**http.OBSERVERS, **rail.OBSERVERS, **gateway.OBSERVERS}
+OBSERVERS: Mapping[str, Observer] = {
+    **http.OBSERVERS,
+    **rail.OBSERVERS,
+    **gateway.OBSERVERS,
+    **gateway_events.OBSERVERS,
+}
 
 
 def seen(events: Sequence[Event]) -> dict[str, tuple[str, ...]]:
