@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import time
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from conformance.check import Case, Inconclusive
-from conformance.client import Answer, HttpTransport, Unreachable
+from conformance.client import Answer, Client, HttpTransport, Unreachable
 from conformance.target import Profile, ProfileError
 from conformance.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.webhooks.own_listener import own_listener
@@ -65,16 +66,21 @@ class UnderTest:
 class Sender:
     """Sends deliveries to the receiver under test for one check, and asks it about their effects."""
 
-    def __init__(self, case: Case, receiver: UnderTest) -> None:
+    def __init__(
+        self, case: Case, receiver: UnderTest, *, client: Client | None = None, rng: random.Random | None = None
+    ) -> None:
+        """Send for a check, with another client and other randomness than the check's own where they are given."""
         self.case = case
         self.receiver = receiver
         self.signer = receiver.signer
-        self._unpaced = case.client.over(receiver.at_once)
-        self._client = self._unpaced if receiver.ours else case.client
+        self._rng = rng or case.rng
+        paced = client or case.client
+        self._unpaced = paced.over(receiver.at_once)
+        self._client = self._unpaced if receiver.ours else paced
 
     def event(self) -> Event:
         """Return an event that nobody has seen, of now."""
-        event = new_event(self.case.rng, self.receiver.chain, self.now())
+        event = new_event(self._rng, self.receiver.chain, self.now())
         self.case.client.names.name(event["id"], "EVENT_ID")
         self.case.client.names.name(event["data"]["tx_id"], "TX_ID")
         return event
@@ -129,8 +135,14 @@ class Sender:
             raise Inconclusive(f"[webhook.receiver] effects answered {answer.status} and no decimal number")
         return int(number[1])
 
-    async def effects_within(self, event_id: str, seconds: float = _EFFECT_SECONDS) -> int:
-        """Wait for an event's first effect and return how many it has had by then, 0 when the time is over."""
+    async def effects_within(self, event_id: str, *, taken: bool = True) -> int:
+        """Wait for an event's first effect and return how many it has had by then, 0 when the time is over.
+
+        Args:
+            event_id: The event.
+            taken: Whether the receiver said so; of what it refused an effect is not waited for long.
+        """
+        seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if taken else _SETTLING_SECONDS
         ends, pause = time.monotonic() + seconds, _POLL_SECONDS
         count = await self.effects(event_id)
         while not count and time.monotonic() < ends:
@@ -158,8 +170,7 @@ class Sender:
             return False
         if self.receiver.effects is None:
             return success(answer)
-        seconds = _EFFECT_SECONDS if success(answer) else _SETTLING_SECONDS
-        return await self.effects_within(delivery.event_id, seconds) > 0
+        return await self.effects_within(delivery.event_id, taken=success(answer)) > 0
 
 
 def success(answer: Answer) -> bool:
@@ -194,7 +205,8 @@ async def _found(case: Case) -> UnderTest:
     opened = await _opened(case)
     for style in STYLES:
         receiver = replace(opened, signer=replace(opened.signer, style=style))
-        probe = Sender(case, receiver)
+        # Whichever check comes first: the run's requests are the same.
+        probe = Sender(case, receiver, client=case.session.client, rng=random.Random(style))  # noqa: S311 - an amount
         if await probe.taken(probe.event()):
             return receiver
     raise Inconclusive(

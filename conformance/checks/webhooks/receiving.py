@@ -47,11 +47,11 @@ async def one_effect_an_id(case: Case) -> None:
     events = {how: sending.event() for how in ("the same again", "seconds later", "in other bytes")}
     first = {how: sending.genuine(event) for how, event in events.items()}
     await together(_delivered(sending, one) for one in first.values())
+    at_once = await sending.attempt(first["the same again"])
     await asyncio.sleep(_REDELIVERED_AFTER)
     again = sending.genuine(events["seconds later"])
     other = sending.signer.over(events["in other bytes"], _in_other_bytes(sending, events["in other bytes"]), again.t)
-    seconds = (first["the same again"], again, other)
-    answers = await together(sending.attempt(one) for one in seconds)
+    answers = (at_once, await sending.attempt(again), await sending.attempt(other))
     await sending.settle()
     for (how, event), (answer, _) in zip(events.items(), answers, strict=True):
         await _effects(sending, "WH-RECV-01", event["id"], 1, answer, {"delivery": how})
@@ -229,8 +229,7 @@ async def _taken(sending: Sender, row: str, delivery: Delivery, where: Mapping[s
     if sending.receiver.effects is None or answer is None:
         _judge(sending, row, answer is not None and success(answer), "a success", happened, answer, where)
         return
-    seconds = {} if success(answer) else {"seconds": 0.5}
-    count = await sending.effects_within(delivery.event_id, **seconds)
+    count = await sending.effects_within(delivery.event_id, taken=success(answer))
     _judge(sending, row, count == 1, "one effect", f"{count} effects, {happened}", answer, where)
 
 
