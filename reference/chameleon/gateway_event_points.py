@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reference.chameleon.gateway_events import SIGNED, event_name
 from reference.chameleon.points import Choice, Point
+from reference.protocol.networks import NETWORKS
 
 _NETWORKS = (
     *("algorand_mainnet", "algorand_testnet", "base_mainnet"),
@@ -58,8 +59,8 @@ POINTS = (
         "names of networks in an event",
         (
             Choice(
-                "keys with a colon",
-                may_bind={f"networks.{key}.event": key.replace("_", ":") for key in _NETWORKS},
+                "algorand:testnet, eip155:84532",
+                may_bind={f"networks.{key}.event": NETWORKS[key].event for key in _NETWORKS},
             ),
             Choice(
                 "other names",

@@ -16,6 +16,7 @@ from reference.chameleon.shape import Shape
 from reference.chameleon.wire import encoder
 from reference.gateway.checkout import outbox
 from reference.protocol import webhook_signature
+from reference.protocol.networks import NETWORKS
 from reference.store.deliveries import Due
 from reference.webhooks import sending, service
 from reference.webhooks.dispatcher import Dispatcher
@@ -35,9 +36,12 @@ SIGNED: Mapping[str, str] = {
 
 
 def event_name(network: str) -> str:
-    """Return the other spelling of a network in an event, by its spelling there."""
-    chain, _, kind = network.replace("_", ":").partition(":")
+    """Return the other spelling of a network in an event, by its key."""
+    chain, _, kind = network.partition("_")
     return f"{_NAMES.get(chain, chain)}:{kind}"
+
+
+_OTHER_NAMES = {network.event: event_name(network.key) for network in NETWORKS.values()}
 
 
 def install(shape: Shape) -> None:
@@ -72,7 +76,7 @@ def _changed(shape: Shape, event: Members) -> Members:
         event = {"object": "event", "livemode": False, **event, "pending_webhooks": 1}
         data = {**data, "asset": {**data["asset"], "standard": "ASA"}, "fees": [], "block": None}
     if shape.event_chain == "short":
-        data["chain"] = event_name(data["chain"])
+        data["chain"] = _OTHER_NAMES[data["chain"]]
     if shape.event_asset == "with its chain":
         data["asset"] = {**data["asset"], "id": f"{data['chain']}/{data['asset']['id']}"}
     if shape.evm_event_case == "other" and str(data["payer_address"]).startswith("0x"):
