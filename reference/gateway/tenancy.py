@@ -180,13 +180,22 @@ class Tenancy:
             Unprocessable: Addresses are none of their networks.
         """
         await self.find(tenant_id)
+        self.check_payouts(addresses)
+        await self._tenants.replace_payouts(tenant_id, addresses)
+
+    def check_payouts(self, addresses: Mapping[str, str]) -> None:
+        """Let payout addresses pass that a tenant may have.
+
+        Raises:
+            Refused: 400, a network is unknown or not offered.
+            Unprocessable: Addresses are none of their networks.
+        """
         for key in addresses:
             if key not in NETWORKS or key not in self._lanes:
                 raise refusals.unsupported_network(key)
         wrong = [key for key, address in addresses.items() if not self._lanes[key].is_address(address)]
         if wrong:
             raise Unprocessable([_no_address(key) for key in wrong])
-        await self._tenants.replace_payouts(tenant_id, addresses)
 
     async def judge(self, tenant_id: str, kyc_status: str, plan: str | None) -> None:
         """Set what was decided about a tenant, and its plan when one is named."""

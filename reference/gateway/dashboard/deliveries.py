@@ -1,4 +1,4 @@
-"""What became of a tenant's events: each delivery with its attempts, to be sent again where that is possible (P-WH-08)."""
+"""What became of a tenant's events: deliveries with their attempts, to be sent again where possible (P-WH-08)."""
 
 from __future__ import annotations
 

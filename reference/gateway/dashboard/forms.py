@@ -18,7 +18,7 @@ from reference.web.errors import Refused
 from reference.web.exchange import Request
 
 MEDIA = "application/x-www-form-urlencoded"
-TOKEN_FIELD, FORM_FIELD = "csrf", "form"  # noqa: S105 - the name of a field
+TOKEN_FIELD, FORM_FIELD = "csrf", "form"
 _MOST_FIELDS = 200
 _FORM_BYTES = 16
 _FORM_ID = re.compile(r"[A-Za-z0-9_-]{22}")

@@ -53,9 +53,9 @@ class NetworkScreen:
         faults = _wrong_places(given)
         wanted = {key: {"payout_address": given[key].address} for key in _ordered(given)}
         try:
-            payouts = fitted(Payouts, wanted)
+            addresses = {key: one.payout_address for key, one in fitted(Payouts, wanted).root.items()}
+            self._desk.tenancy.check_payouts(addresses)
             if not faults:
-                addresses = {key: one.payout_address for key, one in payouts.root.items()}
                 await self._desk.tenancy.set_payouts(visit.tenant_id, addresses)
         except Unprocessable as fault:
             faults |= _wrong_addresses(fault)
@@ -64,7 +64,8 @@ class NetworkScreen:
                 raise
             faults |= {f"address-{refused.context['network']}": "This network is not offered now."}
         if faults:
-            return await self._form(visit, given, faults)
+            names = [f"{field}-{key}" for key in given for field in ("address", "place")]
+            return await self._form(visit, given, {name: faults[name] for name in names if name in faults})
         return gone_to(path_of(visit, _SCREEN, "saved"))
 
     async def _form(self, visit: Visit, given: Mapping[str, _Given], faults: Mapping[str, str]) -> Reply:
