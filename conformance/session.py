@@ -55,6 +55,7 @@ class Session:
         limits_lock: Held by the one check that exhausts limits.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
+        networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
         kept: What is opened during the run and closed at its end, before anything else.
     """
 
@@ -72,6 +73,7 @@ class Session:
         self._found: dict[str, asyncio.Future[Any]] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
+        self.networks_told: dict[str, tuple[Any, Any]] = {}
         self.kept = AsyncExitStack()
         self.nonce = secrets.token_hex(6)
         self._count = itertools.count(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,15 +94,18 @@ class Received:
 
     def tells_of(self, words: Sequence[str]) -> bool:
         """Return whether one of the words stands in a string of the event, or in its bytes where it is no JSON."""
-        if self.fault is not None:
-            text = self.arrival.body.decode("utf-8", "replace").lower()
-            return any(word.lower() in text for word in words)
-        return any(word.lower() in text.lower() for text in _texts(self.event) for word in words)
+        texts = _texts(self.event) if self.fault is None else [self.arrival.body.decode("utf-8", "replace")]
+        return any(_has(text, word) for text in texts for word in words)
 
     def signature(self, header: str) -> SignatureHeader | None:
         """Return what its signature header says, None where it has none or several."""
         values = self.arrival.values(header)
         return read(values[0]) if len(values) == 1 else None
+
+
+def _has(text: str, word: str) -> bool:
+    """Return whether a word stands in a text by itself, in any case; it may be the beginning of another one's."""
+    return re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text, re.IGNORECASE) is not None
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -220,7 +224,7 @@ class Inbox:
         if place is None:
             return _NOWHERE
         for (name, word), replies in self._scripts.items():
-            if name == place.name and replies and word.encode() in arrival.body:
+            if name == place.name and replies and _has(arrival.body.decode("utf-8", "replace"), word):
                 return replies.pop(0)
         return Reply()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.check import Case, Inconclusive
-from conformance.checkout.orders import Opened, flip, opened, payer, way
+from conformance.checkout.orders import Opened, flip, look, opened, payer, way
 from conformance.together import together
 from conformance.webhooks.inbox import Inbox, Place, Received
 from conformance.webhooks.receiver import SILENCE, Reply
@@ -71,10 +71,19 @@ async def sales(case: Case) -> tuple[Sale, Sale]:
 
 
 async def _sales(case: Case) -> tuple[Sale, ...]:
-    links = await together(opened(case, label=label) for label in (_USUAL_LABEL, FAR_LABEL))
+    links = await together(_opened(case, label) for label in (_USUAL_LABEL, FAR_LABEL))
     case.session.inbox.of_tenant(links[0].order.tenant.name)
     paid = await together(sold(case, link) for link in links)
     return tuple(await together(_heard(case, sale) for sale in paid))
+
+
+async def _opened(case: Case, label: str) -> Opened:
+    """Create a link and look at its page, harder where its amount is not seen at once."""
+    link = await opened(case, label=label)
+    if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen is None:
+        return link
+    view, answer = await look(case, link.order, whole=True)
+    return replace(link, before=view, page=answer)
 
 
 async def sold(case: Case, link: Opened) -> Sale:

@@ -1,0 +1,29 @@
+"""GW-LINK-23: a label comes through unchanged, whatever script it is written in."""
+
+from __future__ import annotations
+
+import json
+
+from conformance.check import Case, check
+from conformance.webhooks.sales import deliveries, sales
+
+
+@check(
+    "GW-LINK-23",
+    surface="gateway",
+    lane="each",
+    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation.",
+)
+async def a_label_comes_through(case: Case) -> None:
+    """A label with letters beyond ASCII is `data.tenant_label` of the event, unchanged.
+
+    Pays a link whose label has letters of several scripts, one outside the first plane of Unicode, and one that is
+    written with a combining mark. Expects the same code points in the event.
+    """
+    for sale in await sales(case):
+        if sale.label.isascii():
+            continue
+        for one in deliveries(case, sale):
+            label = one.data.get("tenant_label")
+            found = json.dumps(label)[:300]
+            case.expect("GW-LINK-23", label == sale.label, json.dumps(sale.label), found, exchange=one)
