@@ -13,6 +13,7 @@ from typing import Final
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer, Client, HttpTransport, Unreachable
 from conformance.target import Profile, ProfileError
+from conformance.verdict import STAND_IN
 from conformance.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.webhooks.own_listener import own_listener
 
@@ -55,7 +56,7 @@ class UnderTest:
     @property
     def where(self) -> Mapping[str, str]:
         """Which receiver a judgement is about."""
-        return {"receiver": "the suite's own listener" if self.ours else self.url}
+        return {STAND_IN: "the suite's own listener"} if self.ours else {"receiver": self.url}
 
     @property
     def stale_seconds(self) -> float:
@@ -196,8 +197,6 @@ async def sender(case: Case, *, by_effects: bool = False) -> Sender:
     receiver: UnderTest = await case.session.once("receiver under test", lambda: _found(case))
     if receiver.effects is None and by_effects:
         raise Inconclusive(UNBOUND_EFFECTS)
-    if receiver.ours:
-        case.note("The receiver under test was the suite's own listener; [webhook.receiver] names another.")
     return Sender(case, receiver)
 
 
