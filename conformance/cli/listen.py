@@ -206,7 +206,6 @@ class _Words:
 
 
 def _record(told: Told) -> dict[str, Any]:
-    event = None if told.event is None else dict(told.event.members)
     return {
         "event": told.what,
         "at": round(told.arrival.at, 3),
@@ -217,24 +216,34 @@ def _record(told: Told) -> dict[str, Any]:
         "secret": None if told.event is None else told.event.secret,
         "reason": told.reason,
         "detail": told.detail,
-        "body": event if told.what == "delivered" else None,
+        "body": _body(told),
     }
+
+
+def _body(told: Told) -> object:
+    """Return a new event as JSON, or its text where no JSON writer here gives it again: 1e999, a thousand brackets."""
+    if told.event is None or told.what != "delivered":
+        return None
+    try:
+        json.dumps(told.event.members, allow_nan=False)
+    except (ValueError, RecursionError):
+        return told.arrival.body.decode()
+    return told.event.members
 
 
 def _sentence(told: Told) -> str:
     if told.event is None:
         return f"{told.reason}: {told.detail} ({told.arrival.method} {told.arrival.path} from {told.arrival.peer})"
-    why = f", {told.reason}: {told.detail}" if told.reason else ""
     if told.what != "delivered":
-        return f"{told.event.id}{why}"
+        return told.event.id + (f", {told.reason}: {told.detail}" if told.reason else "")
     members = told.event.members
     data = members.get("data")
     known: Mapping[str, Any] = data if isinstance(data, dict) else {}
-    parts = [
-        f"{members.get('type')}",
-        f"{known.get('amount_pretty')}",
-        f"on {known.get('chain')}",
-        f"for {known.get('tenant_label')!r}",
-        f"tx {known.get('tx_id')}",
-    ]
-    return f"{told.event.id} " + ", ".join(part for part in parts if "None" not in part.split())
+    parts = (
+        ("", members.get("type")),
+        ("", known.get("amount_pretty")),
+        ("on ", known.get("chain")),
+        ("for ", known.get("tenant_label")),
+        ("tx ", known.get("tx_id")),
+    )
+    return f"{told.event.id} " + ", ".join(f"{name}{text}" for name, text in parts if isinstance(text, str))

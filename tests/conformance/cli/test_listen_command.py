@@ -119,6 +119,16 @@ def test_readers_get_sentences() -> None:
         assert process.returncode == 0
 
 
+@pytest.mark.parametrize("more", ["1e999", "[" * 900 + "]" * 900, '"\\ud800"'], ids=["infinite", "deep", "surrogate"])
+def test_odd_json_is_told_as_json(more: str) -> None:
+    """Numbers, depths and texts that JSON can hold and a writer may not give again do no harm to a line."""
+    body = f'{{"id":"evt_odd","type":"\\ud800","data":{{"more":{more}}}}}'.encode()
+    with listening("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
+        assert deliver(json.loads(line(process))["url"], body) == 200
+        told = json.loads(line(process), parse_constant=pytest.fail)
+        assert (told["event"], told["id"], bool(told["body"])) == ("delivered", "evt_odd", True)
+
+
 def test_a_taken_port_is_a_fault_of_usage() -> None:
     """A second listener at the same port says so and ends with 2."""
     with listening("--json", WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
