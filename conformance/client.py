@@ -221,12 +221,14 @@ class Client:
         self._log = log
         self._check = check
         self._counter = counter
-        self._ordinal = 0
+        self._ordinals = Counter()
         self.names = names
 
     def over(self, transport: Transport) -> Client:
-        """Return a client of the same check that sends over another transport."""
-        return Client(transport, self._log, self._check, self.names, self._counter)
+        """Return a client of the same check, which counts on, that sends over another transport."""
+        other = Client(transport, self._log, self._check, self.names, self._counter)
+        other._ordinals = self._ordinals
+        return other
 
     async def call(
         self,
@@ -271,8 +273,7 @@ class Client:
         self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
     ) -> Answer:
         n = self._counter.take()
-        self._ordinal += 0 if retry else 1
-        ordinal = self._ordinal
+        ordinal = self._ordinals.last if retry else self._ordinals.take()
         started = time.perf_counter()
         status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
         try:
@@ -364,15 +365,19 @@ class Client:
 
 
 class Counter:
-    """Numbers the exchanges of a run."""
+    """Numbers the exchanges of a run, or of a check.
+
+    Attributes:
+        last: The last number that was taken, 0 before the first.
+    """
 
     def __init__(self) -> None:
-        self._last = 0
+        self.last = 0
 
     def take(self) -> int:
         """Return the next number, from 1."""
-        self._last += 1
-        return self._last
+        self.last += 1
+        return self.last
 
 
 def _asked_to_wait(answer: Answer) -> float | None:

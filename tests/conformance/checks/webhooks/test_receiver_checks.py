@@ -169,7 +169,8 @@ async def test_a_profile_that_does_not_fit_judges_nobody(
     """What is not bound, or not as the receiver has it, makes every row inconclusive, and says what to look at."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
     assert old in PROFILE
-    log = await run("", PROFILE.replace(old, new))
+    profile = PROFILE.replace("confirmation = 3", "confirmation = 0.3")
+    log = await run("", profile.replace(old, new))
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert all(reason in event["reason"] for event in log.of("row"))
 
@@ -195,6 +196,31 @@ async def test_the_same_seed_sends_the_same(monkeypatch: pytest.MonkeyPatch) -> 
             sent = (json.dumps(event["request"]["template"]) for event in log.of("exchange") if not event["retry"])
             streams.append(Counter(sent))
     assert streams[0] == streams[1]
+
+
+@pytest.mark.parametrize(
+    ("flaw", "words", "code"),
+    [
+        ("no memory", ["WH-RECV-01"], 1),
+        ("never looks at the time", ["WH-RECV-04"], 0),
+        ("never looks at the time", ["WH-RECV-04", "--strict"], 1),
+    ],
+)
+async def test_the_command_ends_as_the_rows_weigh(flaw: str, words: list[str], code: int, tmp_path: Path) -> None:
+    """`weldproof run` ends with 1 where an id has two effects, and where a warning counts."""
+    async with TestServer(FlawedReceiver(flaw).app()) as server:
+        profile = tmp_path / "profile.toml"
+        profile.write_text(PROFILE.replace("URL", str(server.make_url("")).rstrip("/")))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "conformance", "run", *words, "--config", str(profile)),
+            *("--report-dir", str(tmp_path / "report")),
+            env={**os.environ, "FLAWED_SECRET": SECRET},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await process.communicate()
+        assert process.returncode == code, said.decode()
+        assert SECRET.encode() not in said
 
 
 def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
