@@ -121,5 +121,7 @@ class Entrance:
 
 def _cookie(request: Request, name: str) -> str | None:
     """Return the cookie of a name, None when there is none of the right form."""
-    value = parse_cookie("; ".join(request.headers.get("cookie", ()))).get(name, "")
+    # Ours are ASCII; others of the same host may be anything.
+    sent = "; ".join(request.headers.get("cookie", ())).encode("ascii", "ignore").decode()
+    value = parse_cookie(sent).get(name, "")
     return value if _SECRET.fullmatch(value) else None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reference.gateway import refusals
 from reference.gateway.calls import fitted
 from reference.gateway.checkout.page import network_name
 from reference.gateway.dashboard.desk import OPENS, Desk, path_of
@@ -14,7 +13,7 @@ from reference.gateway.dashboard.forms import Form
 from reference.gateway.dashboard.visits import Route, Visit, gone_to
 from reference.gateway.internal import Payouts
 from reference.protocol.networks import NETWORKS
-from reference.web.errors import Refused, Unprocessable
+from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
 
 _SCREEN = "settings/networks"
@@ -50,23 +49,26 @@ class NetworkScreen:
     async def save(self, visit: Visit) -> Reply:
         """Replace the addresses, or show what is wrong beside each field and keep what was written."""
         given = {key: _given(visit.form, key) for key in self._desk.tenancy.offered()}
-        faults = _wrong_places(given)
-        wanted = {key: {"payout_address": given[key].address} for key in _ordered(given)}
-        try:
-            addresses = {key: one.payout_address for key, one in fitted(Payouts, wanted).root.items()}
-            self._desk.tenancy.check_payouts(addresses)
-            if not faults:
-                await self._desk.tenancy.set_payouts(visit.tenant_id, addresses)
-        except Unprocessable as fault:
-            faults |= _wrong_addresses(fault)
-        except Refused as refused:  # a network that is not offered any more
-            if refused.code != refusals.unsupported_network(None).code:
-                raise
-            faults |= {f"address-{refused.context['network']}": "This network is not offered now."}
+        wanted = {key: given[key].address for key in _ordered(given)}
+        faults = _wrong_places(given) | self._wrong_addresses(wanted)
         if faults:
             names = [f"{field}-{key}" for key in given for field in ("address", "place")]
             return await self._form(visit, given, {name: faults[name] for name in names if name in faults})
+        await self._desk.tenancy.set_payouts(visit.tenant_id, wanted)
         return gone_to(path_of(visit, _SCREEN, "saved"))
+
+    def _wrong_addresses(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        """Return what is wrong with addresses, of every network that has a wrong one."""
+        wrong: list[str] = []
+        try:
+            fitted(Payouts, {key: {"payout_address": address} for key, address in wanted.items()})
+        except Unprocessable as fault:
+            wrong = _networks_of(fault)
+        try:
+            self._desk.tenancy.check_payouts({key: text for key, text in wanted.items() if key not in wrong})
+        except Unprocessable as fault:
+            wrong += _networks_of(fault)
+        return {f"address-{key}": f"This is no address of {network_name(NETWORKS[key])}." for key in wrong}
 
     async def _form(self, visit: Visit, given: Mapping[str, _Given], faults: Mapping[str, str]) -> Reply:
         tenant = await self._desk.tenancy.record(visit.tenant_id)
@@ -111,6 +113,5 @@ def _wrong_places(given: Mapping[str, _Given]) -> dict[str, str]:
     return faults
 
 
-def _wrong_addresses(fault: Unprocessable) -> dict[str, str]:
-    keys = [str(item["loc"][1]) for item in fault.detail]
-    return {f"address-{key}": f"This is no address of {network_name(NETWORKS[key])}." for key in keys}
+def _networks_of(fault: Unprocessable) -> list[str]:
+    return [str(item["loc"][1]) for item in fault.detail]
