@@ -52,6 +52,7 @@ class Session:
     Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
 
     Attributes:
+        seed: Seed of everything random.
         limits_lock: Held by the one check that exhausts limits.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
@@ -63,7 +64,7 @@ class Session:
         self.profile = profile
         self.client = client
         self._names = names
-        self._seed = seed
+        self.seed = seed
         self._operations: tuple[Operation, ...] = ()
         self._trouble: str | None = None
         self._payers: dict[str, Payer] = {}
@@ -195,7 +196,7 @@ class Session:
         """
         async with self._lock:
             if lane not in self._payers:
-                self._payers[lane] = await payer_for(lane, self.profile, self._names, self._seed)
+                self._payers[lane] = await payer_for(lane, self.profile, self._names, self.seed)
             return self._payers[lane]
 
     async def gateway_payer(self, lane: str) -> Payer:
@@ -208,7 +209,7 @@ class Session:
         async with self._lock:
             if place not in self._payers:
                 nodes = self.profile.gateway_chains
-                self._payers[place] = await payer_for(lane, self.profile, self._names, self._seed, nodes)
+                self._payers[place] = await payer_for(lane, self.profile, self._names, self.seed, nodes)
             return self._payers[place]
 
     async def checkout_payer(self, lane: str) -> CheckoutPayer:

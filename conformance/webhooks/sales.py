@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,8 +67,15 @@ async def sales(case: Case) -> tuple[Sale, Sale]:
     Raises:
         Inconclusive: A link could not be made or paid, or nobody can receive.
     """
-    first, far = await case.session.once(f"webhook sales {case.lane}", lambda: _sales(case))
+    name = f"webhook sales {case.lane}"
+    first, far = await case.session.once(name, lambda: _sales(_drawing(case, name)))
     return first, far
+
+
+def _drawing(case: Case, name: str) -> Case:
+    """Return the case with randomness by a name: what is shared must not depend on who asks for it first."""
+    seeded = random.Random(f"{case.session.seed}:{name}")  # noqa: S311 - the suite's choices are repeatable
+    return replace(case, rng=seeded)
 
 
 async def _sales(case: Case) -> tuple[Sale, ...]:
@@ -151,7 +159,8 @@ async def failures(case: Case) -> Failed:
     Raises:
         Inconclusive: No lane can be, or nobody can receive.
     """
-    found: Failed = await case.session.once("webhook failures", lambda: _failures(case))
+    name = "webhook failures"
+    found: Failed = await case.session.once(name, lambda: _failures(_drawing(case, name)))
     return found
 
 
