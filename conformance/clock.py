@@ -91,7 +91,7 @@ def advance(path: Path, seconds: float) -> float:
 
 async def _chains_follow(case: Case, offset: float) -> None:
     deadline = time.monotonic() + _CATCH_UP_SECONDS
-    for payer in case.session.payers.values():
+    for payer in tuple(case.session.payers.values()):  # asking one of its lane may make another
         if await stays_behind(case.session, payer.lane):
             continue
         while await payer.block_time() < time.time() + offset - _TOLERANCE:
