@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import sys
 import time
@@ -38,6 +39,16 @@ class _Place:
     body_limit: int
 
 
+class _Seconds(click.FloatRange):
+    """A finite number of seconds: neither `nan`, which no comparison bounds, nor `inf`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return seconds
+
+
 @click.command("listen")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0 picks a free one.")
@@ -60,17 +71,15 @@ class _Place:
 @click.option("--signed-string", default="{t}.{body}", show_default=True, help="What v1 covers.")
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=1),
+    type=_Seconds(min=1),
     default=_TOLERANCE,
     show_default=True,
     help="Seconds that t may be away from now.",
 )
 @click.option("--forward", metavar="URL", help="Pass each new event on, byte for byte, and its answer back.")
-@click.option(
-    "--forward-timeout", type=click.FloatRange(min=0.1), default=SECONDS, show_default=True, help="Seconds for that."
-)
+@click.option("--forward-timeout", type=_Seconds(min=0.1), default=SECONDS, show_default=True, help="Seconds for that.")
 @click.option("--fail-first", type=click.IntRange(min=0), default=0, metavar="N", help="Answer the first N with 500.")
-@click.option("--delay", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help="Answer that much later.")
+@click.option("--delay", type=_Seconds(min=0), default=0.0, metavar="SECONDS", help="Answer that much later.")
 @click.option("--body-limit", type=click.IntRange(min=1), default=BODY_LIMIT, show_default=True, help="In bytes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: ready, one an arrival, summary.")
 def command(**options: Any) -> None:

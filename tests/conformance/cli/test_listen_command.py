@@ -148,6 +148,8 @@ def test_a_taken_port_is_a_fault_of_usage() -> None:
         (["--signed-string", "{t}"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "covers nothing of the event"),
         (["--header", "X: Y"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "no name of a header field"),
         (["--host", "host.invalid"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "no address of this machine"),
+        (["--tolerance", "nan"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "no number of seconds"),
+        (["--delay", "inf"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "no number of seconds"),
         (["--fail-first", "-1"], {"WELDPROOF_WEBHOOK_SECRET": SECRET}, "--fail-first"),
     ],
 )
