@@ -74,13 +74,16 @@ class Opened:
         return Bill(order_.asset, self.address, order_.microunits, self.memo, reference)
 
 
-async def order(case: Case, *, microunits: int | None = None, label: str = "Weldproof order") -> Order:
+async def order(
+    case: Case, *, microunits: int | None = None, label: str = "Weldproof order", ending: str = ""
+) -> Order:
     """Create a link on the network of the check's lane, of an odd amount unless one is given.
 
     Args:
         case: The check that needs it.
         microunits: Its amount.
         label: What its label begins with; a word follows that no other link has.
+        ending: What follows that word.
 
     Raises:
         Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
@@ -91,7 +94,7 @@ async def order(case: Case, *, microunits: int | None = None, label: str = "Weld
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
     mark = fresh(case, "order")
-    whole = f"{label} {mark}"
+    whole = f"{label} {mark}{ending}"
     answer = await link(case, tenant, preferred_network=network, amount=amount, label=whole)
     members = answer.object()
     url, token, told = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
@@ -126,13 +129,15 @@ def network_of(case: Case) -> str:
     return str(chain.network)
 
 
-async def opened(case: Case, *, microunits: int | None = None, label: str = "Weldproof order") -> Opened:
+async def opened(
+    case: Case, *, microunits: int | None = None, label: str = "Weldproof order", ending: str = ""
+) -> Opened:
     """Create a link and look at its page; see `order`.
 
     Raises:
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
-    made = await order(case, microunits=microunits, label=label)
+    made = await order(case, microunits=microunits, label=label, ending=ending)
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)

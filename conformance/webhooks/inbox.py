@@ -88,6 +88,15 @@ class Received:
         return self.event.get("id")
 
     @property
+    def at_its_url(self) -> bool:
+        """Whether it came to path and query of its destination's URL; a proxy of the operator's own may change them."""
+        if self.place is None:
+            return False
+        parts = urlsplit(self.place.destination.url)
+        url = self.place.path + (f"?{parts.query}" if parts.query else "")
+        return self.arrival.target == url or self.place.destination.listen is not None
+
+    @property
     def confirms(self) -> bool:
         """Whether it says that a payment is confirmed."""
         return self.event.get("type") == CONFIRMED

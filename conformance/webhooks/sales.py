@@ -13,8 +13,11 @@ from conformance.together import together
 from conformance.webhooks.inbox import Inbox, Place, Received
 from conformance.webhooks.receiver import SILENCE, Reply
 
-# Letters of several scripts and widths, one outside the first plane, and one that is written with a combining mark.
-FAR_LABEL = "Größe 7 · 数量 · שלום · 😀 · " + unicodedata.normalize("NFD", "é")
+# Letters of several scripts and widths, one outside the first plane, one that is written with a combining mark and one
+# that is not, what a page would escape, and white space that somebody may think too much.
+_COMBINED = unicodedata.normalize("NFD", "é")
+FAR_LABEL = f'  Größe  7 · 数量 · שלום · 😀 · {_COMBINED} é · <b>&amp; "it\'s"</b> · %C3%A9 \\u00e9 ·'
+_FAR_ENDING = " · 終 "
 _USUAL_LABEL = "Weldproof order"
 
 
@@ -42,6 +45,12 @@ class Sale:
     def label(self) -> str:
         """The link's label."""
         return self.link.order.label
+
+    def is_label(self, told: object) -> bool:
+        """Return whether a text is the link's label: as sent, or as its creation answered where that trims it."""
+        answered = self.link.order.answer.object().get("label")
+        trimmed = isinstance(answered, str) and answered == self.label.strip()
+        return told == self.label or (trimmed and told == answered)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -79,15 +88,24 @@ def _drawing(case: Case, name: str) -> Case:
 
 
 async def _sales(case: Case) -> tuple[Sale, ...]:
-    links = await together(_opened(case, label) for label in (_USUAL_LABEL, FAR_LABEL))
+    links = await together([_opened(case, _USUAL_LABEL), _far(case)])
     case.session.inbox.of_tenant(links[0].order.tenant.name)
     paid = await together(sold(case, link) for link in links)
     return tuple(await together(_heard(case, sale) for sale in paid))
 
 
-async def _opened(case: Case, label: str) -> Opened:
+async def _far(case: Case) -> Opened:
+    """Create a link with a label beyond ASCII; where the target refuses such a usual one, since other rows need two."""
+    try:
+        return await _opened(case, FAR_LABEL, _FAR_ENDING)
+    except Inconclusive as reason:
+        case.note(f"no link with a label beyond ASCII: {reason}")
+        return await _opened(case, _USUAL_LABEL)
+
+
+async def _opened(case: Case, label: str, ending: str = "") -> Opened:
     """Create a link and look at its page, harder where its amount is not seen at once."""
-    link = await opened(case, label=label)
+    link = await opened(case, label=label, ending=ending)
     if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen is None:
         return link
     view, answer = await look(case, link.order, whole=True)

@@ -90,17 +90,17 @@ async def an_event_says_what_was_paid(case: Case) -> None:
     """
     for sale, one in await told(case):
         data = one.data
-        _label(case, sale, one)
-        chain = data.get("chain")
+        label, chain = data.get("tenant_label"), data.get("chain")
+        case.expect("WH-BODY-05", sale.is_label(label), shown(sale.label), shown(label), exchange=one)
         colon = isinstance(chain, str) and all(chain.partition(":"))
         case.expect("WH-BODY-06", colon, "two parts and a colon between them", shown(chain), exchange=one)
         given = data.get("asset")
         asset = given if isinstance(given, dict) else {}
-        id_, label, decimals = (asset.get(name) for name in ("id", "label", "decimals"))
+        id_, name, decimals = (asset.get(member) for member in ("id", "label", "decimals"))
         case.expect(
             "WH-BODY-07", isinstance(id_, str) and bool(id_), "a text", shown(asset.get("id", given)), exchange=one
         )
-        case.expect("WH-BODY-08", label == "USDC", '"USDC"', shown(label), exchange=one)
+        case.expect("WH-BODY-08", name == "USDC", '"USDC"', shown(name), exchange=one)
         six = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals == _DECIMALS
         case.expect("WH-BODY-09", six, "the integer 6", shown(decimals), exchange=one)
         amount, pretty = data.get("amount_microunits"), data.get("amount_pretty")
@@ -109,13 +109,6 @@ async def an_event_says_what_was_paid(case: Case) -> None:
         right = isinstance(pretty, str) and _denotes(pretty, sale.link.order.microunits)
         expected = f"a text that denotes {sale.link.order.microunits} millionths"
         case.expect("WH-BODY-11", right, expected, shown(pretty), exchange=one)
-
-
-def _label(case: Case, sale: Sale, one: Received) -> None:
-    # Letters beyond ASCII are a row of their own (GW-LINK-23).
-    if sale.label.isascii():
-        label = one.data.get("tenant_label")
-        case.expect("WH-BODY-05", label == sale.label, shown(sale.label), shown(label), exchange=one)
 
 
 def _denotes(text: str, microunits: int) -> bool:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from conformance.check import Case, Inconclusive, check
-from conformance.webhooks.sales import Sale, deliveries, sales
+from conformance.checkout.orders import opened
+from conformance.together import together
+from conformance.webhooks.sales import Sale, deliveries, failures, on_lane, sales
+from conformance.webhooks.silence import Unpaid, judge_silence
+
+_SETTLE_SECONDS = 1.5
 
 
 @check(
@@ -52,12 +59,12 @@ def _arrived(case: Case, sale: Sale) -> None:
     inbox, tenant = case.session.inbox, sale.link.order.tenant.name
     for one in sale.told(inbox):
         arrival = one.arrival
-        here = one.place is not None and one.place.destination.tenant == tenant
+        here = one.place is not None and one.place.destination.tenant == tenant and one.at_its_url
         case.expect(
             "WH-DELIV-01",
             arrival.method == "POST" and here,
             f"POST to a URL that the tenant {tenant} configured",
-            f"{arrival.method} {arrival.path}, {'no destination' if one.place is None else one.place.name}",
+            f"{arrival.method} {arrival.target}, {'no destination' if one.place is None else one.place.name}",
             exchange=one,
         )
         case.expect("WH-DELIV-04", one.fault is None, "a body that is a JSON object", one.fault, exchange=one)
@@ -68,6 +75,25 @@ def _arrived(case: Case, sale: Sale) -> None:
             case.expect(
                 "WH-DELIV-08", bool(came), "the event", "nothing", where=where, exchange=came[0] if came else None
             )
+
+
+@check(
+    "WH-DELIV-03",
+    surface="webhooks",
+    fix="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
+)
+async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
+    """No payment.confirmed is sent of a link that nobody paid.
+
+    Creates two links, looks at their pages, and asks to have one of them cancelled, where the target knows that.
+    Expects no payment.confirmed of them, while that of another link, which is paid, comes.
+    """
+    control = (await failures(case)).refused
+    idle, ended = await together(opened(on_lane(case, control.lane)) for _ in range(2))
+    # The interface knows no such call; a target that has none refuses it, which is as good.
+    await case.client.call("POST", f"{ended.order.url.rstrip('/')}/abandon", json_body={})
+    await asyncio.sleep(_SETTLE_SECONDS)
+    await judge_silence(case, control.link, [Unpaid(idle, "none"), Unpaid(ended, "none; it was to be cancelled")])
 
 
 @check(

@@ -41,9 +41,10 @@ async def one_payment_is_one_event(case: Case) -> None:
     made = await failures(case)
     for sale in (made.slow, made.refused):
         await again(case, sale.link)
-        # The interface knows no such call; a target that has none refuses it, which is as good.
-        url = sale.link.order.url.rstrip("/") + "/verify"
-        await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
+        # The interface knows no such calls; a target that has none refuses them, which is as good.
+        url = sale.link.order.url.rstrip("/")
+        await case.client.call("POST", f"{url}/verify", json_body={"tx_id": sale.tx_id})
+        await case.client.call("GET", f"{url}/status")
         await again(case, sale.link)
     await asyncio.sleep(_SETTLE_SECONDS)
     for sale in (made.slow, made.refused):

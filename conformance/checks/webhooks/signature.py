@@ -18,6 +18,8 @@ from conformance.webhooks.signatures import (
 # A sender that rotates its secret may send two; how long v1 is has a row of its own.
 _NO_MATTER_OF_FORM = frozenset({HeaderFault.V1_TWICE, HeaderFault.V1_LENGTH})
 _FLIPS = 24
+# Seconds stay below it for three thousand years; milliseconds have been above it since 1973.
+_LAST_SECOND = 10**11
 
 
 async def told(case: Case) -> list[Received]:
@@ -48,6 +50,8 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
         if not there or header is None:
             continue
         faults = [fault.value for fault in header.faults if fault not in _NO_MATTER_OF_FORM]
+        if header.t is not None and header.t > _LAST_SECOND:
+            faults.append("t is no number of seconds since 1970")
         form = "t=<unix seconds>,v1=<hex>"
         case.expect("WH-SIG-02", not faults, form, f"{header.value}: {'; '.join(faults)}", exchange=one)
         short = {HeaderFault.V1_LENGTH, HeaderFault.V1_NOT_HEX, HeaderFault.NO_V1} & set(header.faults)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import html
 import json
 import uuid
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.checkout import orders
-from conformance.checks.webhooks import redelivery
+from conformance.checks.webhooks import delivery, redelivery
 from conformance.target import ProfileError
 from conformance.verdict import Verdict
 from conformance.webhooks.receiver import bound
@@ -39,17 +40,36 @@ BEARS, VERIFIES, APART = (
 )
 TIMELY, ONCE, AGAIN = "a_signature_is_of_its_time", "one_payment_is_one_event", "a_failed_delivery_is_made_again"
 LABEL, NETWORK, AMOUNT = "a_label_comes_through", "a_network_has_three_spellings", "an_amount_is_the_same_everywhere"
+NOWHERE = "an_unpaid_link_is_told_of_nowhere"
 UNPAID = (
     *("payment_without_the_memo", "payment_with_another_links_memo", "failed_payment", "payment_of_too_little"),
     *("payment_in_another_asset", "payment_to_somebody_else"),
 )
-ALL = (DELIVERED, IDS, HEAD, DATA, PAYER, BEARS, VERIFIES, APART, TIMELY, ONCE, AGAIN, LABEL, NETWORK, AMOUNT, *UNPAID)
+ALL = (
+    DELIVERED,
+    IDS,
+    HEAD,
+    DATA,
+    PAYER,
+    BEARS,
+    VERIFIES,
+    APART,
+    TIMELY,
+    ONCE,
+    AGAIN,
+    LABEL,
+    NETWORK,
+    AMOUNT,
+    NOWHERE,
+    *UNPAID,
+)
 
 
 @pytest.fixture(autouse=True)
 def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(delivery, "_SETTLE_SECONDS", 0.05)
     monkeypatch.setattr(redelivery, "_SETTLE_SECONDS", 0.05)
     monkeypatch.setattr(redelivery, "_AGAIN_SECONDS", 0.5)
 
@@ -184,6 +204,16 @@ EVENTS: dict[str, tuple[str, Callable[[Event], Event], set[str]]] = {
         lambda one: data(tenant_label=one["data"]["tenant_label"].replace("e\N{COMBINING ACUTE ACCENT}", "é"))(one),
         {"GW-LINK-23"},
     ),
+    "a label without white space around it": (
+        LABEL,
+        lambda one: data(tenant_label=one["data"]["tenant_label"].strip())(one),
+        {"GW-LINK-23"},
+    ),
+    "a label that is escaped": (
+        LABEL,
+        lambda one: data(tenant_label=html.escape(one["data"]["tenant_label"]))(one),
+        {"GW-LINK-23"},
+    ),
     "a chain of the link": (NETWORK, data(chain="algorand-testnet"), {"X-NET-01"}),
     "a chain of another network": (NETWORK, data(chain="algorand:mainnet"), {"X-NET-01"}),
     "another amount": (AMOUNT, data(amount_microunits="1"), {"X-AMT-01"}),
@@ -214,6 +244,7 @@ HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
     "spaces": (BEARS, Flaws(header=lambda one: signed(one).replace(",", ", ")), {"WH-SIG-02"}, ""),
     "v1 first": (BEARS, Flaws(header=lambda one: ",".join(reversed(signed(one).split(",")))), {"WH-SIG-02"}, ""),
     "milliseconds with a point": (BEARS, Flaws(header=lambda one: signed(one).replace(",", ".5,")), {"WH-SIG-02"}, ""),
+    "milliseconds at the head": (BEARS, Flaws(header=lambda one: signed(one).replace(",", "000,")), {"WH-SIG-02"}, ""),
     "no t": (BEARS, Flaws(header=lambda one: signed(one).split(",")[1]), {"WH-SIG-02"}, ""),
     "half of it": (BEARS, Flaws(header=lambda one: signed(one)[:-32]), {"WH-SIG-03"}, ""),
     "another body": (
@@ -306,6 +337,7 @@ DELIVERIES: dict[str, tuple[str, Flaws, set[str]]] = {
     "no type": (HEAD, Flaws(event=changed(type=...)), {"WH-BODY-02"}),
     "another type at the head": (HEAD, Flaws(event=changed(type="payment_confirmed")), {"WH-BODY-02"}),
     "PUT": (DELIVERED, Flaws(method="PUT"), {"WH-DELIV-01"}),
+    "a query": (DELIVERED, Flaws(url=lambda url: url + "?id=1"), {"WH-DELIV-01"}),
     "another path": (DELIVERED, Flaws(url=lambda url: url + "/events"), {"WH-DELIV-01"}),
     "one destination of two": (DELIVERED, Flaws(places=lambda _, all_: all_[:1]), {"WH-DELIV-08"}),
     "another tenant's destination, too": (DELIVERED, Flaws(places=lambda _, all_: all_), {"WH-DELIV-01"}),
@@ -404,6 +436,21 @@ async def test_an_event_of_a_payment_that_pays_nothing_breaks_its_row(name: str,
     telling = Flaws(tells=lambda link, seen, _: link.token in seen.memo or seen.amount == link.microunits)
     verdicts, _ = await judged(name, tmp_path, telling)
     assert breached(verdicts) == {"WH-DELIV-03"}
+
+
+async def test_an_event_of_a_link_that_was_only_made_breaks_its_row(tmp_path: Path) -> None:
+    """Who tells of a payment as soon as there is a link has told of one that nobody made."""
+    verdicts, _ = await judged(NOWHERE, tmp_path, shop=Hasty())
+    assert breached(verdicts) == {"WH-DELIV-03"}
+
+
+class Hasty(Shop):
+    """Tells of each link once it is made."""
+
+    def _create(self, body: Any) -> Any:
+        made = super()._create(body)
+        self._start(self._tell(self.links[made["token"]], 1))
+        return made
 
 
 async def test_nothing_is_said_of_silence_where_no_event_comes_at_all(tmp_path: Path) -> None:
