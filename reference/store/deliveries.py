@@ -250,17 +250,17 @@ _OF_TENANT = (
 _FURTHER = _OF_TENANT.where(behind(deliveries))
 
 
-def _attempts(listed: Select[Any]) -> Select[Any]:
-    """Return the attempts of the deliveries that a statement lists."""
-    those = listed.with_only_columns(_ROW.id).subquery()
+def _with_attempts(listed: Select[Any]) -> Select[Any]:
+    """Return a list of deliveries with a row for each attempt: one statement, so that states and attempts agree."""
+    those = listed.subquery()
     return (
-        select(attempts.c.delivery_id, *(attempts.c[name] for name in _ATTEMPT))
-        .select_from(attempts.join(those, those.c.id == attempts.c.delivery_id))
-        .order_by(attempts.c.delivery_id, attempts.c.number)
+        select(*(those.c[name] for name in _LISTED), *(attempts.c[name] for name in _ATTEMPT))
+        .select_from(those.outerjoin(attempts, attempts.c.delivery_id == those.c.id))
+        .order_by(those.c.created_at.desc(), those.c.id, attempts.c.number)
     )
 
 
-_ATTEMPTS_OF_TENANT, _FURTHER_ATTEMPTS = _attempts(_OF_TENANT), _attempts(_FURTHER)
+_PAGE, _FURTHER_PAGE = _with_attempts(_OF_TENANT), _with_attempts(_FURTHER)
 
 
 class Deliveries:
@@ -352,15 +352,16 @@ class Deliveries:
     async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Delivery]:
         """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
         asked = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
-        tries, listed = (_ATTEMPTS_OF_TENANT, _OF_TENANT) if after is None else (_FURTHER_ATTEMPTS, _FURTHER)
-        told: dict[str, list[Attempt]] = {}
-        for one, number, began, ended, outcome, status in await self._database.rows(tries, **asked):
-            told.setdefault(one, []).append(Attempt(number, began, ended, Outcome(outcome), status))
-        rows = await self._database.rows(listed, **asked)
-        return [_listed(row, tuple(told.get(row[0], ()))) for row in rows]
+        found: dict[str, list[Row]] = {}
+        for row in await self._database.rows(_PAGE if after is None else _FURTHER_PAGE, **asked):
+            found.setdefault(row[0], []).append(row)
+        return [_listed(rows) for rows in found.values()]
 
 
-def _listed(row: Row, told: tuple[Attempt, ...]) -> Delivery:
-    members: dict[str, Any] = dict(zip(_LISTED, row, strict=True))
+def _listed(rows: Sequence[Row]) -> Delivery:
+    """Return the delivery of rows that differ in the attempt alone; one without an attempt has one row."""
+    width = len(_LISTED)
+    members: dict[str, Any] = dict(zip(_LISTED, rows[0], strict=False))
     members |= {"type": EventType(members["type"]), "state": DeliveryState(members["state"])}
-    return Delivery(**members, attempts=told)
+    told = [dict(zip(_ATTEMPT, row[width:], strict=True)) for row in rows if row[width] is not None]
+    return Delivery(**members, attempts=tuple(Attempt(**{**one, "outcome": Outcome(one["outcome"])}) for one in told))
