@@ -103,7 +103,7 @@ class StackFacts:
     def _selling(self) -> dict[str, str]:
         if self.sells is None:
             return {}
-        members = {"admin_key_file": str(self.sells.admin_key_file)}
+        members = {"dashboard": f"{self.gateway}/dashboard", "admin_key_file": str(self.sells.admin_key_file)}
         for name, tenant in self.sells.tenants.items():
             members |= {f"tenant_{name}": tenant.id, f"tenant_{name}_key_file": str(tenant.key_file)}
         for name, one in self.sells.destinations.items():
