@@ -105,6 +105,6 @@ def sent_before() -> Refused:
     """Return the refusal of a form that made something already."""
     message = (
         "this form was sent before, and what it made was shown then, once; "
-        "if you did not see it, delete it in the list and make another"
+        "if the secret is lost, make another one or rotate it"
     )
     return Refused(409, "form_sent_already", message)

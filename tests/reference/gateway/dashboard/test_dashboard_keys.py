@@ -130,7 +130,7 @@ async def test_a_key_opens_what_its_scopes_allow(stranger: Administrator, scope:
         page = await stranger.show(f"{ROOT}/tenants/{tenant}{below}")
         if scope in scopes:
             assert page.status == 200, below
-            named = {str(one.attributes["href"]).partition(tenant)[2] for one in page.tree.css("nav a")}
+            named = {str(one.attributes["href"]).partition(tenant)[2] for one in page.tree.css("nav li a")}
             assert named == {path for path, some in OPENS.items() if scope in some}
         else:
             assert (page.status, page.text("h1")) == (403, "Not allowed"), below
