@@ -105,10 +105,6 @@ def _id_of_destination(due: Due, event: dict[str, Any]) -> None:
     event["id"] = f"evt_{uuid.uuid5(uuid.UUID(due.destination_id), event['id'])}"
 
 
-def _created_anew(_: Due, event: dict[str, Any]) -> None:
-    event["created"] = int(time.time())
-
-
 def _told_again(due: Due, event: dict[str, Any]) -> None:
     if due.attempt:
         event["data"]["redelivery"] = True
@@ -328,7 +324,6 @@ MUTANTS: tuple[Mutant, ...] = (
                 _swap(dispatcher, "following", _time_out_ends),
             ),
             ("new-id", "a redelivery has the same id (P-WH-03)", _rewritten(_new_id)),
-            ("new-created", "a redelivery has the same bytes: created (P-WH-03)", _rewritten(_created_anew)),
             ("new-data", "a redelivery has the same data: nothing is added (P-WH-03)", _rewritten(_told_again)),
             ("less-data", "a redelivery has the same data: nothing is left out (P-WH-03)", _rewritten(_without_payer)),
             ("id-of-destination", "a payment has one event id (P-WH-03)", _rewritten(_id_of_destination)),
