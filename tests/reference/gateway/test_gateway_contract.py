@@ -67,7 +67,7 @@ def offered() -> dict[tuple[str, str], Operation]:
 
 
 async def test_every_route_is_documented_and_every_document_served(tmp_path: Path) -> None:
-    """The running app's routes and methods are those of the document, but for the page's own files and the dashboard."""
+    """The running app's routes and methods are the document's, but for the page's own files and the dashboard."""
     settings = GatewaySettings(gateway_data_dir=tmp_path)
     async with opened(settings, {}) as served:
         assert isinstance(served, Envelope)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.webhook_delivery import EventType, Outcome
+from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
 from reference.store.database import Database
-from reference.store.deliveries import Attempt, Deliveries, DeliveryState, Event
+from reference.store.deliveries import Attempt, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments, PaymentState
