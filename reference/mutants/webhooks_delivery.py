@@ -134,6 +134,18 @@ def _to_everybody(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitab
     return sent
 
 
+def _one_key(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
+    """Every destination of a tenant is signed for with the key of its first one."""
+
+    async def sent(self: Dispatcher, due: Due, _: bytes) -> Sent:
+        rows = await self._deliveries._database.rows(select(*_PLACE).order_by(destinations.c.place))  # noqa: SLF001 - as above
+        owner = next(tenant for id_, tenant, _, _ in rows if id_ == due.destination_id)
+        first, _, _, sealed = next(row for row in rows if row[1] == owner)
+        return await send(self, dataclasses.replace(due, destination_id=first), sealed)
+
+    return sent
+
+
 def _time_out_ends(follow: Callable[..., Following]) -> Callable[..., Following]:
     def following(outcome: Outcome, **known: Any) -> Following:
         ends = outcome is Outcome.TIMEOUT
@@ -313,6 +325,7 @@ MUTANTS: tuple[Mutant, ...] = (
             ("in-query", "the event is the body, not the query", requests(_in_query)),
             ("at-root", "an event goes to the destination's address", requests(_at_root)),
             ("first-only", "every destination gets each event (P-WH-11)", _sending(_first_only)),
+            ("one-key", "each destination has its own key (P-WH-11)", _swap(Dispatcher, "_sent", _one_key)),
             (
                 "to-everybody",
                 "an event goes to its tenant's destinations (3.9)",

@@ -64,14 +64,6 @@ def _ascii_only(body: bytes, t: int) -> bytes:
     return _message(body.decode().encode("ascii", "ignore"), t)
 
 
-_FIRST_SECRETS: list[str] = []
-
-
-def _first_secret(secret: str) -> bytes:
-    _FIRST_SECRETS.append(secret)
-    return _FIRST_SECRETS[0].encode()
-
-
 # The header's text and its time.
 
 
@@ -201,7 +193,6 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "the key is the secret's text, not what it encodes (P-WH-05)",
             _keyed(lambda secret: base64.urlsafe_b64decode(secret.partition("_")[2] + "=")),
         ),
-        ("one-key", "each destination has its own key (P-WH-11)", _keyed(_first_secret)),
         ("header-without-word", "the header names the service (P-WH-04)", _named("X-Signature")),
         ("no-header", "each delivery is signed (P-WH-04)", _headers(lambda _: {})),
         ("no-v1", "the header has v1 (P-WH-04)", _header(lambda value: value.replace("v1=", "v0="))),
