@@ -16,7 +16,7 @@ from conformance.checkout.orders import again
 from conformance.checks.webhooks.signature import judge_time
 from conformance.webhooks.inbox import Received
 from conformance.webhooks.sales import Failed, Sale, failures
-from conformance.webhooks.signatures import verification
+from conformance.webhooks.signatures import header_of, usable_header, verification
 
 _PATIENCE = 30.0
 _MARGIN = 2.0
@@ -25,6 +25,7 @@ _AGAIN_SECONDS = 10.0
 _SETTLE_SECONDS = 1.0
 # Where nobody says when a failed delivery is made again, and the clock can be moved.
 _LONG = 3600
+_OF_REDELIVERIES = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
 
 
 @check(
@@ -80,30 +81,55 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
     again the same id, the same data, one id for the payment, and a signature that verifies and is of the new time.
     """
     made = await failures(case)
-    await _passed(case, made)
+    stuck = await _passed(case, made)
     repeated = 0
     for sale, what in ((made.slow, "not answered"), (made.refused, "answered with 500")):
-        came = sale.confirmed(case.session.inbox, made.place)
+        came = _came(case, made, sale)
         if not came:
             raise Inconclusive("no payment.confirmed of a right payment arrived, which WH-DELIV-02 judges")
-        where = {"first attempt": what}
-        _came_again(case, came, where)
-        for later in came[1:]:
-            repeated += 1
-            _same(case, came[0], later, where)
-            done = verification(case, later)
-            found = "it verifies" if done.holds else "it does not verify"
-            case.expect(
-                "WH-SIG-07", done.holds, "a v1 that verifies", found, exchange=later, hint=done.hint, where=where
-            )
-            judge_time(case, later)
+        judge_time(case, came[0])
         _one_id(case, sale)
-    if not repeated:
-        for row in ("WH-DELIV-06", "WH-SIG-06", "WH-SIG-07"):
-            case.inconclusive(row, "nothing was delivered again, which the interface allows and WH-DELIV-05 judges")
+        if stuck is None:
+            repeated += _came_again(case, came, {"first attempt": what})
+    undecided = stuck or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
+    for row in () if repeated else _OF_REDELIVERIES:
+        if row not in case.judged:
+            case.inconclusive(row, undecided)
 
 
-def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> None:
+def _came(case: Case, made: Failed, sale: Sale) -> Sequence[Received]:
+    """Return the deliveries of a sale to the destination that failed; what cannot be read may be one of them."""
+    return [one for one in sale.told(case.session.inbox, made.place) if one.confirms or one.fault is not None]
+
+
+def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> int:
+    """Judge what came after the first delivery, and return how much that is."""
+    _need_come_again(case, came, where)
+    for later in came[1:]:
+        _same(case, came[0], later, where)
+        _signed_again(case, came[0], later, where)
+    return len(came) - 1
+
+
+def _signed_again(case: Case, first: Received, later: Received, where: Mapping[str, str]) -> None:
+    """Judge WH-SIG-07 and -06 on a redelivery.
+
+    Raises:
+        Inconclusive: The first delivery had no signature either, which WH-SIG-01 and -02 judge.
+    """
+    usable_header(case, first)
+    header = header_of(case, later)
+    if header is None or not header.usable:
+        found = "no signature header with a time and a v1"
+        case.expect("WH-SIG-07", False, "a v1 that verifies", found, exchange=later, where=where)
+        return
+    done = verification(case, later)
+    found = "it verifies" if done.holds else "it does not verify"
+    case.expect("WH-SIG-07", done.holds, "a v1 that verifies", found, exchange=later, hint=done.hint, where=where)
+    judge_time(case, later)
+
+
+def _need_come_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> None:
     """Judge WH-DELIV-05: a target may redeliver, and one whose operator tells its schedule does."""
     told = case.profile.webhook_bindings.schedule
     if len(came) > 1 or told:
@@ -132,18 +158,17 @@ def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     return ["id"] * (first.get("id") != later.get("id")) + inside
 
 
-async def _passed(case: Case, made: Failed) -> None:
-    """Let the first attempts be over, and the pause after them.
-
-    Raises:
-        Inconclusive: Time cannot pass for this target.
-    """
-    inbox = case.session.inbox
+async def _passed(case: Case, made: Failed) -> str | None:
+    """Let the first attempts be over, and the pause after them; return why time cannot pass for this target, if so."""
     await _given_up(case, made)
-    if all(len(sale.confirmed(inbox, made.place)) > 1 for sale in (made.slow, made.refused)):
-        return
-    await clock.pass_time(case, _pause(case))
+    if all(len(_came(case, made, sale)) > 1 for sale in (made.slow, made.refused)):
+        return None
+    try:
+        await clock.pass_time(case, _pause(case))
+    except Inconclusive as reason:
+        return str(reason)
     await asyncio.gather(*(_again(case, made, sale) for sale in (made.slow, made.refused)))
+    return None
 
 
 async def _given_up(case: Case, made: Failed) -> None:
@@ -160,7 +185,7 @@ async def _given_up(case: Case, made: Failed) -> None:
 
 async def _again(case: Case, made: Failed, sale: Sale) -> None:
     await case.session.inbox.wait(
-        lambda one: one.place == made.place and one.confirms and one.tells_of(sale.words),
+        lambda one: one.place == made.place and (one.confirms or one.fault is not None) and one.tells_of(sale.words),
         seconds=_AGAIN_SECONDS,
         count=2,
     )

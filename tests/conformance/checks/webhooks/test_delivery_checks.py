@@ -392,9 +392,14 @@ REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
         Flaws(again=lambda event, number: event if number == 1 else data(attempt=number)(event)),
         {"WH-DELIV-06"},
     ),
+    "no JSON the second time": (
+        Flaws(again=lambda event, number: event if number == 1 else changed(again=float("nan"))(event)),
+        {"WH-DELIV-06"},
+    ),
     "a stale signature": (Flaws(header=stale_again), {"WH-SIG-06"}),
     "a signature that does not fit its time": (Flaws(header=kept_signature), {"WH-SIG-07"}),
-    "no signature the second time": (
+    "no header the second time": (Flaws(header=lambda one: signed(one) if one.number == 1 else None), {"WH-SIG-07"}),
+    "another signature the second time": (
         Flaws(header=lambda one: signed(one) if one.number == 1 else f"t={one.now},v1={'0' * 64}"),
         {"WH-SIG-07"},
     ),
@@ -428,6 +433,17 @@ async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) ->
     )
     assert verdicts["WH-DELIV-05"] is Verdict.NOT_APPLICABLE
     assert {verdicts[row] for row in ("WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
+    assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
+
+
+async def test_where_no_time_can_pass_only_rows_of_redeliveries_are_undecided(tmp_path: Path) -> None:
+    """Without a test clock or a budget for waiting the reason says what to give; first attempts count all the same."""
+    verdicts, log = await judged(
+        AGAIN, tmp_path, changed=lambda text: text.replace("[clock]\n", "").replace("offset_file = ", "# ")
+    )
+    assert {verdicts[row] for row in ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
+    assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
+    assert any("wait_for_expiry" in str(event["expected"]) for event in log.of("judgement"))
 
 
 @pytest.mark.parametrize("name", UNPAID)
