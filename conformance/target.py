@@ -362,7 +362,6 @@ class LimitedService(_Table):
     url: str
     offset_file: Path | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
-    destinations: Mapping[str, Destination] = Field(default_factory=dict)
 
 
 class NetworkNames(_Table):
