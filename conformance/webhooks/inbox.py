@@ -209,7 +209,10 @@ class Inbox:
         return tuple(self._places[name] for name in wanted)
 
     def script(self, word: str, place: Place, replies: Sequence[Reply]) -> None:
-        """Answer the next deliveries at a place that have a word in their body with these replies, one each."""
+        """Answer the next deliveries at a place that have a word in their body with these replies, one each.
+
+        Events of a type that is not payment.confirmed are taken as they come.
+        """
         self._scripts[place.name, word] = list(replies)
 
     async def wait(
@@ -234,7 +237,8 @@ class Inbox:
             return _NOWHERE
         for (name, word), replies in self._scripts.items():
             if name == place.name and replies and _has(arrival.body.decode("utf-8", "replace"), word):
-                return replies.pop(0)
+                # An event of another type is the target's own matter, and takes no reply of the one that is tried.
+                return Reply() if _is_of_another_type(arrival.body) else replies.pop(0)
         return Reply()
 
     def _take(self, places: Sequence[Place], arrival: Arrival) -> None:
@@ -259,6 +263,15 @@ class Inbox:
             return 0.0 if file is None else clock.offset_of(file)
         except Inconclusive:
             return 0.0
+
+
+def _is_of_another_type(body: bytes) -> bool:
+    try:
+        event = strict_json(body)
+    except JsonTextFault:
+        return False
+    type_ = event.get("type") if isinstance(event, dict) else None
+    return isinstance(type_, str) and type_ != CONFIRMED
 
 
 def _place(places: Sequence[Place], arrival: Arrival) -> Place | None:

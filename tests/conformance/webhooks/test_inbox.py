@@ -115,6 +115,20 @@ async def test_replies_follow_the_script_of_a_word(tmp_path: Path) -> None:
         assert [one.tells_of(["order-1"]) for one in inbox.received] == [False, True, True, True]
 
 
+async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path) -> None:
+    """What a target tells besides, under a type of its own, is taken; the event that is tried gets the reply."""
+    url = f"http://127.0.0.1:{free()}/"
+    async with opened(profile(tmp_path, {"one": f'url = "{url}"'})) as (inbox, _):
+        (place,) = inbox.of_tenant("first")
+        inbox.script("order-7", place, [Reply(500)])
+        bodies = (
+            b'{"type":"link.closed","data":{"tenant_label":"order-7"}}',
+            b'{"type":"payment.confirmed","data":{"tenant_label":"order-7"}}',
+            b'{"type":"payment.confirmed","data":{"tenant_label":"order-7"}}',
+        )
+        assert [await post(url, body) for body in bodies] == [204, 500, 204]
+
+
 @pytest.mark.parametrize(
     ("body", "event"),
     [
