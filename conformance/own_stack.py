@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 import orjson
 
 from conformance import target
+from conformance.children import ended
 from conformance.ledger import Requirement
 from conformance.target import Profile
 
@@ -76,7 +75,7 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
         try:
             yield await _ready(process, words)
         finally:
-            await _end(process)
+            await ended(process, _END_SECONDS)
 
 
 async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
@@ -88,15 +87,3 @@ async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
         said = words.read_text("utf-8", "replace").strip() or "it said nothing"
         raise StackFault(f"our own stack did not come up: {said}") from fault
     return OwnStack(target.load(path), path)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        await asyncio.wait_for(process.wait(), _END_SECONDS)
-    except TimeoutError:
-        process.kill()
-        await process.wait()

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import secrets
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from conformance.check import Inconclusive
+from conformance.children import ended
 
 _VARIABLE = "WELDPROOF_LISTENER_SECRET"
 _READY_SECONDS = 30.0
@@ -59,7 +58,7 @@ async def own_listener(header: str, signed_string: str, tolerance: float) -> Asy
         reading = asyncio.create_task(_read_on(process.stdout))
         yield Started(ready["url"] + "/", ready["effects"], secret)
     finally:
-        await _end(process)
+        await ended(process, _END_SECONDS)
         if reading is not None:
             await reading
 
@@ -76,13 +75,3 @@ async def _read_on(lines: asyncio.StreamReader) -> None:
     """Take what the listener prints, so that it never waits for a reader."""
     while await lines.read(65_536):
         continue
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        await asyncio.wait_for(process.wait(), _END_SECONDS)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
