@@ -131,8 +131,8 @@ def _twice(wire: Wire) -> Iterator[str]:
         if one.was_taken:
             key = (one.event["destination"], one.object.get("id"))
             taken[key] = taken.get(key, 0) + 1
-    if taken:
-        yield "yes" if min(taken.values()) > 1 else "no"
+    if taken:  # one whose first delivery was made to fail counts once
+        yield "yes" if sum(number > 1 for number in taken.values()) * 2 > len(taken) else "no"
 
 
 def _types(wire: Wire) -> Iterator[str]:
