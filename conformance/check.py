@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from conformance.client import Answer, Client
+from conformance.client import Client, Recorded
 from conformance.events import EventLog
 from conformance.ledger import Requirement, load
 from conformance.target import Profile
@@ -129,7 +129,7 @@ class Case:
         expected: str,
         found: object,
         *,
-        exchange: Answer | None = None,
+        exchange: Recorded | None = None,
         where: Mapping[str, str] | None = None,
         hint: str | None = None,
     ) -> bool:
@@ -140,7 +140,7 @@ class Case:
             holds: Whether the requirement is kept here.
             expected: What should be, in words.
             found: What was, short; live values are taken out.
-            exchange: The answer that shows it.
+            exchange: The answer, or the delivery, that shows it.
             where: Which operation, axis and so on; the lane is added.
             hint: What to do about it, when it is more exact than the check's `fix`.
 
@@ -151,7 +151,7 @@ class Case:
         self._judge(row_id, verdict, expected, found, exchange, where, hint)
         return holds
 
-    def inconclusive(self, row_id: str, reason: str, *, exchange: Answer | None = None) -> None:
+    def inconclusive(self, row_id: str, reason: str, *, exchange: Recorded | None = None) -> None:
         """Say that a row could not be decided, and why."""
         self._judge(row_id, Verdict.INCONCLUSIVE, reason, None, exchange, None, None)
 
@@ -173,7 +173,7 @@ class Case:
         verdict: Verdict,
         expected: str,
         found: object,
-        exchange: Answer | None,
+        exchange: Recorded | None,
         where: Mapping[str, str] | None,
         hint: str | None,
     ) -> None:

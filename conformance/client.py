@@ -43,6 +43,14 @@ class JsonFault(Exception):
     """An answer's body is not the JSON it should be."""
 
 
+class Recorded(Protocol):
+    """Something with a place in the event log that a judgement can cite."""
+
+    @property
+    def n(self) -> int:
+        """Its number there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One HTTP answer.
@@ -213,12 +221,14 @@ class Client:
         self._log = log
         self._check = check
         self._counter = counter
-        self._ordinal = 0
+        self._ordinals = Counter()
         self.names = names
 
     def over(self, transport: Transport) -> Client:
-        """Return a client of the same check that sends over another transport."""
-        return Client(transport, self._log, self._check, self.names, self._counter)
+        """Return a client of the same check, which counts on, that sends over another transport."""
+        other = Client(transport, self._log, self._check, self.names, self._counter)
+        other._ordinals = self._ordinals
+        return other
 
     async def call(
         self,
@@ -263,8 +273,7 @@ class Client:
         self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
     ) -> Answer:
         n = self._counter.take()
-        self._ordinal += 0 if retry else 1
-        ordinal = self._ordinal
+        ordinal = self._ordinals.last if retry else self._ordinals.take()
         started = time.perf_counter()
         status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
         try:
@@ -289,7 +298,37 @@ class Client:
             )
         return Answer(n, status, headers, content)
 
-    def _request(self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
+    def delivered(
+        self,
+        destination: str,
+        request: tuple[str, str, Sequence[tuple[str, str]], bytes],
+        answer: tuple[int, Sequence[tuple[str, str]], bytes] | str,
+    ) -> int:
+        """Record a request that the target sent to us, and return its number.
+
+        Args:
+            destination: Name of the webhook destination that it came to.
+            request: Its method, the URL it came to, its header fields and its raw body.
+            answer: Status, header fields and body of our answer; or why there is none.
+        """
+        n = self._counter.take()
+        shown = self._request(*request)
+        response = None
+        if not isinstance(answer, str):
+            status, fields, body = answer
+            response = self._response(status, CIMultiDictProxy(CIMultiDict(fields)), body, 0.0)
+        self._log.add(
+            "arrival",
+            n=n,
+            destination=destination,
+            request={name: value for name, value in shown.items() if name != "template"},
+            response=response,
+            error=answer if isinstance(answer, str) else None,
+            curl=_curl(shown),
+        )
+        return n
+
+    def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
         shown = [[name, self._header(name, value)] for name, value in fields]
         text = None if body is None else self.names.redact(_text(body))
         parts = urlsplit(url)
@@ -326,15 +365,19 @@ class Client:
 
 
 class Counter:
-    """Numbers the exchanges of a run."""
+    """Numbers the exchanges of a run, or of a check.
+
+    Attributes:
+        last: The last number that was taken, 0 before the first.
+    """
 
     def __init__(self) -> None:
-        self._last = 0
+        self.last = 0
 
     def take(self) -> int:
         """Return the next number, from 1."""
-        self._last += 1
-        return self._last
+        self.last += 1
+        return self.last
 
 
 def _asked_to_wait(answer: Answer) -> float | None:

@@ -6,9 +6,12 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.check import Case, Inconclusive, Lacking
-from conformance.session import Session
+
+if TYPE_CHECKING:
+    from conformance.session import Session
 
 _CATCH_UP_SECONDS = 10.0
 _TOLERANCE = 5
@@ -88,7 +91,7 @@ def advance(path: Path, seconds: float) -> float:
 
 async def _chains_follow(case: Case, offset: float) -> None:
     deadline = time.monotonic() + _CATCH_UP_SECONDS
-    for payer in case.session.payers.values():
+    for payer in tuple(case.session.payers.values()):  # asking one of its lane may make another
         if await stays_behind(case.session, payer.lane):
             continue
         while await payer.block_time() < time.time() + offset - _TOLERANCE:

@@ -36,6 +36,23 @@ _LIMITED_HELP = """
 # id = "..."
 # key = { env = "LIMITED_FIRST_KEY" }
 """
+_WEBHOOK_HELP = """
+# Webhooks: configure destinations at the target that the suite can receive at, and give URL and secret of each. Add
+# "webhooks" to [claims] surfaces then. Two destinations of one tenant show that each gets the event, signed with its
+# own secret. No probe can tell a secret: it is shown once, when the destination is configured.
+# [webhook]
+# signed_string = "{t}.{body}"                  # what v1 covers; unset, the usual strings are tried
+# header = "X-Service-Signature"                # unset, X-<service_word>-Signature
+# timeout = 5                                   # seconds until an attempt without an answer has failed
+# schedule = [30, 120]                          # seconds from a failed attempt to the next
+# [webhook.destinations.first]
+# url = "http://127.0.0.1:8097/first"           # as the target has it
+# secret = { env = "WEBHOOK_FIRST_SECRET" }
+# tenant = "first"
+# listen = "127.0.0.1:8097"                     # what the suite binds, where that is not the URL's host and port
+# [networks.algorand_testnet]
+# event = "algorand:testnet"                    # how events write the network
+"""
 # What a gateway leaves open and no probe told, with the line to fill in.
 _UNKNOWN: Mapping[str, str] = {
     "jwks_path": '# jwks_path = "/.well-known/jwks.json"        # where the gateway publishes its key',
@@ -71,11 +88,11 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) ->
     unknown = [line for name, line in _UNKNOWN.items() if name not in found.bindings]
     text = "\n# Names of [gateway] that were not found; uncomment there what you know.\n" + "\n".join(unknown) + "\n"
     if not tenants:
-        return text + _TENANTS_HELP + _LIMITED_HELP
+        return text + _TENANTS_HELP + _LIMITED_HELP + _WEBHOOK_HELP
     text += _PAYOUT_HELP
     for name in tenants:
         text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))
-    return text + ("" if "second" in tenants else _SECOND_HELP) + _LIMITED_HELP
+    return text + ("" if "second" in tenants else _SECOND_HELP) + _LIMITED_HELP + _WEBHOOK_HELP
 
 
 def lanes_of(found: GatewayFound) -> list[str]:

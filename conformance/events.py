@@ -10,8 +10,11 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   an exchange because the target asked for it), `request` `{method, url, path, headers, body, template}`, `response`
   `{status, headers, body, body_bytes, milliseconds}` or null, `error` or null, `curl`. Headers are pairs of name and
   value.
-* `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (its `n` or null), `hint`, `where` (lane,
-  operation …).
+* `arrival`: `n` (of the same count as exchanges), `destination` (its name), `request` `{method, url, path, headers,
+  body}` as the target sent it to us, `response` (ours) or null, `error` or null (why we gave none), `curl`, which
+  delivers it once more.
+* `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (the `n` of an exchange or arrival, or null),
+  `hint`, `where` (lane, operation …).
 * `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `lacking`, `fault`, `cancelled`), `error` or
   null.
 * `note`: `check`, `text`: something the reader should know that judges nothing.

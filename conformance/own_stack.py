@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 import orjson
 
 from conformance import target
+from conformance.children import ended
 from conformance.ledger import Requirement
 from conformance.target import Profile
 
@@ -44,10 +43,16 @@ def surface_options(rows: Iterable[Requirement]) -> list[str]:
     Rows that all surfaces share are judged on those that the others name, or on every one when none does.
     """
     rows = tuple(rows)
-    surfaces = {row.surface for row in rows} & SURFACES or SURFACES
+    named = {surface for row in rows for surface in _bringing(row)}
+    surfaces = named & SURFACES or SURFACES
     wanted = "gateway" in surfaces or any(row.id == _OFFLINE_ROW for row in rows)
     companions = ["--companions"] if wanted else []
     return [word for surface in sorted(surfaces) for word in ("--surface", surface)] + companions
+
+
+def _bringing(row: Requirement) -> tuple[str, ...]:
+    """Return the surfaces that a row brings up: webhooks come with the gateway, whatever else the row looks at."""
+    return ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
 
 
 @asynccontextmanager
@@ -74,7 +79,7 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
         try:
             yield await _ready(process, words)
         finally:
-            await _end(process)
+            await ended(process, _END_SECONDS)
 
 
 async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
@@ -86,15 +91,3 @@ async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
         said = words.read_text("utf-8", "replace").strip() or "it said nothing"
         raise StackFault(f"our own stack did not come up: {said}") from fault
     return OwnStack(target.load(path), path)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        await asyncio.wait_for(process.wait(), _END_SECONDS)
-    except TimeoutError:
-        process.kill()
-        await process.wait()

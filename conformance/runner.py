@@ -29,6 +29,7 @@ CHECK_PACKAGES = (
     "conformance.checks.rail",
     "conformance.checks.gateway",
     "conformance.checks.agent",
+    "conformance.checks.webhooks",
     "conformance.checks.shared",
 )
 
@@ -128,6 +129,10 @@ class Run:
             session = Session(self.profile, self._client(transport, "discovery"), self.names, self.plan.seed)
             try:
                 await session.open()
+                if any(
+                    "W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows
+                ):
+                    await session.receive()
                 apart = "gateway" in self.profile.limited
                 together = [one for one in self.plan.checks if not one.exclusive or (_limits(one) and apart)]
                 await self._together(together, transport, session)

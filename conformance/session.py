@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from conformance.discovery import Operation, discover
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import CheckoutPayer
 from conformance.target import Profile, Tenant
+from conformance.webhooks.inbox import Inbox
 
 T = TypeVar("T")
 
@@ -50,16 +52,19 @@ class Session:
     Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
 
     Attributes:
+        seed: Seed of everything random.
         limits_lock: Held by the one check that exhausts limits.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
+        networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
+        kept: What is opened during the run and closed at its end, before anything else.
     """
 
     def __init__(self, profile: Profile, client: Client, names: Names, seed: int) -> None:
         self.profile = profile
         self.client = client
         self._names = names
-        self._seed = seed
+        self.seed = seed
         self._operations: tuple[Operation, ...] = ()
         self._trouble: str | None = None
         self._payers: dict[str, Payer] = {}
@@ -69,9 +74,12 @@ class Session:
         self._found: dict[str, asyncio.Future[Any]] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
+        self.networks_told: dict[str, tuple[Any, Any]] = {}
+        self.kept = AsyncExitStack()
         self.nonce = secrets.token_hex(6)
         self._count = itertools.count(1)
         whole = profile.target.defaults == "reference"
+        self._inbox: Inbox | None = None
         self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request, whole=whole)
 
     async def open(self) -> None:
@@ -88,8 +96,15 @@ class Session:
         except (Unreachable, JsonFault) as fault:
             self._trouble = f"the rail's operations could not be discovered: {fault}"
 
+    async def receive(self) -> None:
+        """Receive at the webhook destinations from now on."""
+        self._inbox = Inbox(self.profile, self.client, self._names)
+        self.kept.push_async_callback(self._inbox.close)
+        await self._inbox.open()
+
     async def close(self) -> None:
-        """Close the payers' connections, and the browser where pages needed one."""
+        """End what was kept, close the payers' connections, and the browser where pages needed one."""
+        await self.kept.aclose()
         await self.pages.close()
         for payer in self._payers.values():
             await payer.close()
@@ -103,6 +118,17 @@ class Session:
     def gateway(self) -> str:
         """The gateway's address, without a slash at its end."""
         return self.profile.surfaces["gateway"].url.rstrip("/")
+
+    @property
+    def inbox(self) -> Inbox:
+        """What arrives at the webhook destinations.
+
+        Raises:
+            Inconclusive: Nobody receives there in this run.
+        """
+        if self._inbox is None:
+            raise Inconclusive("nobody receives at the webhook destinations in this run")
+        return self._inbox
 
     def count(self) -> int:
         """Return the next number of this run, from 1."""
@@ -170,7 +196,7 @@ class Session:
         """
         async with self._lock:
             if lane not in self._payers:
-                self._payers[lane] = await payer_for(lane, self.profile, self._names, self._seed)
+                self._payers[lane] = await payer_for(lane, self.profile, self._names, self.seed)
             return self._payers[lane]
 
     async def gateway_payer(self, lane: str) -> Payer:
@@ -183,7 +209,7 @@ class Session:
         async with self._lock:
             if place not in self._payers:
                 nodes = self.profile.gateway_chains
-                self._payers[place] = await payer_for(lane, self.profile, self._names, self._seed, nodes)
+                self._payers[place] = await payer_for(lane, self.profile, self._names, self.seed, nodes)
             return self._payers[place]
 
     async def checkout_payer(self, lane: str) -> CheckoutPayer:

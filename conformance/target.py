@@ -355,13 +355,23 @@ class WebhookBindings(_Table):
 REFERENCE_WEBHOOK = WebhookBindings(signed_string="{t}.{body}", schedule=(30, 120, 600, 3600, 21600), timeout=5)
 
 
+# How the reference writes networks in events (profile 1.2).
+REFERENCE_EVENTS: Mapping[str, str] = {
+    "algorand_mainnet": "algorand:mainnet",
+    "algorand_testnet": "algorand:testnet",
+    "base_mainnet": "eip155:8453",
+    "base_sepolia": "eip155:84532",
+    "solana_mainnet": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
+    "solana_devnet": "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+}
+
+
 class LimitedService(_Table):
     """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls."""
 
     url: str
     offset_file: Path | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
-    destinations: Mapping[str, Destination] = Field(default_factory=dict)
 
 
 class NetworkNames(_Table):
@@ -478,7 +488,7 @@ class Profile(_Table):
     def network_event(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in an event, None where it is open."""
         bound = self.networks.get(network, NetworkNames()).event
-        return bound or (network.replace("_", ":") if self.target.defaults == "reference" else None)
+        return bound or (REFERENCE_EVENTS.get(network) if self.target.defaults == "reference" else None)
 
     def claims_surface(self, surface: str) -> bool:
         """Return whether the operator claims the surface; `shared` is claimed with any."""

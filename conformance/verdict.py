@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
+from typing import Final
 
 from conformance.ledger import Requirement
+
+# Member of a judgement's `where`: what of the suite's own was judged, because the operator named nothing.
+STAND_IN: Final = "stand_in"
 
 
 class Verdict(StrEnum):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import orjson
@@ -249,6 +250,9 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
             f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
         )
         yield "      weldproof pay CHECKOUT_URL"
+        told = selling.destinations["first"]
+        yield f"      weldproof listen --port {urlsplit(told.url).port} --secret-file {told.secret_file}"
+        yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"
     yield "Ctrl-C ends it."
 
 

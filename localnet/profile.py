@@ -10,6 +10,7 @@ from typing import Any
 import tomlkit
 
 from localnet.chains import told
+from localnet.destinations import Destination
 from localnet.tenants import Tenant
 
 SURFACES = ("rail", "gateway", "agent")
@@ -28,10 +29,11 @@ NETWORKS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class GatewayFacts:
-    """What goes with a running gateway: the file of its admin key, and its tenants by name."""
+    """What goes with a running gateway: the file of its admin key, its tenants and their webhooks by name."""
 
     admin_key_file: Path
     tenants: Mapping[str, Tenant]
+    destinations: Mapping[str, Destination]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,11 @@ class StackFacts:
     def _selling(self) -> dict[str, str]:
         if self.sells is None:
             return {}
-        members = {"admin_key_file": str(self.sells.admin_key_file)}
+        members = {"dashboard": f"{self.gateway}/dashboard", "admin_key_file": str(self.sells.admin_key_file)}
         for name, tenant in self.sells.tenants.items():
             members |= {f"tenant_{name}": tenant.id, f"tenant_{name}_key_file": str(tenant.key_file)}
+        for name, one in self.sells.destinations.items():
+            members |= {f"webhook_{name}": one.url, f"webhook_{name}_secret_file": str(one.secret_file)}
         return members
 
 
@@ -125,7 +129,8 @@ def profile_text(facts: StackFacts) -> str:
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
     document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
-    document["claims"] = {"surfaces": list(facts.surfaces), "lanes": list(facts.lanes), "options": _options(facts)}
+    claimed = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
+    document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, NETWORKS[lane][1]) for lane in facts.lanes}
     if facts.sells is not None:
         document["tenants"] = _tenants(facts.sells.tenants)
@@ -134,6 +139,7 @@ def profile_text(facts: StackFacts) -> str:
         # Limits of a million calls a minute are none: rows about limits need a service of their own.
         limits = {"limits": "raised"} if facts.limited is None else {}
         document["gateway"] = {**edge, **limits, "chains": chains}
+        document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
         document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
@@ -163,6 +169,18 @@ def _tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:
     return {
         name: {"id": one.id, "key": {"file": str(one.key_file)}, "payout": dict(one.payout)}
         for name, one in tenants.items()
+    }
+
+
+def _destinations(destinations: Mapping[str, Destination]) -> dict[str, Any]:
+    return {
+        name: {
+            "url": one.url,
+            "secret": {"file": str(one.secret_file)},
+            "tenant": one.tenant,
+            "events": list(one.events),
+        }
+        for name, one in destinations.items()
     }
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from localnet import accounts, isolation
+from localnet.destinations import destinations
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
@@ -102,8 +103,9 @@ class Surfaces:
 
     async def _sold(self) -> None:
         folder = self.plan.data_dir / "gateway"
-        tenants = await Seeding(self.session, self.facts.gateway, folder).tenants(self._payout())
-        self.facts.sells = GatewayFacts(folder / "admin_key", tenants)
+        seeding = Seeding(self.session, self.facts.gateway, folder)
+        tenants = await seeding.tenants(self._payout())
+        self.facts.sells = GatewayFacts(folder / "admin_key", tenants, await destinations(seeding, folder, tenants))
 
     async def _limited(self) -> None:
         """A second gateway with the limits that users meet, a database and a clock of its own."""

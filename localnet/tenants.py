@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,23 @@ class Seeding:
         (self._folder / _FILE).write_bytes(orjson.dumps({name: one.id for name, one in tenants.items()}))
         return tenants
 
+    async def destinations(self, tenant_id: str) -> list[dict[str, Any]]:
+        """Return the webhook destinations of a tenant, without their secrets.
+
+        Raises:
+            ChildFault: The gateway refused.
+        """
+        found = (await self._ask("GET", f"/internal/tenants/{tenant_id}")).get("destinations")
+        return list(found) if isinstance(found, list) else []
+
+    async def add_destination(self, tenant_id: str, url: str, events: Sequence[str]) -> dict[str, Any]:
+        """Make a webhook destination and return its id and secret.
+
+        Raises:
+            ChildFault: The gateway refused.
+        """
+        return await self._ask("POST", f"/internal/tenants/{tenant_id}/webhooks", {"url": url, "events": list(events)})
+
     async def _tenant(self, name: str, known: str | None, payout: Mapping[str, str]) -> Tenant:
         key_file = self._folder / f"tenant_{name}.key"
         if known is None or not key_file.exists() or not await self._exists(known):
@@ -82,7 +99,7 @@ class Seeding:
         async with self._session.get(f"{self._url}/internal/tenants/{tenant_id}", headers=self._headers) as response:
             return response.status == 200
 
-    async def _ask(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         async with self._session.request(method, self._url + path, json=body, headers=self._headers) as response:
             answer = await response.json(content_type=None)
         if response.status not in {200, 201} or not isinstance(answer, dict):

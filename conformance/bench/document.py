@@ -127,8 +127,14 @@ _METHOD = """## Method
 
 * The contenders of a job work in turn, round by round, in one run. A ratio is the median of the ratios inside the
   rounds; its spread is their quartiles. A neighbour on the machine slows all of them alike, and not the ratio.
-* In process (`challenge`, `paid-call`, `receipt`, `message`, `redemption`): `python -m reference.bench`, by the CPU
-  time of the process, all threads. Calls go straight into the ASGI app, 32 at a time; redemptions too.
+* In process (`challenge`, `paid-call`, `receipt`, `message`, `redemption`, `delivery`): `python -m reference.bench`, by
+  the CPU time of the process, all threads. Calls go straight into the ASGI app, 32 at a time; redemptions too.
+* A delivery goes over loopback to a receiver in another process, whose time does not count. `an attempt` is what is
+  done between claiming a delivery and noting what came of it: the address is judged, the body signed anew and posted
+  within 5 s, no redirect followed, up to 4 KiB of the answer read. `from the outbox` is all that a worker does: it also
+  looks for what is due, claims it, opens the sealed secret and notes the outcome, two durable transactions on SQLite
+  for each delivery. The bare loop is `session.post` and `read()` on a session as aiohttp makes it, with the same bytes,
+  and headers made once; httpx signs each body, with one client.
 * Beside other programs (`-peers`): two processes verify the same receipt or message in turn, each by its own CPU time.
 * Over HTTP (`-http`): one server at a time is under load, 32 keep-alive connections on loopback, from plain sockets of
   our own loader on another processor. What counts is the CPU time of the server's process group, from /proc, divided by

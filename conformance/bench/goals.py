@@ -12,6 +12,7 @@ HYPERCORN, UVICORN = "weldproof / Hypercorn", "weldproof / uvicorn"
 QUART_UVICORN = "weldproof, through Quart / uvicorn"
 X402_UVICORN, X402_HYPERCORN, HONO = "x402 FastAPI / uvicorn", "x402 FastAPI / Hypercorn", "@x402/hono"
 HELLO_HYPERCORN = "bare ASGI hello / Hypercorn"
+ATTEMPT = "weldproof, an attempt"
 
 JOBS: Mapping[str, str] = {
     "challenge": "an unpaid call answered with a 402 of three lanes, in process",
@@ -19,14 +20,15 @@ JOBS: Mapping[str, str] = {
     "receipt": "a receipt verified",
     "message": "an RFC 9421 request with Content-Digest verified",
     "redemption": "a payment redeemed once, 32 at a time",
+    "delivery": "a webhook event posted to a receiver, 32 at a time",
     "receipt-peers": "a receipt verified, beside other programs",
     "message-peers": "an RFC 9421 request with Content-Digest verified, beside other programs",
     "challenge-http": "an unpaid call answered with a 402 of three lanes, over HTTP",
     "paid-http": "a paid call, the chain in memory, over HTTP",
 }
-"""What each job is. The first five are measured in one process by `python -m reference.bench`."""
+"""What each job is. The first six are measured in one process by `python -m reference.bench`."""
 
-IN_PROCESS = tuple(JOBS)[:5]
+IN_PROCESS = tuple(JOBS)[:6]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ GOALS: tuple[Goal, ...] = (
     Goal("G4", "paid-http", UVICORN, X402_UVICORN, 2.0),
     Goal("G4", "paid-http", HYPERCORN, X402_UVICORN, 1.25),
     Goal("G4", "paid-call", OURS, "Quart hello", 1 / 2.2),
+    Goal("G7", "delivery", ATTEMPT, "bare aiohttp POST loop", 0.9),
+    Goal("G7", "delivery", ATTEMPT, "httpx, signing", 15.0),
     Goal("G10", "redemption", "weldproof, durable", "sqlite3 direct, not durable", 0.95),
     Goal("G10", "redemption", "weldproof, durable", "SQLAlchemy async + aiosqlite", 8.0),
 )

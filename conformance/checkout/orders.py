@@ -9,7 +9,7 @@ from decimal import Decimal
 from conformance.check import Case, Inconclusive
 from conformance.checkout.view import View
 from conformance.client import Answer
-from conformance.gateway import link
+from conformance.gateway import fresh, link
 from conformance.payers.bill import USDC, Bill, CheckoutPayer
 from conformance.session import Credentials
 from conformance.together import together
@@ -32,6 +32,8 @@ class Order:
         asset: Asset id on that network.
         tenant: Whose link it is.
         answer: The answer that created it.
+        label: Its label, as it was sent.
+        mark: A word of the label that no other link has.
     """
 
     url: str
@@ -42,6 +44,8 @@ class Order:
     asset: str
     tenant: Credentials
     answer: Answer
+    label: str
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,16 @@ class Opened:
         return Bill(order_.asset, self.address, order_.microunits, self.memo, reference)
 
 
-async def order(case: Case, *, microunits: int | None = None) -> Order:
+async def order(
+    case: Case, *, microunits: int | None = None, label: str = "Weldproof order", ending: str = ""
+) -> Order:
     """Create a link on the network of the check's lane, of an odd amount unless one is given.
+
+    Args:
+        case: The check that needs it.
+        microunits: Its amount.
+        label: What its label begins with; a word follows that no other link has.
+        ending: What follows that word.
 
     Raises:
         Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
@@ -81,7 +93,9 @@ async def order(case: Case, *, microunits: int | None = None) -> Order:
     wanted = microunits or case.rng.randrange(_LEAST, _MOST, 2)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
-    answer = await link(case, tenant, preferred_network=network, amount=amount)
+    mark = fresh(case, "order")
+    whole = f"{label} {mark}{ending}"
+    answer = await link(case, tenant, preferred_network=network, amount=amount, label=whole)
     members = answer.object()
     url, token, told = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(told, int) or isinstance(told, bool):
@@ -91,7 +105,7 @@ async def order(case: Case, *, microunits: int | None = None) -> Order:
     if known is None:
         raise Inconclusive(f"unbound: no asset is known for the network {network}")
     _name(case, url, token)
-    return Order(url, token, told, network, tenant.payout[network], known, tenant, answer)
+    return Order(url, token, told, network, tenant.payout[network], known, tenant, answer, whole, mark)
 
 
 def _name(case: Case, url: str, token: str) -> None:
@@ -115,13 +129,15 @@ def network_of(case: Case) -> str:
     return str(chain.network)
 
 
-async def opened(case: Case, *, microunits: int | None = None) -> Opened:
-    """Create a link and look at its page.
+async def opened(
+    case: Case, *, microunits: int | None = None, label: str = "Weldproof order", ending: str = ""
+) -> Opened:
+    """Create a link and look at its page; see `order`.
 
     Raises:
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
-    made = await order(case, microunits=microunits)
+    made = await order(case, microunits=microunits, label=label, ending=ending)
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)

@@ -18,6 +18,7 @@ _COMMANDS = {
     "message": "Verify, explain and sign HTTP messages by RFC 9421, offline.",
     "pay": "Pay for one call and keep the receipt.",
     "tenant": "Create and change tenants of a gateway.",
+    "listen": "Receive webhooks on this machine: verify, print, forward.",
     "init": "Write a target profile by probing a server.",
     "doctor": "Say what is missing here and what that disables.",
     "bench": "Measure the reference beside floors and peers.",

@@ -16,6 +16,11 @@ import click
 import orjson
 from packaging.requirements import Requirement
 
+from conformance.cli.targets import named_profile
+from conformance.target import Profile, ProfileError
+from conformance.webhooks.inbox import listening_at
+from conformance.webhooks.receiver import CannotListen, bound
+
 PYTHON: Final = (3, 11)
 POSTGRES_FOLDERS: Final = "/usr/lib/postgresql/*/bin"
 PORTS: Final[Mapping[str, int]] = {
@@ -53,14 +58,18 @@ class Finding:
 
 
 @click.command("doctor")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile to look at, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
+def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
     """Say what is missing on this machine and what that disables.
 
-    Exit codes: 0 nothing required is missing, 1 something is.
+    Looks at --config, else at ./weldproof.toml where there is one, for webhook destinations to receive at.
+
+    Exit codes: 0 nothing required is missing, 1 something is, 2 usage.
     """
-    findings = tuple(examine())
+    profile = named_profile(config, (), ours=False)
+    findings = (*examine(), *(() if profile is None else destinations(profile)))
     healthy = all(finding.state != "missing" for finding in findings)
     if as_json:
         value = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
@@ -196,6 +205,25 @@ def free_port(name: str, port: int) -> Finding:
             remedy = "end what listens there, or `weldproof up --port-base 0`"
             return Finding(f"port {port} ({name})", "absent", fault.strerror or "taken", disables, remedy)
     return Finding(f"port {port} ({name})", "ok", "free")
+
+
+def destinations(profile: Profile) -> Iterator[Finding]:
+    """Say for each webhook destination of a profile whether the suite could receive there."""
+    disables = "the webhook rows of its tenant (WH-DELIV, WH-SIG, WH-BODY)"
+    for name, one in profile.webhook.destinations.items():
+        title = f"webhook destination {name}"
+        try:
+            one.secret.read()
+            host, port = listening_at(one)
+            for bound_socket in bound(host, port):
+                bound_socket.close()
+        except (ProfileError, ValueError) as fault:
+            yield Finding(title, "absent", str(fault), disables, f"correct [webhook.destinations.{name}]")
+        except CannotListen as fault:
+            remedy = "end what listens there, or give listen = HOST:PORT, to which deliveries are forwarded"
+            yield Finding(title, "absent", str(fault), disables, remedy)
+        else:
+            yield Finding(title, "ok", f"{host}:{port} can be received at")
 
 
 def _show(findings: Sequence[Finding]) -> None:

@@ -17,7 +17,9 @@ from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, surface_options
 from conformance.runner import Plan, Run, registered, select_checks
-from conformance.verdict import Exit
+from conformance.verdict import Exit, Verdict, worst
+
+_RECORDED = frozenset({"exchange", "arrival"})
 
 
 @click.command("replay")
@@ -39,12 +41,17 @@ def command(
 ) -> None:
     """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
 
-    REPORT is a report folder or its events.ndjson. Exit codes: 0 the status is the same, 1 it differs, 3 not reached.
+    Where N is a delivery that the target made, the check that judged it runs again, and its deliveries are compared.
+
+    REPORT is a report folder or its events.ndjson. Exit codes: 0 the status, or the verdict on a delivery, is the same,
+    1 it differs, 3 not reached.
     """
     events, number = _recorded(what)
-    exchange = next((event for event in events if event["event"] == "exchange" and event["n"] == number), None)
+    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
     if exchange is None:
         raise UsageFault(f"{what}: the run has no exchange {number}")
+    judgement = _judgement_of(exchange, events)
+    check_id = exchange["check"] if judgement is None else judgement["check"]
     started = next(event for event in events if event["event"] == "run.started")
     mutant = mutant or started["options"].get("mutant")
     chains = started["options"].get("chains")
@@ -59,7 +66,7 @@ def command(
 
     async def again() -> None:
         async with opened(profile, stack_options) as found:
-            one = _check(exchange["check"], tuple(found.claims.lanes))
+            one = _check(check_id, tuple(found.claims.lanes))
             rows = tuple(load()[row] for row in one.rows)
             if one.id not in {candidate.id for candidate in select_checks(rows, found)}:
                 raise UsageFault(f"the target does not claim what the check {one.id} needs")
@@ -72,7 +79,9 @@ def command(
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
-    ctx.exit(_compare(exchange, log, as_json=as_json))
+    if judgement is None:
+        ctx.exit(_compare(exchange, log, as_json=as_json))
+    ctx.exit(_compare_deliveries(exchange, judgement, log, as_json=as_json))
 
 
 def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
@@ -93,6 +102,42 @@ def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
             if one.id == check_id:
                 return one
     raise UsageFault(f"this version of the suite has no check {check_id}")
+
+
+def _judgement_of(recorded: Event, events: tuple[Event, ...]) -> Event | None:
+    """Return the worst judgement of a delivery, None for an exchange, which belongs to a check by itself.
+
+    Raises:
+        UsageFault: No check judged the delivery.
+    """
+    if recorded["event"] == "exchange":
+        return None
+    judged = [one for one in events if one["event"] == "judgement" and one["exchange"] == recorded["n"]]
+    if not judged:
+        raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
+    verdict = worst(Verdict(one["verdict"]) for one in judged)
+    return next(one for one in judged if one["verdict"] == verdict)
+
+
+def _compare_deliveries(before: Event, judgement: Event, log: EventLog, *, as_json: bool) -> int:
+    """Show a delivery beside the one that the same judgement was made on, and compare what it came to."""
+    alike = ("check", "row", "where")
+    later = [one for one in log.of("judgement") if all(one[name] == judgement[name] for name in alike)]
+    same = [one for one in later if one["verdict"] == judgement["verdict"]]
+    judged = next(iter((*same, *later)), None)
+    number = None if judged is None else judged["exchange"]
+    after = next((one for kind in _RECORDED for one in log.of(kind) if one["n"] == number), None)
+    if as_json:
+        value = {"recorded": before, "again": after, "judgements": [judgement, judged]}
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    else:
+        for title, event, one in (("recorded", before, judgement), ("again", after, judged)):
+            _show(title, event)
+            if one is not None:
+                click.echo(f"  {one['row']} {one['verdict']}: expected {one['expected']}, found {one['found']}")
+    if judged is None:
+        return Exit.NO_VERDICT
+    return Exit.PASSED if same else Exit.FAILED
 
 
 def _compare(before: Event, log: EventLog, *, as_json: bool) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
 from conformance.report.summary import RowResult, Summary
 from conformance.report.text import one_line
-from conformance.verdict import Exit, Verdict
+from conformance.verdict import STAND_IN, Exit, Verdict
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",
@@ -89,12 +90,20 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
             f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}. The rest is "
             "documented, since the node of a lane cannot be made to show it."
         )
+    for name, count in sorted(_stand_ins(summary).items()):
+        lines.append(f"{_number(count, 'requirement')} judged on {name}, since the profile names none of yours.")
     if summary.non_defaults:
         changed = _number(len(summary.non_defaults), "value")
         lines.append(f"{changed} of the target profile not at the default, listed below.")
     else:
         lines.append("Every value of the target profile is the default.")
     return tuple(lines)
+
+
+def _stand_ins(summary: Summary) -> Counter[str]:
+    """Return what of the suite's own was judged, with how many requirements."""
+    found = ({one.where[STAND_IN] for one in row.findings if STAND_IN in one.where} for row in summary.rows)
+    return Counter(name for names in found for name in names)
 
 
 def expectation(row: RowResult) -> str | None:

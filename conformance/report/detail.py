@@ -35,7 +35,8 @@ def finding_text(finding: Finding, exchanges: Mapping[int, Exchange], *, report:
         lines.append(f"fix       {shown(finding.hint, BODY_LIMIT)}")
     exchange = exchanges.get(finding.exchange) if finding.exchange is not None else None
     if exchange is not None:
-        lines += ["sent", _indented(exchange.sent(BODY_LIMIT)), "answered", _indented(exchange.answered(BODY_LIMIT))]
+        sent, answered = exchange.headings
+        lines += [sent, _indented(exchange.sent(BODY_LIMIT)), answered, _indented(exchange.answered(BODY_LIMIT))]
         lines += [f"curl      {exchange.command(BODY_LIMIT * 2)}", f"replay    weldproof replay {report}#{exchange.n}"]
     return "\n".join(lines)
 

@@ -22,7 +22,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its response, or what went wrong instead."""
+    """One request and its response, or what went wrong instead.
+
+    `delivered_to` is the destination's name where the target sent the request and the suite answered; else None.
+    """
 
     n: int
     check: str
@@ -34,14 +37,15 @@ class Exchange:
     response: Response | None
     error: str | None
     curl: str
+    delivered_to: str | None = None
 
     @classmethod
     def of(cls, event: Event) -> Exchange:
-        """Read an `exchange` event."""
+        """Read an `exchange` or an `arrival` event."""
         request, response = event["request"], event["response"]
         return cls(
             n=int(event["n"]),
-            check=str(event["check"]),
+            check=str(event.get("check", "")),
             method=str(request["method"]),
             url=str(request["url"]),
             path=str(request["path"]),
@@ -58,7 +62,15 @@ class Exchange:
             ),
             error=None if event["error"] is None else str(event["error"]),
             curl=str(event["curl"]),
+            delivered_to=str(event["destination"]) if event["event"] == "arrival" else None,
         )
+
+    @property
+    def headings(self) -> tuple[str, str]:
+        """What stands above the request and above the response."""
+        if self.delivered_to is None:
+            return "sent", "answered"
+        return f"delivered to {one_line(self.delivered_to, 60)}", "our answer"
 
     @property
     def line(self) -> str:

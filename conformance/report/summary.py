@@ -228,7 +228,8 @@ class _Reader:
         end = self._kinds["run.finished"][-1] if self._kinds["run.finished"] else {}
         rows = self._rows(started["rows"])
         cited = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
-        exchanges = [Exchange.of(event) for event in self._kinds["exchange"] if event["n"] in cited]
+        recorded = (*self._kinds["exchange"], *self._kinds["arrival"])
+        exchanges = [Exchange.of(event) for event in recorded if event["n"] in cited]
         return Summary(
             run_id=str(started["run_id"]),
             suite_version=str(started["suite_version"]),

@@ -13,6 +13,7 @@ import itertools
 import logging
 import socket
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -87,6 +88,7 @@ class Arrival:
         whole: Whether the body came whole.
         reply: What is done about it, once that is decided.
         answered: Monotonic time at which the answer was handed to the connection; None where there is none (yet).
+        left: Monotonic time at which the sender closed the connection without having been answered; None if it did not.
     """
 
     number: int
@@ -100,6 +102,7 @@ class Arrival:
     whole: bool = True
     reply: Reply | None = None
     answered: float | None = None
+    left: float | None = None
 
     @property
     def path(self) -> str:
@@ -127,17 +130,22 @@ class Receiver:
     Attributes:
         plan: Decides what is done about an arrival; it may be replaced at any time. Where it fails the answer is 500.
         limit: Most bytes of a body.
+        keep: Most arrivals that are remembered, the latest; None: all.
     """
 
     plan: Plan = accept
     limit: int = BODY_LIMIT
-    _arrivals: list[Arrival] = field(default_factory=list)
+    keep: int | None = None
+    _arrivals: deque[Arrival] = field(init=False)
     _listeners: list[Callable[[Arrival], None]] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     _runner: web.ServerRunner | None = None
     _sockets: list[socket.socket] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._arrivals = deque(maxlen=self.keep)
 
     async def start(self, sockets: Sequence[socket.socket]) -> Self:
         """Receive at sockets that `bound` gave, or that are bound otherwise; `close` closes them."""
@@ -252,10 +260,15 @@ class Receiver:
             return Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _done(self, request: web.BaseRequest, arrival: Arrival, reply: Reply) -> web.StreamResponse:
-        if reply.ending == "silence":
-            await self._closing.wait()
-        elif reply.delay:
-            await self._passed(reply.delay)
+        try:
+            if reply.ending == "silence":
+                await self._closing.wait()
+            elif reply.delay:
+                await self._passed(reply.delay)
+        except asyncio.CancelledError:
+            arrival.left = time.monotonic()
+            self._changed.set()
+            raise
         if reply.ending != "answer" and request.transport is not None:
             request.transport.abort()
         else:

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
@@ -25,7 +26,18 @@ from reference.bench.rounds import Measured, Report, measure
 from reference.web import serving
 
 _PROFILED_SECONDS = 0.3
-_PACKAGES = ("weldproof", "quart", "hypercorn", "uvloop", "pynacl", "cryptography", "sqlalchemy", "aiosqlite", "orjson")
+_PACKAGES = (
+    "weldproof",
+    "quart",
+    "hypercorn",
+    "uvloop",
+    "pynacl",
+    "cryptography",
+    "sqlalchemy",
+    "aiosqlite",
+    "orjson",
+    "aiohttp",
+)
 
 
 @click.group(invoke_without_command=True)
@@ -128,7 +140,10 @@ async def _all(names: Sequence[str], rounds: int, seconds: float) -> list[Report
 
 def versions() -> dict[str, str]:
     """Return what was measured, by version."""
-    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    found = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    with suppress(PackageNotFoundError):  # it comes with the tests
+        found["httpx"] = version("httpx")
+    return found
 
 
 def _show(jobs: Sequence[Report]) -> None:

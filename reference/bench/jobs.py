@@ -22,6 +22,7 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "receipt": ("reference.bench.verifiers", "receipt_verification"),
     "message": ("reference.bench.verifiers", "message_verification"),
     "redemption": ("reference.bench.redeeming", "redemption"),
+    "delivery": ("reference.bench.delivering", "delivery"),
 }
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from reference.chameleon import agent_points, gateway_points, http_points, rail_a2a_points, rail_points
+from reference.chameleon import (
+    agent_points,
+    gateway_event_points,
+    gateway_points,
+    http_points,
+    rail_a2a_points,
+    rail_points,
+)
 from reference.chameleon.points import Conflict, Look, Point, draw
 
 POINTS: tuple[Point, ...] = (
@@ -10,6 +17,7 @@ POINTS: tuple[Point, ...] = (
     *rail_points.POINTS,
     *rail_a2a_points.POINTS,
     *gateway_points.POINTS,
+    *gateway_event_points.POINTS,
     *agent_points.POINTS,
 )
 _IN_BODY = ("member payable_receipt", "member proof.receipt", "in a list")

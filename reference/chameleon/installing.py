@@ -48,9 +48,9 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
             _of(keys_look.documents_edit, shape),
         ]
     if surface == "gateway":
-        from reference.chameleon import gateway_calls, gateway_page  # noqa: PLC0415 - one surface a process
+        from reference.chameleon import gateway_calls, gateway_events, gateway_page  # noqa: PLC0415 - as above
 
-        for one in (gateway_calls, gateway_page):
+        for one in (gateway_calls, gateway_page, gateway_events):
             one.install(shape)
         before = [_of(gateway_calls.edit, shape)]
         return before, [_of(keys_look.documents_edit, shape), _of(gateway_page.edit, shape)]

@@ -120,6 +120,25 @@ class Shape:
     page_media: str = "text/html; charset=utf-8"
     unknown_token: int = 404
 
+    # Events.
+    event_json: str = "compact"
+    event_members: str = "all"
+    event_version: str = "1"
+    event_created: int = 0
+    event_pretty: str = "after"
+    event_chain: str = "keys"
+    event_asset: str = "alone"
+    evm_event_case: str = "as paid"
+    event_header: str = ""
+    event_signed: str = "{t}.{body}"
+    event_hex: str = "lower"
+    event_signature_more: str = ""
+    event_media: str = "application/json"
+    event_headers: Mapping[str, str] = field(default_factory=dict)
+    event_chunked: bool = False
+    event_twice: bool = False
+    event_type_more: str = ""
+
     # The agent's calls.
     agent_request: str = "flat"
     agent_validity: str = "valid"

@@ -80,12 +80,16 @@ class Credentials:
         Raises:
             Refused: 401 `invalid_api_key` or 403 `forbidden_scope`.
         """
-        scopes = await self._tenants.scopes(digest_of(_bearer(request)))
+        scopes = await self.scopes(_bearer(request))
         if scopes is None:
             raise refusals.invalid_api_key()
         if scope not in scopes:
             raise refusals.forbidden_scope(scope)
         return scopes
+
+    async def scopes(self, key: str) -> frozenset[str] | None:
+        """Return what an administrator's key may do, None when it is none."""
+        return await self._tenants.scopes(digest_of(key))
 
 
 def _bearer(request: Request) -> str:

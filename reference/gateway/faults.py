@@ -20,18 +20,23 @@ _INVALID = "the request does not fit the operation's schema; detail says where"
 
 def fault_reply(fault: Exception, request_id: str) -> Reply:
     """Return the answer to a fault: its own, or nothing of what happened when nobody planned it."""
+    refusal = refusal_of(fault, request_id)
+    return json_reply(refusal.status, refusal.body(request_id, context=True), refusal.headers)
+
+
+def refusal_of(fault: Exception, request_id: str) -> Refused:
+    """Return what a caller is told of a fault, which is logged when nobody planned it."""
     if isinstance(fault, Refused):
-        return json_reply(fault.status, fault.body(request_id, context=True), fault.headers)
+        return fault
     if isinstance(fault, Unprocessable):
-        refusal = Refused(422, "validation_error", _INVALID, fault.headers, fault.body())
-        return fault_reply(refusal, request_id)
+        return Refused(422, "validation_error", _INVALID, fault.headers, fault.body())
     if isinstance(fault, DatabaseUnavailable):
         _log.error("database_unavailable", request_id=request_id)
-        return fault_reply(refusals.store_unavailable(), request_id)
+        return refusals.store_unavailable()
     if isinstance(fault, ChainUnavailable):
-        return fault_reply(refusals.chain_unavailable(), request_id)
+        return refusals.chain_unavailable()
     _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=True)
-    return fault_reply(internal_error(), request_id)
+    return internal_error()
 
 
 def json_reply(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol, cast
 
@@ -18,6 +18,7 @@ from reference.gateway.app import build_app, operations
 from reference.gateway.calls import Calls
 from reference.gateway.checkout import Checkout
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
+from reference.gateway.dashboard import Dashboard
 from reference.gateway.documents import Documents
 from reference.gateway.gate import Gate
 from reference.gateway.idempotency import Idempotency
@@ -40,6 +41,7 @@ from reference.store.links import Links
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
 from reference.store.resources import Resources
+from reference.store.sessions import Sessions
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
@@ -96,7 +98,8 @@ async def opened(
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
-        for tables in (tenants, links, destinations):
+        sessions = Sessions(database)
+        for tables in (tenants, links, destinations, sessions):
             await tables.prepare()
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
@@ -112,28 +115,34 @@ async def opened(
         trusted = _trusted(settings)
         check = AddressCheck(allow_loopback=settings.loopback_webhooks)
         webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
+        tenancy = Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks)
+        credentials = Credentials(tenants, clock)
         offered = operations(
             PaymentLinks(settings, clock, tenants, links, idempotency, lanes),
             ResourceRecords(clock, Resources(database), idempotency),
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
             Documents(did, keyring, tenants.alive),
-            Internal(Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks), webhooks),
+            Internal(tenancy, webhooks),
         )
         routed = {one.endpoint: one for one in offered}
-        app = build_app(Calls(Credentials(tenants, clock), limits), routed)
+        app = build_app(Calls(credentials, limits), routed)
 
         def sign(claims: Mapping[str, Any]) -> str:
             return sign_compact(claims, keyring().active)
 
         checkout = Checkout(settings, clock, database, lanes, limits, sign=sign, did=did)
         checkout.add_routes(app)
+        dashboard = Dashboard(settings, clock, credentials, sessions, limits, tenancy, webhooks)
+        told = None  # an edge host has no dashboard (P-GW-04)
         if settings.gateway_role == "api":
+            dashboard.add_routes(app)
+            told = dashboard.told
             works = (work(settings, database, clock, seal) for work in beside)
-            for work in (_tend(idempotency), checkout.watch(), *works):
+            for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
         gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
-        yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True)
+        yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
 
 
 async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:
@@ -224,11 +233,12 @@ async def _offer(unchecked: dict[str, Lane], lanes: dict[str, Lane]) -> None:
                 _log.warning("network_checked", network=key, offered=is_right)
 
 
-async def _tend(idempotency: Idempotency) -> None:
+async def _tend(*forget: Callable[[], Awaitable[None]]) -> None:
     """Drop what is over, for ever; a database that is away is asked again."""
     while True:
-        with suppress(DatabaseUnavailable):
-            await idempotency.forget()
+        for one in forget:
+            with suppress(DatabaseUnavailable):
+                await one()
         await asyncio.sleep(_TEND_SECONDS)
 
 

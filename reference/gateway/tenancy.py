@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reference.chains.lane import Lane
@@ -11,16 +12,37 @@ from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.webhooks import Webhooks
+from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
-from reference.protocol.trial import KeyMode
-from reference.store.links import Links
-from reference.store.payments import Payment, Payments, PaymentState
+from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of
+from reference.store.links import Links, Listed
+from reference.store.payments import Late, Payment, Payments, PaymentState
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 
 _DAY = 86400
+_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a list.
+
+    Attributes:
+        rows: What is in it.
+        after: Id of its last row when further ones follow, else None.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    after: str | None
+
+    @classmethod
+    def of(cls, found: Sequence[Mapping[str, Any]], name: str) -> Page:
+        """Return the page of rows, of which there may be one more than fits; `name` names their ids."""
+        rows = found[:_PAGE]
+        return cls(rows, str(rows[-1][name]) if len(found) > len(rows) else None)
 
 
 class Tenancy:
@@ -71,6 +93,53 @@ class Tenancy:
         await self.find(tenant_id)
         return [_listed(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
 
+    async def listed(self, after: str | None = None) -> Page:
+        """Return a page of tenants, the newest first."""
+        found = await self._tenants.listed(most=_PAGE + 1, after=after)
+        return Page.of([{**_described(one), "plan": one.plan} for one in found], "tenant_id")
+
+    async def links(self, tenant_id: str, after: str | None = None) -> Page:
+        """Return a page of a tenant's links, newest first, with what became of each."""
+        await self.find(tenant_id)
+        found = await self._links.of_tenant(tenant_id, most=_PAGE + 1, after=after)
+        return Page.of([self._shown_link(one) for one in found], "id")
+
+    async def late(self, tenant_id: str) -> list[dict[str, Any]]:
+        """Return a tenant's late payments, newest first, with their links and why each was late (P-CK-10)."""
+        await self.find(tenant_id)
+        found = await self._payments.late(tenant_id)
+        return [
+            {**_listed(one.payment), "label": one.link.label, "token": one.link.token, "reason": _lateness(one)}
+            for one in found
+        ]
+
+    def offered(self) -> list[str]:
+        """Return the keys of the networks that are offered now, in the order of the network table."""
+        return [key for key in NETWORKS if key in self._lanes]
+
+    async def barred(self, tenant_id: str, mode: KeyMode) -> str | None:
+        """Return the code that a link of the least amount would be refused with now, by the trial rules (3.10).
+
+        Args:
+            tenant_id: The tenant.
+            mode: `test` for test networks, `live` for mainnet.
+        """
+        tenant = await self.find(tenant_id)
+        network = next(one for one in NETWORKS.values() if mode_of(one) == mode)
+        standing = Standing(
+            kyc_status=tenant.kyc_status,
+            plan=tenant.plan,
+            trial_ends_at=tenant.trial_ends_at,
+            key_mode=mode,
+            used_microunits=await self._links.paid_on_mainnet(tenant_id),
+            allowance_microunits=self._settings.mainnet_allowance_microunits,
+        )
+        try:
+            admit_link(standing, network, 1, now=self._clock.now())
+        except LinkRefused as refused:
+            return refused.code
+        return None
+
     async def find(self, tenant_id: str) -> Tenant:
         """Return a tenant."""
         tenant = await self._tenants.get(tenant_id)
@@ -108,16 +177,25 @@ class Tenancy:
 
         Raises:
             Refused: 400, a network is unknown or not offered.
-            Unprocessable: An address is none of its network.
+            Unprocessable: Addresses are none of their networks.
         """
         await self.find(tenant_id)
-        for key, address in addresses.items():
+        self.check_payouts(addresses)
+        await self._tenants.replace_payouts(tenant_id, addresses)
+
+    def check_payouts(self, addresses: Mapping[str, str]) -> None:
+        """Let payout addresses pass that a tenant may have.
+
+        Raises:
+            Refused: 400, a network is unknown or not offered.
+            Unprocessable: Addresses are none of their networks.
+        """
+        for key in addresses:
             if key not in NETWORKS or key not in self._lanes:
                 raise refusals.unsupported_network(key)
-            if not self._lanes[key].is_address(address):
-                where = ["body", key, "payout_address"]
-                raise Unprocessable([{"loc": where, "msg": f"not an address of {key}", "type": "address_form"}])
-        await self._tenants.replace_payouts(tenant_id, addresses)
+        wrong = [key for key, address in addresses.items() if not self._lanes[key].is_address(address)]
+        if wrong:
+            raise Unprocessable([_no_address(key) for key in wrong])
 
     async def judge(self, tenant_id: str, kyc_status: str, plan: str | None) -> None:
         """Set what was decided about a tenant, and its plan when one is named."""
@@ -130,6 +208,32 @@ class Tenancy:
             if key.id == key_id and key.revoked_at is None and (key.valid_until is None or key.valid_until > now):
                 return key
         raise refusals.not_found()
+
+    def _shown_link(self, listed: Listed) -> dict[str, Any]:
+        link = listed.link
+        return {
+            "id": link.id,
+            "label": link.label,
+            "network": link.network,
+            "amount_microunits": link.amount_microunits,
+            "state": listed.state,
+            "checkout_url": f"{self._settings.public_url}/checkout/{link.token}",
+            "created_at": utc_text(link.created_at),
+            "expires_at": utc_text(link.expires_at),
+            "tx_id": listed.tx_id,
+            "reversed_at": None if listed.reversed_at is None else utc_text(listed.reversed_at),
+        }
+
+
+def _no_address(key: str) -> dict[str, Any]:
+    return {"loc": ["body", key, "payout_address"], "msg": f"not an address of {key}", "type": "address_form"}
+
+
+def _lateness(late: Late) -> str:
+    """Return why a payment was late: what had ended its link, or its block's time."""
+    if late.link_state in {LinkState.PAID, LinkState.CANCELLED}:
+        return late.link_state
+    return "after_expiry" if late.payment.block_time > late.link.expires_at else "seen_after_expiry"
 
 
 def _described(tenant: Tenant) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from reference.web.errors import Unprocessable
 from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal, webhook_place
 
+MOST_LISTED = 200
+
 
 class Webhooks:
     """Makes destinations and changes them. Every method raises `Refused` 404 when there is no such tenant or thing."""
@@ -88,10 +90,12 @@ class Webhooks:
         """Return a tenant's destinations without their secrets, the oldest first."""
         return [_shown(one) for one in await self._destinations.of_tenant(tenant_id)]
 
-    async def deliveries(self, tenant_id: str) -> list[dict[str, Any]]:
-        """Return a tenant's deliveries with their attempts, newest first."""
+    async def deliveries(
+        self, tenant_id: str, *, most: int = MOST_LISTED, after: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
         await self._find(tenant_id)
-        return [_listed(one) for one in await self._deliveries.of_tenant(tenant_id)]
+        return [_listed(one) for one in await self._deliveries.of_tenant(tenant_id, most=most, after=after)]
 
     async def retry(self, tenant_id: str, delivery_id: str) -> None:
         """Send a delivery again, whatever became of it, unless its destination is gone (P-WH-08)."""

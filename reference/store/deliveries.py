@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Integer, String, bindparam, cast, exists, func, insert, null, select, update
+from sqlalchemy import Integer, Select, String, bindparam, cast, exists, func, insert, null, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
 from reference.store.database import Change, Database, Row, Taken
+from reference.store.paging import behind
 from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
 
 
@@ -246,18 +247,20 @@ _OF_TENANT = (
     .order_by(_ROW.created_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_NEWEST = (
-    select(_ROW.id)
-    .where(_ROW.tenant_id == bindparam("owner"))
-    .order_by(_ROW.created_at.desc(), _ROW.id)
-    .limit(bindparam("most"))
-    .subquery()
-)
-_ATTEMPTS_OF_TENANT = (
-    select(attempts.c.delivery_id, *(attempts.c[name] for name in _ATTEMPT))
-    .select_from(attempts.join(_NEWEST, _NEWEST.c.id == attempts.c.delivery_id))
-    .order_by(attempts.c.delivery_id, attempts.c.number)
-)
+_FURTHER = _OF_TENANT.where(behind(deliveries))
+
+
+def _with_attempts(listed: Select[Any]) -> Select[Any]:
+    """Return a list of deliveries with a row for each attempt: one statement, so that states and attempts agree."""
+    those = listed.subquery()
+    return (
+        select(*(those.c[name] for name in _LISTED), *(attempts.c[name] for name in _ATTEMPT))
+        .select_from(those.outerjoin(attempts, attempts.c.delivery_id == those.c.id))
+        .order_by(those.c.created_at.desc(), those.c.id, attempts.c.number)
+    )
+
+
+_PAGE, _FURTHER_PAGE = _with_attempts(_OF_TENANT), _with_attempts(_FURTHER)
 
 
 class Deliveries:
@@ -346,18 +349,19 @@ class Deliveries:
             return True
         return bool(await self._database.rows(_IS_SENDING, **named))
 
-    async def of_tenant(self, tenant_id: str, *, most: int = 200) -> Sequence[Delivery]:
-        """Return a tenant's deliveries with their attempts, newest first."""
-        told: dict[str, list[Attempt]] = {}
-        for one, number, began, ended, outcome, status in await self._database.rows(
-            _ATTEMPTS_OF_TENANT, owner=tenant_id, most=most
-        ):
-            told.setdefault(one, []).append(Attempt(number, began, ended, Outcome(outcome), status))
-        rows = await self._database.rows(_OF_TENANT, owner=tenant_id, most=most)
-        return [_listed(row, tuple(told.get(row[0], ()))) for row in rows]
+    async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Delivery]:
+        """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
+        asked = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
+        found: dict[str, list[Row]] = {}
+        for row in await self._database.rows(_PAGE if after is None else _FURTHER_PAGE, **asked):
+            found.setdefault(row[0], []).append(row)
+        return [_listed(rows) for rows in found.values()]
 
 
-def _listed(row: Row, told: tuple[Attempt, ...]) -> Delivery:
-    members: dict[str, Any] = dict(zip(_LISTED, row, strict=True))
+def _listed(rows: Sequence[Row]) -> Delivery:
+    """Return the delivery of rows that differ in the attempt alone; one without an attempt has one row."""
+    width = len(_LISTED)
+    members: dict[str, Any] = dict(zip(_LISTED, rows[0], strict=False))
     members |= {"type": EventType(members["type"]), "state": DeliveryState(members["state"])}
-    return Delivery(**members, attempts=told)
+    told = [dict(zip(_ATTEMPT, row[width:], strict=True)) for row in rows if row[width] is not None]
+    return Delivery(**members, attempts=tuple(Attempt(**{**one, "outcome": Outcome(one["outcome"])}) for one in told))

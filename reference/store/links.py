@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, func, insert, or_, select, update
 
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
-from reference.store.checkout_tables import METADATA, link_ends, links
+from reference.store.checkout_tables import METADATA, link_ends, links, payments
 from reference.store.database import Change, Database, Row
+from reference.store.paging import behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +46,43 @@ class Link:
     expires_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A link and what became of it.
+
+    Attributes:
+        link: The link.
+        state: `active`, `paid`, `expired` or `cancelled`.
+        tx_id: The transaction that paid it, or None.
+        reversed_at: Unix seconds of when the chain was seen to have undone that, or None.
+    """
+
+    link: Link
+    state: str
+    tx_id: str | None
+    reversed_at: int | None
+
+
 _ROW = links.c
 _NAMES = tuple(Link.__slots__)
 _STATE = func.coalesce(link_ends.c.state, "active")
 _IS_WATCHED = or_(_ROW.watched_until.is_(None), _ROW.watched_until >= bindparam("now"))
 _SELECT = select(*(_ROW[name] for name in _NAMES))
-_WITH_STATE = select(*(_ROW[name] for name in _NAMES), _STATE).select_from(
-    links.outerjoin(link_ends, link_ends.c.link_id == _ROW.id)
+_LISTED = select(*(_ROW[name] for name in _NAMES), _STATE, payments.c.tx_id, payments.c.reversed_at).select_from(
+    links.outerjoin(link_ends, link_ends.c.link_id == _ROW.id).outerjoin(
+        payments, and_(payments.c.link_id == _ROW.id, payments.c.state == "paid")
+    )
 )
 _INSERT = insert(links).values({name: bindparam(name) for name in (*_NAMES, "nonce")})
 _BY_TOKEN = _SELECT.where(_ROW.token == bindparam("token"))
 _BY_NONCE = _SELECT.where(_ROW.nonce == bindparam("nonce"))
 _STATE_OF = select(link_ends.c.state).where(link_ends.c.link_id == bindparam("link_id"))
 _OF_TENANT = (
-    _WITH_STATE.where(_ROW.tenant_id == bindparam("tenant_id"))
+    _LISTED.where(_ROW.tenant_id == bindparam("tenant_id"))
     .order_by(_ROW.created_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
+_FURTHER = _OF_TENANT.where(behind(links))
 _DUE = (
     _SELECT.where(
         _ROW.watched_until.is_(None),
@@ -136,10 +157,15 @@ class Links:
         rows = await self._database.rows(_STATE_OF, link_id=link_id)
         return str(rows[0][0]) if rows else "active"
 
-    async def of_tenant(self, tenant_id: str, *, most: int = 200) -> Sequence[tuple[Link, str]]:
-        """Return a tenant's links with their states, newest first."""
-        rows = await self._database.rows(_OF_TENANT, tenant_id=tenant_id, most=most)
-        return [(Link(*row[:-1]), str(row[-1])) for row in rows]
+    async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Listed]:
+        """Return a tenant's links, newest first: the first ones, or those behind the link of an id."""
+        asked = {"tenant_id": tenant_id, "most": most}
+        rows = await (
+            self._database.rows(_OF_TENANT, **asked)
+            if after is None
+            else self._database.rows(_FURTHER, **asked, after=after)
+        )
+        return [Listed(Link(*row[: len(_NAMES)]), *row[len(_NAMES) :]) for row in rows]
 
     async def due(self, network: str, pay_to: str, *, now: int, most: int = 500) -> Sequence[Link]:
         """Return the active links of a payout address whose time is over, the oldest first."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import bindparam, delete, exists, insert, select, update
+from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
 from reference.protocol.observed import Transfer
-from reference.store.checkout_tables import cursors, payments
+from reference.store.checkout_tables import cursors, link_ends, links, payments
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.links import Link
 
@@ -81,6 +81,21 @@ class Payment:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A payment that came when its link was no longer active.
+
+    Attributes:
+        payment: The payment.
+        link: The link.
+        link_state: How the link has ended, or `active` when it has no end.
+    """
+
+    payment: Payment
+    link: Link
+    link_state: str
+
+
 _ROW = payments.c
 _NAMES = tuple(Payment.__slots__)
 _SELECT = select(*(_ROW[name] for name in _NAMES))
@@ -106,6 +121,20 @@ _PAID_ANOTHER = exists().where(
 )
 _OF_TENANT = (
     _SELECT.where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == bindparam("state"), ~_PAID_ANOTHER)
+    .order_by(_ROW.seen_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+)
+_LINK = tuple(Link.__slots__)
+_LATE = (
+    select(
+        *(_ROW[name] for name in _NAMES),
+        *(links.c[name] for name in _LINK),
+        func.coalesce(link_ends.c.state, "active"),
+    )
+    .select_from(
+        payments.join(links, links.c.id == _ROW.link_id).outerjoin(link_ends, link_ends.c.link_id == links.c.id)
+    )
+    .where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == PaymentState.LATE.value, ~_PAID_ANOTHER)
     .order_by(_ROW.seen_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
@@ -168,6 +197,13 @@ class Payments:
     async def of_tenant(self, tenant_id: str, state: str, *, most: int = 500) -> Sequence[Payment]:
         """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
         return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
+
+    async def late(self, tenant_id: str, *, most: int = 500) -> Sequence[Late]:
+        """Return a tenant's late payments with their links, newest first (P-CK-10)."""
+        rows = await self._database.rows(_LATE, tenant_id=tenant_id, most=most)
+        end = len(_NAMES) + len(_LINK)
+        found = zip(_all([row[: len(_NAMES)] for row in rows]), rows, strict=True)
+        return [Late(payment, Link(*row[len(_NAMES) : end]), str(row[end])) for payment, row in found]
 
     async def due(self, network: str, *, now: int, most: int = 100) -> Sequence[Payment]:
         """Return the payments whose chain is to be asked again."""

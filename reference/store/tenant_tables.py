@@ -15,6 +15,7 @@ tenants = Table(
     Column("plan", String(16), nullable=False),
     Column("trial_started_at", BigInteger, nullable=False),
     Column("trial_ends_at", BigInteger, nullable=False),
+    Index("gateway_tenants_by_age", "trial_started_at", "id"),
 )
 
 payouts = Table(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from reference.store.database import Change, Database, Missed, Taken
+from reference.store.paging import behind
 from reference.store.tenant_tables import METADATA, admin_keys, api_keys, payouts, tenants
 
 
@@ -58,6 +59,12 @@ class ApiKey:
 _TENANT = tuple(Tenant.__slots__)
 _KEY = tuple(ApiKey.__slots__)
 _GET = select(*(tenants.c[name] for name in _TENANT)).where(tenants.c.id == bindparam("tenant_id"))
+_NEWEST = (
+    select(*(tenants.c[name] for name in _TENANT))
+    .order_by(tenants.c.trial_started_at.desc(), tenants.c.id)
+    .limit(bindparam("most"))
+)
+_FURTHER = _NEWEST.where(behind(tenants, "trial_started_at"))
 _ADD = insert(tenants).values({name: bindparam(name) for name in _TENANT})
 _JUDGE = (
     update(tenants)
@@ -127,6 +134,15 @@ class Tenants:
         """Return a tenant."""
         rows = await self._database.rows(_GET, tenant_id=tenant_id)
         return Tenant(*rows[0]) if rows else None
+
+    async def listed(self, *, most: int, after: str | None = None) -> Sequence[Tenant]:
+        """Return tenants, the newest first: the first ones, or those behind the tenant of an id."""
+        rows = await (
+            self._database.rows(_NEWEST, most=most)
+            if after is None
+            else self._database.rows(_FURTHER, most=most, after=after)
+        )
+        return [Tenant(*row) for row in rows]
 
     async def judge(self, tenant_id: str, *, kyc_status: str, plan: str) -> None:
         """Set what was decided about a tenant."""

@@ -28,6 +28,8 @@ BODY_SECONDS = 30.0
 REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
 Gate = Callable[[Scope], None]
+# Returns headers and body of a refusal, None where the usual JSON is right.
+Told = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Envelope:
         gate: Judges a call by its head before the body is looked at, and raises `Refused`; without one, a body with a
             content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
         context: Whether a refusal's body tells its context.
-        told: The body of a refusal, where a surface has another form for it.
+        told: How a refusal looks where people read it.
     """
 
     app: AsgiApp
@@ -53,7 +55,7 @@ class Envelope:
     body_seconds: float = BODY_SECONDS
     gate: Gate | None = None
     context: bool = False
-    told: Callable[[Refused], Mapping[str, Any]] | None = None
+    told: Told | None = None
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,9 +125,12 @@ class Envelope:
     async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
         # A body that was not read is in the way of the connection's next request.
         closing = {"connection": "close"} if _has_body(scope) else {}
-        headers = {"content-type": "application/json", **closing, **refusal.headers}
-        told = refusal.body(scope[REQUEST_ID], context=self.context) if self.told is None else self.told(refusal)
-        await _send(send, refusal.status, headers.items(), orjson.dumps(told))
+        told = None if self.told is None else self.told(scope, refusal)
+        if told is None:
+            body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
+            told = {"content-type": "application/json"}, body
+        headers, body = told
+        await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
 
     def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
         own = (b"x-request-id", request_id.encode())

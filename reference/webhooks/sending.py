@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 import aiohttp
+from multidict import istr
 from yarl import URL
 
 from reference.protocol.destination_address import BadDestination
@@ -18,6 +17,7 @@ from reference.protocol.webhook_signature import header_name, header_value
 from reference.web.clock import WpClock
 from reference.web.resolving import AddressCheck
 from reference.webhooks.connecting import AddressRefused
+from reference.webhooks.deadlines import Deadlines
 
 READ_BYTES = 4096
 
@@ -51,7 +51,7 @@ class Sender:
         """Take what sends.
 
         Args:
-            session: Connects to checked addresses only.
+            session: Connects to checked addresses only, and has no time-out of its own.
             check: Judges the address before each attempt.
             clock: Tells the time that is signed.
             word: Names the header.
@@ -61,17 +61,17 @@ class Sender:
         self._session = session
         self._check = check
         self._clock = clock
-        self._header = header_name(word)
+        self._header = istr(header_name(word))
         self._v2_word = word if with_v2 else None
-        self._seconds = seconds
+        self._deadlines = Deadlines(seconds)
 
     async def send(self, url: str, secret: str, body: bytes) -> Sent:
         """Make one attempt; whatever goes wrong is its outcome, never an exception."""
         answered: list[int] = []
-        ends = time.monotonic() + self._seconds
         try:
-            await self._check.url(url)
-            await self._post(url, secret, body, answered, ends - time.monotonic())
+            with self._deadlines.start():
+                await self._check.url(url)
+                await self._post(url, secret, body, answered)
         except BadDestination:
             return Sent(Outcome.ADDRESS)
         except TimeoutError:
@@ -83,25 +83,25 @@ class Sender:
         # A status is an answer, whatever becomes of the body behind it.
         return Sent(outcome_of(answered[0]), answered[0]) if answered else Sent(fault)
 
-    async def _post(self, url: str, secret: str, body: bytes, answered: list[int], left: float) -> None:
-        if left <= 0:  # looking up the name took all the time
-            raise TimeoutError
+    async def _post(self, url: str, secret: str, body: bytes, answered: list[int]) -> None:
         signed = header_value(secret, body, t=self._clock.now(), word=self._v2_word)
         async with self._session.post(
-            _url(url),
-            data=body,
-            headers={self._header: signed},
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=left, ceil_threshold=math.inf),
+            _url(url), data=body, headers={self._header: signed}, allow_redirects=False
         ) as response:
             answered.append(response.status)
-            with suppress(aiohttp.ClientError):
-                await _drop(response)
+            if not _is_all_there(response):
+                with suppress(aiohttp.ClientError):
+                    await _drop(response)
 
 
 @lru_cache(maxsize=1024)
 def _url(text: str) -> URL:
     return URL(text, encoded=True)  # as it was configured, quoted no further
+
+
+def _is_all_there(response: aiohttp.ClientResponse) -> bool:
+    """Whether a short body came with its head: then nothing is left to read."""
+    return response.content.is_eof() and response.content.total_bytes <= READ_BYTES
 
 
 async def _drop(response: aiohttp.ClientResponse) -> None:

@@ -112,3 +112,12 @@ async def test_a_check_of_limits_does_not_wait() -> None:
     client, log = _client(_Echo((429, {"Retry-After": "60"}, b"")))
     answer = await client.call("GET", "http://h/", patient=False)
     assert (answer.status, len(log.events)) == (429, 1)
+
+
+async def test_a_check_counts_its_exchanges_over_every_transport() -> None:
+    """Two transports of one check share its ordinals, so that a replay finds the exchange it is asked for."""
+    one, log = _client(_Echo((200, {}, b""), (200, {}, b"")))
+    other = one.over(_Echo((200, {}, b"")))
+    for sender in (one, other, one):
+        await sender.call("GET", "http://target.test/")
+    assert [event["ordinal"] for event in log.of("exchange")] == [1, 2, 3]

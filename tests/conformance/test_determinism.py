@@ -50,3 +50,15 @@ async def test_another_seed_sends_other_requests(tmp_path: Path) -> None:
         _, templates = await outcome(profile, 8, seed=7, selection=["RAIL-WELD-08"])
         _, others = await outcome(profile, 8, seed=8, selection=["RAIL-WELD-08"])
     assert others != templates
+
+
+async def test_a_run_of_webhooks_can_be_repeated(tmp_path: Path) -> None:
+    """What several checks share is asked for alike, whichever of them comes first."""
+    selection = ("WH-DELIV-02", "WH-DELIV-07", "WH-SIG-04", "WH-BODY-12", "X-AMT-01", "GW-LINK-23")
+    with running_stack(tmp_path, "--lane", "algorand") as ready:
+        profile = target.load(Path(ready["profile"]))
+        verdicts, templates = await outcome(profile, 8, seed=7, selection=selection)
+        verdicts_again, templates_again = await outcome(profile, 1, seed=7, selection=selection)
+    assert set(verdicts.values()) == {"pass"}
+    assert verdicts == verdicts_again
+    assert templates == templates_again

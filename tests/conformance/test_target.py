@@ -114,3 +114,12 @@ def test_shared_rows_come_with_any_surface() -> None:
     """What every surface must do is claimed as soon as one of them is."""
     assert parse(GATEWAY).claims_surface("shared")
     assert not parse("").claims_surface("shared")
+
+
+def test_networks_are_written_in_events_as_the_reference_does_unless_bound() -> None:
+    """The reference names Base and Solana as CAIP-2 does; elsewhere the spelling is open until the profile binds it."""
+    ours = parse('[target]\ndefaults = "reference"\n')
+    told = [ours.network_event(key) for key in ("algorand_testnet", "base_sepolia", "no_such")]
+    assert told == ["algorand:testnet", "eip155:84532", None]
+    theirs = parse('[networks.base_sepolia]\nevent = "base:sepolia"\n')
+    assert (theirs.network_event("base_sepolia"), theirs.network_event("algorand_testnet")) == ("base:sepolia", None)

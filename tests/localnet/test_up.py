@@ -22,6 +22,7 @@ from conformance import target
 LANES = ("algorand", "base", "solana")
 SECRETS = ("algod_token", "payto_algorand.mnemonic", "payto_base.key", "payto_solana.json", "settler.key")
 SHOP_SECRETS = ("signing_key.pem", "admin_key", "tenant_first.key", "tenant_second.key", "tenant_second_test.key")
+HOOK_SECRETS = ("webhook_first.secret", "webhook_first_too.secret", "webhook_second.secret")
 UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0"]
 
 
@@ -58,7 +59,7 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         with urllib.request.urlopen(ready["rail"] + "/health", timeout=5) as answer:
             assert json.loads(answer.read())["lanes"] == [f"{lane}_mainnet" for lane in LANES]
         profile = target.load(tmp_path / "weldproof.toml")
-        assert profile.claims.surfaces == ("rail", "gateway", "agent")
+        assert profile.claims.surfaces == ("rail", "gateway", "agent", "webhooks")
         assert profile.claims.lanes == LANES
         assert {name: one.url for name, one in profile.surfaces.items()} == {
             "rail": ready["rail"],
@@ -93,7 +94,7 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
         ready = ready_line(stack)
         secrets = [tmp_path / "stack" / name for name in SECRETS]
         secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
-        secrets += [tmp_path / "stack" / "gateway" / name for name in SHOP_SECRETS]
+        secrets += [tmp_path / "stack" / "gateway" / name for name in (*SHOP_SECRETS, *HOOK_SECRETS)]
         for path in secrets:
             assert path.stat().st_mode & 0o777 == 0o600, path
             for pid in (stack.pid, *dict(ready["pids"]).values()):
@@ -140,3 +141,31 @@ def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
         assert stack.stderr is not None
         assert b"the rail" in stack.stderr.read()
     assert not listens(ready["algod"])
+
+
+def test_a_stack_that_starts_again_keeps_its_webhook_destinations(tmp_path: Path) -> None:
+    """URLs, which the ready line names, and secrets, whose files it names, are those of the first start.
+
+    The profile has both; nobody listens there, and none of the ports is one that the system gives away by itself.
+    """
+    starts = []
+    for _ in range(2):
+        with start(tmp_path, "--lane", "algorand", "--surface", "gateway") as stack:
+            ready = ready_line(stack)
+            told = target.load(tmp_path / "weldproof.toml").webhook.destinations
+            starts.append({name: (one.url, one.secret.read(), one.tenant, one.events) for name, one in told.items()})
+            for name, one in told.items():
+                assert ready[f"webhook_{name}"] == one.url
+                assert Path(ready[f"webhook_{name}_secret_file"]) == one.secret.file
+                assert one.secret.read() not in json.dumps(ready)
+            stack.terminate()
+            assert stack.wait(30) == 0
+    first, again = starts
+    assert first == again
+    assert {name: tenant for name, (_, _, tenant, _) in first.items()} == {
+        "first": "first",
+        "first_too": "first",
+        "second": "second",
+    }
+    assert len({secret for _, secret, _, _ in first.values()}) == 3
+    assert all(20_000 <= (urlsplit(url).port or 0) < 32_000 and not listens(url) for url, _, _, _ in first.values())

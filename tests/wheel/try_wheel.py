@@ -64,6 +64,7 @@ def _try(place: Path, programs: Path) -> int:
         "bench",
         "tenant",
         "message",
+        "listen",
     )
     for command in commands:
         _step(f"{command} --help", [weldproof, command, "--help"], empty)

@@ -1,4 +1,4 @@
-"""GW-CHK: payments that do not turn a link to Paid.
+"""GW-CHK: payments that do not turn a link to Paid, and of which no event tells (WH-DELIV-03).
 
 Each check pays wrongly first and rightly afterwards, on another link: when the right payment shows, the target has seen
 the wrong ones, and has as long again to think about them. So nothing passes because nobody looked.
@@ -27,6 +27,8 @@ from conformance.checkout.view import is_state
 from conformance.payers.bill import CheckoutPayer, Way
 from conformance.payers.node_control import Controlled
 from conformance.together import together
+from conformance.webhooks.silence import ROW as SILENCE
+from conformance.webhooks.silence import Unpaid, judge_silence
 
 
 async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]) -> None:
@@ -54,6 +56,8 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
     for one, link, tx_id in zip(wanted, links, sent, strict=True):
         if tx_id is not None:
             await judge(case, row, link, done, one.what)
+    pairs = zip(wanted, links, sent, strict=True)
+    await judge_silence(case, control, [Unpaid(link, one.what, tx_id) for one, link, tx_id in pairs if tx_id])
 
 
 async def judge(case: Case, row: str, link: Opened, honest: Flip, what: str) -> None:
@@ -70,6 +74,7 @@ async def judge(case: Case, row: str, link: Opened, honest: Flip, what: str) -> 
 
 @check(
     "GW-CHK-10",
+    SILENCE,
     surface="gateway",
     lane="each",
     fix="Bind a transaction to a link by its whole memo, where the chain's transaction carries it; never by address "
@@ -88,6 +93,7 @@ async def payment_without_the_memo(case: Case) -> None:
 
 @check(
     "GW-CHK-11",
+    SILENCE,
     surface="gateway",
     lane="each",
     fix="Look a transaction's link up by its memo, and use a transfer once.",
@@ -109,7 +115,9 @@ async def payment_with_another_links_memo(case: Case) -> None:
     if case.lane != "base":
         await who.settle(link.bill, way(case))
     await settle_down(done)
-    await judge(case, "GW-CHK-11", other, done, "as much, with the memo of another link")
+    what = "as much, with the memo of another link"
+    await judge(case, "GW-CHK-11", other, done, what)
+    await judge_silence(case, link, [Unpaid(other, what)])
     if way(case) is not None:
         await _one_at_most(case, await _two_memos(case, who, amount))
 
@@ -153,6 +161,7 @@ async def _one_at_most(case: Case, pair: Sequence[Opened]) -> None:
 
 @check(
     "GW-CHK-12",
+    SILENCE,
     surface="gateway",
     lane="each",
     fix="Look at the transaction's result first: what failed is on the chain, with its memo, and paid nothing.",
@@ -169,6 +178,7 @@ async def failed_payment(case: Case) -> None:
 
 @check(
     "GW-CHK-12",
+    SILENCE,
     surface="gateway",
     lane="each",
     exclusive="chain",
@@ -184,7 +194,8 @@ async def pending_payment(case: Case) -> None:
     below, who = await case.session.gateway_payer(case.lane), await payer(case)
     names = await below.fault_names() if isinstance(below, Controlled) else ()
     if "withhold" not in names:
-        case.documented("GW-CHK-12", "this node cannot be made to hold a transaction back (no fault `withhold`)")
+        for row in ("GW-CHK-12", SILENCE):
+            case.documented(row, "this node cannot be made to hold a transaction back (no fault `withhold`)")
         return
     waiting, dropped, first, second = await several(case, 4)
     # The first payment fills the purse, so that what the node does next it does to the payments that are meant.
@@ -197,9 +208,12 @@ async def pending_payment(case: Case) -> None:
     try:
         done = await paid_rightly(case, who, second)
         await settle_down(done)
-        await judge(case, "GW-CHK-12", waiting, done, "submitted, in no block")
+        pending = [Unpaid(waiting, "submitted, in no block", tx_id)]
         if "reject_late" in names:
-            await judge(case, "GW-CHK-12", dropped, done, "taken by the node and dropped")
+            pending.append(Unpaid(dropped, "taken by the node and dropped"))
+        for one in pending:
+            await judge(case, "GW-CHK-12", one.link, done, one.what)
+        await judge_silence(case, second, pending)
     finally:
         await below.control("release")
     await who.landed(tx_id)
@@ -219,6 +233,7 @@ async def _fault(below: Controlled, name: str) -> AsyncIterator[None]:
 
 @check(
     "GW-CHK-13",
+    SILENCE,
     surface="gateway",
     lane="each",
     fix="Compare what the one bound transfer credits to the payout address with the amount: add nothing up, and count "
@@ -236,6 +251,7 @@ async def payment_of_too_little(case: Case) -> None:
 
 @check(
     "GW-LINK-24",
+    SILENCE,
     surface="gateway",
     lane="each",
     fix="Compare the recipient of the one bound transfer with the payout address, or with the token account that you "
@@ -253,6 +269,7 @@ async def payment_to_somebody_else(case: Case) -> None:
 
 @check(
     "GW-CHK-14",
+    SILENCE,
     surface="gateway",
     lane="each",
     fix="Compare the asset by its id, mint or contract with the network's USDC, never by its name or symbol.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.events import Event
-from conformance.selftest.seen import a2a, agent, gateway, http, rail
+from conformance.selftest.seen import a2a, agent, gateway, gateway_events, http, rail
 from conformance.selftest.seen.wire import Observer, Wire
 
 OBSERVERS: Mapping[str, Observer] = {
@@ -13,6 +13,7 @@ OBSERVERS: Mapping[str, Observer] = {
     **rail.OBSERVERS,
     **a2a.OBSERVERS,
     **gateway.OBSERVERS,
+    **gateway_events.OBSERVERS,
     **agent.OBSERVERS,
 }
 

@@ -97,6 +97,52 @@ class Exchange:
         return jose.tokens_in(self.document, dict(self.event["response"]["headers"]))
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """One request that the target sent to a webhook destination."""
+
+    event: Event = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """The body."""
+        return str(self.event["request"]["body"])
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether it was answered with 2xx."""
+        response = self.event["response"]
+        return response is not None and 200 <= int(response["status"]) < 300
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """Its header fields, by name in lower case."""
+        return {name.lower(): value for name, value in self.event["request"]["headers"]}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its header fields as they were spelled."""
+        return tuple(name for name, _ in self.event["request"]["headers"])
+
+    @cached_property
+    def object(self) -> dict[str, Any]:
+        """The event, or an empty object."""
+        value = _json(self.text)
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its `data`, or an empty object."""
+        value = self.object.get("data")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """Name and value of its signature's header, empty without one."""
+        found = [name for name in self.names if name.lower().startswith("x-") and name.lower().endswith("-signature")]
+        return (found[0], self.headers[found[0].lower()]) if found else ("", "")
+
+
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
@@ -118,6 +164,13 @@ class Wire:
             for one in events
             if one["event"] == "exchange" and one["response"] is not None
         ]
+        self.deliveries = [Delivery(one) for one in events if one["event"] == "arrival"]
+        self.told = {
+            str(item["key"]): item["value"]
+            for one in events
+            if one["event"] == "run.started"
+            for item in one.get("non_defaults", ())
+        }
 
     def of(self, surface: str) -> Iterator[Exchange]:
         """Return the exchanges of a surface."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cli.run import chosen
 from conformance.ledger import load
+from conformance.own_stack import surface_options
 
 
 def test_a_whole_surface_brings_its_document_along() -> None:
@@ -16,3 +17,12 @@ def test_a_whole_surface_brings_its_document_along() -> None:
 def test_nothing_named_is_everything() -> None:
     """Without ids every row is taken up once."""
     assert [row.id for row in chosen([])] == [row.id for row in load()]
+
+
+def test_webhooks_bring_the_gateway_up() -> None:
+    """Webhooks come with the gateway; the row about the rail brings that, too."""
+    gateway = ["--surface", "gateway", "--companions"]
+    assert surface_options(chosen(["WH-SIG", "WH-BODY"])) == gateway
+    assert surface_options(chosen(["WH"])) == ["--surface", "gateway", "--surface", "rail", "--companions"]
+    assert surface_options(chosen(["X-NET-01"])) == ["--surface", "gateway", "--surface", "rail", "--companions"]
+    assert surface_options(chosen(["GW-LINK"])) == gateway

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from conformance import target
 from conformance.cli import doctor
 from conformance.cli.doctor import (
     Finding,
     command,
     container_engine,
+    destinations,
     free_port,
     libraries,
     network_namespaces,
@@ -120,3 +122,36 @@ def test_this_machine_runs_the_suite() -> None:
     assert findings["Python"]["state"] == "ok"
     assert findings["libraries"]["state"] == "ok"
     assert all(finding["disables"] and finding["remedy"] for finding in findings.values() if finding["state"] != "ok")
+
+
+def hooks(folder: Path, **members: str) -> target.Profile:
+    """Return a profile with one destination."""
+    (folder / "secret").write_text("weldw_0123456789")
+    given = {"url": "http://127.0.0.1:1/x", **members}
+    lines = "".join(f'{name} = "{value}"\n' for name, value in given.items())
+    return target.parse(f'[webhook.destinations.first]\n{lines}secret = {{ file = "{folder}/secret" }}\n')
+
+
+def test_a_destination_that_can_be_received_at_is_told(tmp_path: Path) -> None:
+    """A free address is well, a taken one disables the webhook rows and says what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        (found,) = destinations(hooks(tmp_path, listen=place))
+        assert found.state == "absent"
+        assert place in found.found
+        assert "WH-DELIV" in found.disables
+        assert "listen" in found.remedy
+    (found,) = destinations(hooks(tmp_path, listen=place))
+    assert (found.name, found.state) == ("webhook destination first", "ok")
+
+
+def test_a_destination_that_nobody_can_bind_is_told(tmp_path: Path) -> None:
+    """An https URL needs `listen`; a secret that is not there is named, and never shown."""
+    (found,) = destinations(hooks(tmp_path, url="https://hooks.example/x"))
+    assert found.state == "absent"
+    assert "listen" in found.found
+    profile = hooks(tmp_path, listen="127.0.0.1:0")
+    (tmp_path / "secret").unlink()
+    (found,) = destinations(profile)
+    assert found.state == "absent"
+    assert "secret" in found.found

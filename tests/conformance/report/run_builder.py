@@ -69,6 +69,28 @@ class RunBuilder:
         )
         return self._exchanges
 
+    def arrival(self, destination: str, body: str, *, silent: bool = False) -> int:
+        """Add one delivery that the target made and return its number; a silent one got no answer."""
+        self._exchanges += 1
+        self.log.add(
+            "arrival",
+            n=self._exchanges,
+            destination=destination,
+            request={
+                "method": "POST",
+                "url": "http://127.0.0.1:8097/hooks",
+                "path": "/hooks",
+                "headers": [["X-Acme-Signature", "t=1,v1=00"]],
+                "body": body,
+            },
+            response=None
+            if silent
+            else {"status": 204, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 0.0},
+            error="no answer" if silent else None,
+            curl=f"curl -sS -i -X POST http://127.0.0.1:8097/hooks --data-binary '{body}'",
+        )
+        return self._exchanges
+
     def judge(
         self,
         row: str,

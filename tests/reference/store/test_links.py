@@ -58,7 +58,7 @@ async def test_a_link_ends_once(links: Links, database: Database) -> None:
     with pytest.raises(Taken):
         await database.change_all(*links.ending(LINK.id, "paid", now=1_101, watched_until=9_999))
     assert await links.state(LINK.id) == "cancelled"
-    assert [(link.id, state) for link, state in await links.of_tenant("t-1")] == [(LINK.id, "cancelled")]
+    assert [(one.link.id, one.state) for one in await links.of_tenant("t-1")] == [(LINK.id, "cancelled")]
 
 
 async def test_only_links_without_an_end_become_due(links: Links, database: Database) -> None:

@@ -1,0 +1,83 @@
+"""X-NET-01 and X-AMT-01: link, page and event tell of one network and one amount."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.webhooks.sales import Sale, deliveries, sales
+
+
+@check(
+    "X-NET-01",
+    surface="shared",
+    lane="each",
+    fix="Keep one table of networks with three columns, and write each spelling from there: algorand_testnet in the "
+    "request, algorand-testnet in the link, algorand:testnet in the event.",
+)
+async def a_network_has_three_spellings(case: Case) -> None:
+    """A network is written with an underscore in the request, a hyphen in the link and a colon in the event.
+
+    Pays two links on a network, on each lane. Expects a hyphen between two parts in `chain` of the link and a colon in
+    `data.chain` of the event; that both are the same for one network and others for the networks of other lanes; and,
+    where the profile tells a network's spellings (`[networks.KEY]`), those.
+    """
+    bound = case.profile.network_label, case.profile.network_event
+    for sale in await sales(case):
+        key, chain = sale.link.order.network, sale.link.order.answer.object().get("chain")
+        for one in deliveries(case, sale):
+            told = one.data.get("chain")
+            for what, mark, value, name in (
+                ("chain of the link", "-", chain, bound[0](key)),
+                ("data.chain of the event", ":", told, bound[1](key)),
+            ):
+                where = {"spelling": what}
+                right = isinstance(value, str) and all(value.partition(mark))
+                right = right and (name is None or value == name)
+                expected = f"two parts and {mark!r} between them" if name is None else name
+                case.expect("X-NET-01", right, expected, json.dumps(value), exchange=one, where=where)
+            _one_to_one(case, key, (chain, told))
+
+
+def _one_to_one(case: Case, key: str, spellings: tuple[Any, Any]) -> None:
+    """Judge that no other network of this run has one of these spellings, and this one no other."""
+    known: dict[str, tuple[Any, Any]] = case.session.networks_told
+    first = known.setdefault(key, spellings)
+    case.expect("X-NET-01", first == spellings, f"always {first}", spellings, where={"network": key})
+    for other, theirs in known.items():
+        shared = [one for one, two in zip(spellings, theirs, strict=True) if one == two]
+        if other != key:
+            found = f"{', '.join(map(str, shared))} of both"
+            case.expect("X-NET-01", not shared, f"other spellings than {other}", found, where={"network": key})
+
+
+@check(
+    "X-AMT-01",
+    surface="shared",
+    lane="each",
+    fix="Store the amount in micro-units once, as an integer, and write all three from it.",
+)
+async def an_amount_is_the_same_everywhere(case: Case) -> None:
+    """The link's `amount_microunits`, the amount on its page and that of the event are one value.
+
+    Pays two links. Expects an integer of micro-units in the answer that created each, a number on its page that says
+    exactly that, and the same as a text of decimal digits in the event.
+    """
+    for sale in await sales(case):
+        microunits = sale.link.order.microunits
+        for one in deliveries(case, sale):
+            told = one.data.get("amount_microunits")
+            case.expect("X-AMT-01", told == str(microunits), f'"{microunits}"', json.dumps(told), exchange=one)
+        _on_page(case, sale)
+
+
+def _on_page(case: Case, sale: Sale) -> None:
+    microunits, before, page = sale.link.order.microunits, sale.link.before, sale.link.page
+    shown = before.shown_amount(microunits)
+    if shown is None and before.unseen is not None:
+        case.inconclusive("X-AMT-01", f"the page's amount was not seen: {before.unseen}", exchange=page)
+        return
+    values = sorted({value for values in before.amounts() for value in values})
+    found = f"numbers that say {', '.join(map(str, values[:20])) or 'nothing'}"
+    case.expect("X-AMT-01", shown is not None, f"{microunits} micro-units on the page", found, exchange=page)

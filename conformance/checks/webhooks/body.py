@@ -1,0 +1,144 @@
+"""WH-BODY: what an event of a confirmed payment says."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+
+from conformance.check import Case, check
+from conformance.checkout import figures
+from conformance.webhooks.inbox import CONFIRMED, Received
+from conformance.webhooks.sales import Sale, deliveries, sales
+
+_DECIMALS = 6
+_DAY = 86_400
+_DIGITS = re.compile(r"[0-9]+")
+
+
+async def told(case: Case) -> Iterator[tuple[Sale, Received]]:
+    """Return each delivery of the lane's sales that says it is confirmed, with its sale."""
+    return iter([(sale, one) for sale in await sales(case) for one in deliveries(case, sale)])
+
+
+def shown(value: object) -> str:
+    """Return a member as JSON has it."""
+    return json.dumps(value, ensure_ascii=False)[:200]
+
+
+@check(
+    "WH-BODY-01",
+    "WH-BODY-02",
+    "WH-BODY-03",
+    "WH-BODY-04",
+    surface="webhooks",
+    lane="each",
+    fix="Give each event id (evt_ and a UUID), type, created (integer seconds since 1970) and api_version (a text).",
+)
+async def an_event_says_what_it_is(case: Case) -> None:
+    """An event has an id of evt_ and a UUID, its type, a time in whole seconds and an api_version.
+
+    Looks at the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed, `created`
+    to be an integer of seconds within a day of the target's time, and `api_version` to be a text that is not empty.
+    """
+    for sale in await sales(case):
+        for one in sale.told(case.session.inbox):
+            type_ = one.event.get("type")
+            # Further types are the target's own matter; an event that bears no other type must bear this one.
+            if one.fault is None and (not isinstance(type_, str) or not sale.confirmed(case.session.inbox)):
+                case.expect("WH-BODY-02", type_ == CONFIRMED, CONFIRMED, shown(type_), exchange=one)
+    for _, one in await told(case):
+        event = one.event
+        case.expect("WH-BODY-01", _is_event_id(one.id), "evt_ and a UUID", shown(one.id), exchange=one)
+        case.expect("WH-BODY-02", True, CONFIRMED, CONFIRMED, exchange=one)
+        created, version = event.get("created"), event.get("api_version")
+        right = isinstance(created, int) and not isinstance(created, bool) and abs(created - one.now) < _DAY
+        case.expect("WH-BODY-03", right, "an integer of Unix seconds", shown(created), exchange=one)
+        case.expect("WH-BODY-04", isinstance(version, str) and bool(version), "a text", shown(version), exchange=one)
+
+
+def _is_event_id(value: object) -> bool:
+    if not isinstance(value, str) or not value.startswith("evt_"):
+        return False
+    text = value.removeprefix("evt_")
+    try:
+        return text.lower() in {str(uuid.UUID(text)), uuid.UUID(text).hex}
+    except ValueError:
+        return False
+
+
+@check(
+    "WH-BODY-05",
+    "WH-BODY-06",
+    "WH-BODY-07",
+    "WH-BODY-08",
+    "WH-BODY-09",
+    "WH-BODY-10",
+    "WH-BODY-11",
+    surface="webhooks",
+    lane="each",
+    fix="Write data.tenant_label as the link has it, data.chain with a colon, data.asset with id and label as texts "
+    "and decimals as an integer, and the amount as a text of millionths beside its readable form.",
+)
+async def an_event_says_what_was_paid(case: Case) -> None:
+    """The data of an event name the link by its label, the chain, the asset and the amount, each in its own type.
+
+    Looks at the events of two payments. Expects `tenant_label` to be the label of the link, `chain` to have a colon
+    between two parts, `asset` to have a text `id`, the label USDC and six decimals, `amount_microunits` to be a text of
+    decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for.
+    """
+    for sale, one in await told(case):
+        data = one.data
+        label, chain = data.get("tenant_label"), data.get("chain")
+        case.expect("WH-BODY-05", sale.is_label(label), shown(sale.label), shown(label), exchange=one)
+        colon = isinstance(chain, str) and all(chain.partition(":"))
+        case.expect("WH-BODY-06", colon, "two parts and a colon between them", shown(chain), exchange=one)
+        given = data.get("asset")
+        asset = given if isinstance(given, dict) else {}
+        id_, name, decimals = (asset.get(member) for member in ("id", "label", "decimals"))
+        case.expect(
+            "WH-BODY-07", isinstance(id_, str) and bool(id_), "a text", shown(asset.get("id", given)), exchange=one
+        )
+        case.expect("WH-BODY-08", name == "USDC", '"USDC"', shown(name), exchange=one)
+        six = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals == _DECIMALS
+        case.expect("WH-BODY-09", six, "the integer 6", shown(decimals), exchange=one)
+        amount, pretty = data.get("amount_microunits"), data.get("amount_pretty")
+        digits = isinstance(amount, str) and _DIGITS.fullmatch(amount) is not None and amount.isascii()
+        case.expect("WH-BODY-10", digits, "a text of decimal digits", shown(amount), exchange=one)
+        right = isinstance(pretty, str) and _denotes(pretty, sale.link.order.microunits)
+        expected = f"a text that denotes {sale.link.order.microunits} millionths"
+        case.expect("WH-BODY-11", right, expected, shown(pretty), exchange=one)
+
+
+def _denotes(text: str, microunits: int) -> bool:
+    """Return whether a number of a text is an amount in whole units; the bare millionths are for machines."""
+    word = figures.shows(text, microunits)
+    return word is not None and word != str(microunits)
+
+
+@check(
+    "WH-BODY-12",
+    "WH-BODY-13",
+    surface="webhooks",
+    lane="each",
+    fix="Take tx_id and payer_address from the transaction that paid, as the chain writes them.",
+)
+async def an_event_says_who_paid(case: Case) -> None:
+    """`data.tx_id` is the paying transaction and `data.payer_address` its sender.
+
+    Looks at the events of two payments that the suite made, and at the chain. Expects the transaction's identifier as
+    the chain writes it (hexadecimal in either case), and the address that the amount came from or that sent the
+    transaction in.
+    """
+    for sale, one in await told(case):
+        tx_id, payer = one.data.get("tx_id"), one.data.get("payer_address")
+        case.expect("WH-BODY-12", _same(tx_id, sale.tx_id), sale.tx_id, shown(tx_id), exchange=one)
+        right = any(_same(payer, sender) for sender in sale.senders)
+        case.expect("WH-BODY-13", right, " or ".join(sorted(sale.senders)), shown(payer), exchange=one)
+
+
+def _same(given: object, wanted: str) -> bool:
+    if not isinstance(given, str):
+        return False
+    return given.lower() == wanted.lower() if wanted.lower().startswith("0x") else given == wanted

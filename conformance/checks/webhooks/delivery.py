@@ -1,0 +1,118 @@
+"""WH-DELIV: a confirmed payment is told to every destination, by POST, as JSON, and under one id."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checkout.orders import opened
+from conformance.together import together
+from conformance.webhooks.sales import Sale, deliveries, failures, on_lane, sales
+from conformance.webhooks.silence import Unpaid, judge_silence
+
+_SETTLE_SECONDS = 1.5
+
+
+@check(
+    "WH-DELIV-01",
+    "WH-DELIV-02",
+    "WH-DELIV-04",
+    "WH-DELIV-08",
+    surface="webhooks",
+    lane="each",
+    fix="When a payment confirms, write its event and one delivery for each of the tenant's destinations, and POST the "
+    "event's JSON to the destination's own URL.",
+)
+async def a_confirmed_payment_is_delivered(case: Case) -> None:
+    """A payment that confirms is told by payment.confirmed, a JSON object, POSTed to each destination of its tenant.
+
+    Pays two links as their pages say, while the suite receives at every destination that the profile names. Expects an
+    event of each payment within the budget (`[budgets] paid`) at every destination of the link's tenant, each time by
+    POST, at the URL that was configured, with a JSON object for a body; and none at another tenant's destination.
+    """
+    for sale in await sales(case):
+        _emitted(case, sale)
+        _arrived(case, sale)
+    if len(sale.places) == 1:
+        case.inconclusive(
+            "WH-DELIV-08",
+            f"the tenant {sale.link.order.tenant.name} has one destination that is known: configure another one at the "
+            "target and give [webhook.destinations.NAME]",
+        )
+
+
+def _emitted(case: Case, sale: Sale) -> None:
+    inbox = case.session.inbox
+    told, confirmed = sale.told(inbox), sale.confirmed(inbox)
+    unreadable = [one for one in told if one.fault is not None]
+    if not confirmed and not unreadable and not sale.shown:
+        raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
+    budget = case.profile.budgets.paid
+    types = sorted({str(one.event.get("type")) for one in told})
+    found = f"events of it of the types {', '.join(types)}" if told else "none, and its page says Paid"
+    shown = next(iter((*confirmed, *told)), None)
+    expected = f"payment.confirmed within {budget:g} s"
+    case.expect("WH-DELIV-02", bool(confirmed or unreadable), expected, found, exchange=shown or sale.link.page)
+
+
+def _arrived(case: Case, sale: Sale) -> None:
+    inbox, tenant = case.session.inbox, sale.link.order.tenant.name
+    for one in sale.told(inbox):
+        arrival = one.arrival
+        here = one.place is not None and one.place.destination.tenant == tenant and one.at_its_url
+        case.expect(
+            "WH-DELIV-01",
+            arrival.method == "POST" and here,
+            f"POST to a URL that the tenant {tenant} configured",
+            f"{arrival.method} {arrival.target}, {'no destination' if one.place is None else one.place.name}",
+            exchange=one,
+        )
+        case.expect("WH-DELIV-04", one.fault is None, "a body that is a JSON object", one.fault, exchange=one)
+    for place in sale.places:
+        came = sale.told(inbox, place)
+        where = {"destination": place.name}
+        if any(sale.told(inbox, other) for other in sale.places):
+            case.expect(
+                "WH-DELIV-08", bool(came), "the event", "nothing", where=where, exchange=came[0] if came else None
+            )
+
+
+@check(
+    "WH-DELIV-03",
+    surface="webhooks",
+    fix="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
+)
+async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
+    """No payment.confirmed is sent of a link that nobody paid.
+
+    Creates two links, looks at their pages, and asks to have one of them cancelled, where the target knows that.
+    Expects no payment.confirmed of them, while that of another link, which is paid, comes.
+    """
+    control = (await failures(case)).refused
+    idle, ended = await together(opened(on_lane(case, control.lane)) for _ in range(2))
+    # The interface knows no such call; a target that has none refuses it, which is as good.
+    await case.client.call("POST", f"{ended.order.url.rstrip('/')}/abandon", json_body={})
+    await asyncio.sleep(_SETTLE_SECONDS)
+    await judge_silence(case, control.link, [Unpaid(idle, "none"), Unpaid(ended, "none; it was to be cancelled")])
+
+
+@check(
+    "WH-BODY-14",
+    surface="webhooks",
+    lane="each",
+    fix="Draw a fresh UUID for each event when it is written.",
+)
+async def payments_have_ids_of_their_own(case: Case) -> None:
+    """Two different payments give two different ids.
+
+    Looks at the events of two payments. Expects that they share no id.
+    """
+    first, second = [{str(one.id): one for one in deliveries(case, sale)} for sale in await sales(case)]
+    shared = sorted(first.keys() & second.keys())
+    case.expect(
+        "WH-BODY-14",
+        not shared,
+        "ids that differ",
+        f"both have {', '.join(shared)}",
+        exchange=next(iter(second.values())),
+    )

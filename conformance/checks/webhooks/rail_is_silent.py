@@ -1,0 +1,56 @@
+"""WH-DELIV-09: what is sold by the rail is told in the answer alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from conformance.check import Case, check
+from conformance.oracles.addresses import is_address
+from conformance.purchase import Purchase, purchase
+from conformance.webhooks.sales import deliveries, sales
+
+# As long as an event of the gateway may take after its payment is seen, and as long again.
+_SECONDS = 2.0
+_SHORTEST = 40
+
+
+@check(
+    "WH-DELIV-09",
+    surface="webhooks",
+    lane="each",
+    fix="Have the rail answer with the receipt and tell nobody else; events are of payment links.",
+)
+async def the_rail_tells_nobody(case: Case) -> None:
+    """The pay rail sends no webhook events.
+
+    Pays a call of the rail while every destination is received at, and looks at all that comes. Expects no request that
+    has the challenge's token, the payment's transaction or the receipt in it. As a control, an event of a paid link
+    must have come to the same destinations. The agent's half of the row waits until the suite has an agent to ask.
+    """
+    control = deliveries(case, (await sales(case))[0])[0]
+    bought = await purchase(case, case.session.operations[0], case.lane)
+    await asyncio.sleep(_SECONDS)
+    words = tuple(_words(case.lane, bought))
+    came = [one for one in case.session.inbox.received if one.tells_of(words)]
+    found = f"{len(came)} requests that tell of it"
+    case.expect("WH-DELIV-09", not came, "no event of a paid call", found, exchange=came[0] if came else control)
+
+
+def _words(lane: str, bought: Purchase) -> Iterator[str]:
+    """Yield texts that are of one purchase alone; addresses of payer and payee are not."""
+    yield bought.challenge.reference(lane)
+    for text in (*_texts(bought.proof), *_texts(bought.answer.object())):
+        if len(text) >= _SHORTEST and not is_address(lane, text):
+            yield text
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for member in value.values():
+            yield from _texts(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)

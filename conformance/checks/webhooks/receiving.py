@@ -1,0 +1,260 @@
+"""WH-RECV: roles reversed. The suite delivers, and a receiver is judged by the effects that events have there.
+
+Its answers are its own affair. They decide only where effects cannot be asked for and the answer is plain: a client
+error for what had to be refused, a success for what had to be taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.together import together
+from conformance.webhooks.deliveries import (
+    STYLES,
+    Delivery,
+    Event,
+    forgeries,
+    oddly_written,
+    reserialised,
+    with_members,
+)
+from conformance.webhooks.under_test import UNBOUND_EFFECTS, Sender, refusal, sender, success
+
+_REDELIVERED_AFTER = 1.5
+_ROUNDS = ((2, 4), (10, 3))
+_UNKNOWN = {"livemode": False, "request": {"id": None, "keys": [1, 2.5, {"deep": [[["er"]]]}]}}
+_UNKNOWN_DATA = {"resource_id": None, "refunds": [{"amount_microunits": "1"}], "note": "ключ \U0001f511"}
+_UNKNOWN_ASSET = {"issuer": {"name": "somebody", "serial": 9_007_199_254_740_991}}
+
+
+@check(
+    "WH-RECV-01",
+    surface="webhooks",
+    fix="Keep the ids of events that had their effect, and give an event whose id is among them no further one.",
+)
+async def one_effect_an_id(case: Case) -> None:
+    """A receiver that gets the same id twice performs its effect once.
+
+    Delivers three events and each a second time: the same bytes at once, the same body signed anew seconds later, and
+    the same id in other bytes, validly signed. Expects one effect of each.
+    """
+    sending = await sender(case, by_effects=True)
+    events = {how: sending.event() for how in ("the same again", "seconds later", "in other bytes")}
+    first = {how: sending.genuine(event) for how, event in events.items()}
+    await together(_delivered(sending, one) for one in first.values())
+    at_once = await sending.attempt(first["the same again"])
+    await asyncio.sleep(_REDELIVERED_AFTER)
+    again = sending.genuine(events["seconds later"])
+    other = sending.signer.over(events["in other bytes"], _in_other_bytes(sending, events["in other bytes"]), again.t)
+    answers = (at_once, await sending.attempt(again), await sending.attempt(other))
+    await sending.settle()
+    for (how, event), (answer, _) in zip(events.items(), answers, strict=True):
+        await _effects(sending, "WH-RECV-01", event["id"], 1, answer, {"delivery": how})
+
+
+@check(
+    "WH-RECV-02",
+    surface="webhooks",
+    fix="Verify the signature over the body's raw bytes before anything else, and stop where it is wrong or missing.",
+)
+async def wrong_signatures_have_no_effect(case: Case) -> None:
+    """A receiver that gets a delivery with a wrong signature performs no effect.
+
+    Delivers genuine events with one fault each: another secret, a changed byte, no header, a malformed one, v1 over
+    another string or time. Expects no effect; and that an event whose forgery came first still has its own.
+    """
+    sending = await sender(case)
+    made = forgeries(sending.signer, sending.event, sending.now())
+    await _no_effects(sending, "WH-RECV-02", made)
+    event = sending.event()
+    forged = replace(sending.genuine(event), value=made["signed with another secret"].value)
+    await sending.attempt(forged)
+    await _taken(sending, "WH-RECV-02", sending.genuine(event), {"delivery": "the genuine one after a forged one"})
+
+
+@check(
+    "WH-RECV-03",
+    surface="webhooks",
+    fix="Read the members you know and leave the others; compare api_version for a notice, never to refuse an event.",
+)
+async def unknown_members_do_no_harm(case: Case) -> None:
+    """A receiver tolerates unknown extra members and a newer api_version without crashing.
+
+    Delivers events with unknown members at the top, in `data` and in its asset, and with two newer versions. Expects
+    a success, and the effect of those whose version is known. An unknown event type is sent, too, and judges nothing;
+    after all of them a genuine event must be taken.
+    """
+    sending = await sender(case)
+    grown = {
+        "members at the top": with_members(sending.event(), _UNKNOWN, {}, {}),
+        "members in data": with_members(sending.event(), {}, _UNKNOWN_DATA, {}),
+        "members in data.asset": with_members(sending.event(), {}, {}, _UNKNOWN_ASSET),
+    }
+    for how, event in grown.items():
+        await _taken(sending, "WH-RECV-03", sending.genuine(event), {"unknown": how})
+    for newer in ("2", "2099-12-31"):
+        event = {**sending.event(), "api_version": newer}
+        await _tolerated(sending, sending.genuine(event), {"api_version": newer})
+    unknown_type = sending.genuine({**sending.event(), "type": "payment.annotated"})
+    _, happened = await sending.attempt(unknown_type)
+    case.note(f"An event of an unknown type is {happened}.")
+    alive = await sending.taken(sending.event())
+    where = {**sending.receiver.where, "unknown": "afterwards"}
+    case.expect("WH-RECV-03", alive, "a genuine event is taken", "it is not" if not alive else "it is", where=where)
+
+
+@check(
+    "WH-RECV-04",
+    surface="webhooks",
+    fix="Refuse a delivery whose t, the one that the signature covers, is further from your clock than your tolerance.",
+)
+async def stale_deliveries_have_no_effect(case: Case) -> None:
+    """A receiver rejects a stale timestamp beyond its tolerance.
+
+    Delivers genuinely signed events whose t is 30 s beyond the tolerance that the profile declares, on either side, and
+    old ones with a second, fresh t. Expects no effect. Half the tolerance is fresh: such an event is taken. Where no
+    tolerance is declared, t is a day old and nothing else is sent.
+    """
+    sending = await sender(case)
+    tolerance, beyond = sending.receiver.tolerance, sending.receiver.stale_seconds
+    old = f"t {beyond:.0f} s old"
+    made = {old: sending.genuine(sending.event(), away=-beyond)}
+    both = (("a fresh t before an old one", True), ("a fresh t after an old one", False))
+    for how, fresh_first in both if "{t}" in sending.signer.signed_string else ():
+        made[how] = _two_times(sending, sending.genuine(sending.event(), away=-beyond), fresh_first=fresh_first)
+    if tolerance is not None:
+        made[f"t {beyond:.0f} s ahead"] = sending.genuine(sending.event(), away=beyond)
+    await _no_effects(sending, "WH-RECV-04", made)
+    if tolerance is not None:
+        for away in (-tolerance / 2, tolerance / 2):
+            where = {"delivery": f"t {abs(away):.0f} s {'old' if away < 0 else 'ahead'}"}
+            await _taken(sending, "WH-RECV-04", sending.genuine(sending.event(), away=away), where)
+
+
+@check(
+    "WH-RECV-05",
+    surface="webhooks",
+    fix="Verify over the bytes as they came, before any parser has seen them; never over JSON that you wrote yourself.",
+)
+async def raw_bytes_are_verified(case: Case) -> None:
+    """A receiver verifies over raw bytes (a re-serialised body with the old signature is refused).
+
+    Delivers events whose JSON was written anew after signing: spaced, sorted, indented. Expects no effect. Then
+    delivers genuine events in every one of these forms and in one that no serialiser writes. Expects them to be taken.
+    """
+    sending = await sender(case)
+    await _no_effects(sending, "WH-RECV-05", reserialised(sending.signer, sending.event, sending.now()))
+    for style in STYLES:
+        event = sending.event()
+        delivery = replace(sending.signer, style=style).sign(event, sending.now())
+        await _taken(sending, "WH-RECV-05", delivery, {"delivery": f"genuine, {style}"})
+    event = sending.event()
+    odd = sending.signer.over(event, oddly_written(event), sending.now())
+    await _taken(sending, "WH-RECV-05", odd, {"delivery": "genuine, oddly written"})
+
+
+@check(
+    "WH-RECV-06",
+    surface="webhooks",
+    fix="Let one statement decide who handles an id, such as an insert with a unique key; to look first and note "
+    "later lets two through.",
+)
+async def concurrent_deliveries_have_one_effect(case: Case) -> None:
+    """A receiver handles two concurrent deliveries of one id with one effect.
+
+    Delivers one event twice at the same moment, four times over; then an event ten times at once, three times over.
+    Expects one effect of each.
+    """
+    sending = await sender(case, by_effects=True)
+    rounds: list[tuple[int, Event, Answer]] = []
+    for copies, times in _ROUNDS:
+        for _ in range(times):
+            event = sending.event()
+            rounds.append((copies, event, await _at_once(sending, event, copies)))
+    await sending.settle()
+    for copies, event, answer in rounds:
+        await _effects(sending, "WH-RECV-06", event["id"], 1, answer, {"delivery": f"{copies} at once"})
+
+
+async def _at_once(sending: Sender, event: Event, copies: int) -> Answer:
+    delivery = sending.genuine(event)
+    return (await together(sending.send(delivery, at_once=True) for _ in range(copies)))[-1]
+
+
+async def _delivered(sending: Sender, delivery: Delivery) -> None:
+    """Deliver what an honest sender would, and wait for its effect."""
+    await sending.send(delivery)
+    await sending.effects_within(delivery.event_id)
+
+
+def _in_other_bytes(sending: Sender, event: Event) -> bytes:
+    """Return the event with its members in another order: other JSON text in a form that the receiver takes."""
+    turned: dict[str, Any] = dict(reversed(event.items()))
+    body = STYLES[sending.signer.style](turned)
+    return body if body != STYLES[sending.signer.style](event) else STYLES[sending.signer.style]({**event, "also": 1})
+
+
+def _two_times(sending: Sender, old: Delivery, *, fresh_first: bool) -> Delivery:
+    """Return an old delivery with a second t, of now, before or after the one that was signed."""
+    signed, _, rest = str(old.value).partition(",")
+    fresh = f"t={sending.now()}"
+    return replace(old, value=",".join((fresh, signed, rest) if fresh_first else (signed, fresh, rest)))
+
+
+async def _no_effects(sending: Sender, row: str, made: Mapping[str, Delivery]) -> None:
+    """Send deliveries that must have no effect, let things settle, and judge each."""
+    answers = await together((sending.attempt(one) for one in made.values()), at_once=4)
+    if not await sending.settle():
+        sending.case.inconclusive(row, "after these deliveries the receiver takes no genuine one either")
+        return
+    for (how, delivery), (answer, happened) in zip(made.items(), answers, strict=True):
+        where = {"delivery": how}
+        if sending.receiver.effects is not None:
+            await _effects(sending, row, delivery.event_id, 0, answer, where)
+        elif refusal(answer):
+            _judge(sending, row, True, "refused with a client error", happened, answer, where)
+        else:
+            reason = f"{how}: {happened}, which does not tell whether it had an effect; {UNBOUND_EFFECTS}"
+            sending.case.inconclusive(row, reason, exchange=answer)
+
+
+async def _taken(sending: Sender, row: str, delivery: Delivery, where: Mapping[str, str]) -> None:
+    """Send a delivery that must be taken and judge that, by its effect where one can be asked for."""
+    answer, happened = await sending.attempt(delivery)
+    if sending.receiver.effects is None or answer is None:
+        _judge(sending, row, answer is not None and success(answer), "a success", happened, answer, where)
+        return
+    count = await sending.effects_within(delivery.event_id, taken=success(answer))
+    _judge(sending, row, count == 1, "one effect", f"{count} effects, {happened}", answer, where)
+
+
+async def _tolerated(sending: Sender, delivery: Delivery, where: Mapping[str, str]) -> None:
+    """Send a delivery whose effect is the receiver's own affair, and judge that it is taken without an error."""
+    answer, happened = await sending.attempt(delivery)
+    _judge(sending, "WH-RECV-03", answer is not None and success(answer), "a success", happened, answer, where)
+
+
+async def _effects(
+    sending: Sender, row: str, event_id: str, wanted: int, answer: Answer | None, where: Mapping[str, str]
+) -> None:
+    count = await sending.effects(event_id)
+    words = {0: "no effect", 1: "one effect"}
+    found = f"{words.get(count, f'{count} effects')}, {'no answer' if answer is None else f'answered {answer.status}'}"
+    _judge(sending, row, count == wanted, words[wanted], found, answer, where)
+
+
+def _judge(
+    sending: Sender,
+    row: str,
+    holds: bool,
+    expected: str,
+    found: str,
+    answer: Answer | None,
+    where: Mapping[str, str],
+) -> None:
+    sending.case.expect(row, holds, expected, found, exchange=answer, where={**sending.receiver.where, **where})

@@ -1,0 +1,200 @@
+"""WH-DELIV-05 to -07 and WH-SIG-07: what becomes of an event whose delivery failed, and of a payment seen again.
+
+The first deliveries fail while the other checks run; the clock is moved when nothing else is going on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance import clock
+from conformance.check import Case, Inconclusive, check
+from conformance.checkout.orders import again
+from conformance.checks.webhooks.signature import judge_time
+from conformance.webhooks.inbox import Received
+from conformance.webhooks.sales import Failed, Sale, failures
+from conformance.webhooks.signatures import header_of, usable_header, verification
+
+_PATIENCE = 30.0
+_MARGIN = 2.0
+_LOOK_SECONDS = 0.05
+_AGAIN_SECONDS = 10.0
+_SETTLE_SECONDS = 1.0
+# Where nobody says when a failed delivery is made again, and the clock can be moved.
+_LONG = 3600
+_OF_REDELIVERIES = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
+
+
+@check(
+    "WH-DELIV-07",
+    surface="webhooks",
+    fix="Write one event a payment, under a unique key, and deliver that event however often the payment is seen.",
+)
+async def one_payment_is_one_event(case: Case) -> None:
+    """One confirmed payment gives one event id, at every destination and however often the payment is looked at.
+
+    Pays two links, lets the first delivery to one destination fail, and afterwards looks at the pages again and names
+    the transactions to the gateway. Expects that all deliveries of a payment have one id.
+    """
+    made = await failures(case)
+    for sale in (made.slow, made.refused):
+        await again(case, sale.link)
+        # The interface knows no such calls; a target that has none refuses them, which is as good.
+        url = sale.link.order.url.rstrip("/")
+        await case.client.call("POST", f"{url}/verify", json_body={"tx_id": sale.tx_id})
+        await case.client.call("GET", f"{url}/status")
+        await again(case, sale.link)
+    await asyncio.sleep(_SETTLE_SECONDS)
+    for sale in (made.slow, made.refused):
+        _one_id(case, sale)
+
+
+def _one_id(case: Case, sale: Sale) -> None:
+    came = sale.confirmed(case.session.inbox)
+    if not came:
+        raise Inconclusive("no payment.confirmed of a right payment arrived, which WH-DELIV-02 judges")
+    ids = sorted({str(one.id) for one in came})
+    found = f"{len(ids)}: {', '.join(ids)}"
+    case.expect("WH-DELIV-07", len(ids) == 1, "one id", found, exchange=came[-1])
+
+
+@check(
+    "WH-DELIV-05",
+    "WH-DELIV-06",
+    "WH-DELIV-07",
+    "WH-SIG-06",
+    "WH-SIG-07",
+    surface="webhooks",
+    exclusive=True,
+    fix="Keep the event's bytes, send them again after the schedule's pause, and sign each attempt with the time at "
+    "which it is made.",
+)
+async def a_failed_delivery_is_made_again(case: Case) -> None:
+    """An event whose delivery timed out comes again: same id, same data, a signature of its own that verifies.
+
+    Pays two links; at one destination the first delivery of one is never answered and that of the other with 500. Waits
+    for the time-out, lets the pause of the schedule pass (`[webhook] schedule`) and more time than a receiver tolerates
+    in a signature, where the target has a test clock. Expects the event of the first again, and of each that comes
+    again the same id, the same data, one id for the payment, and a signature that verifies and is of the new time.
+    """
+    made = await failures(case)
+    stuck = await _passed(case, made)
+    repeated = 0
+    for sale, what in ((made.slow, "not answered"), (made.refused, "answered with 500")):
+        came = _came(case, made, sale)
+        if not came:
+            raise Inconclusive("no payment.confirmed of a right payment arrived, which WH-DELIV-02 judges")
+        judge_time(case, came[0])
+        _one_id(case, sale)
+        if stuck is None:
+            repeated += _came_again(case, came, {"first attempt": what})
+    undecided = stuck or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
+    for row in () if repeated else _OF_REDELIVERIES:
+        if row not in case.judged:
+            case.inconclusive(row, undecided)
+
+
+def _came(case: Case, made: Failed, sale: Sale) -> Sequence[Received]:
+    """Return the deliveries of a sale to the destination that failed; what cannot be read may be one of them."""
+    return [one for one in sale.told(case.session.inbox, made.place) if one.confirms or one.fault is not None]
+
+
+def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> int:
+    """Judge what came after the first delivery, and return how much that is."""
+    _need_come_again(case, came, where)
+    for later in came[1:]:
+        _same(case, came[0], later, where)
+        _signed_again(case, came[0], later, where)
+    return len(came) - 1
+
+
+def _signed_again(case: Case, first: Received, later: Received, where: Mapping[str, str]) -> None:
+    """Judge WH-SIG-07 and -06 on a redelivery.
+
+    Raises:
+        Inconclusive: The first delivery had no signature either, which WH-SIG-01 and -02 judge.
+    """
+    usable_header(case, first)
+    header = header_of(case, later)
+    if header is None or not header.usable:
+        found = "no signature header with a time and a v1"
+        case.expect("WH-SIG-07", False, "a v1 that verifies", found, exchange=later, where=where)
+        return
+    done = verification(case, later)
+    found = "it verifies" if done.holds else "it does not verify"
+    case.expect("WH-SIG-07", done.holds, "a v1 that verifies", found, exchange=later, hint=done.hint, where=where)
+    judge_time(case, later)
+
+
+def _need_come_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> None:
+    """Judge WH-DELIV-05: a target may redeliver, and one whose operator tells its schedule does."""
+    told = case.profile.webhook_bindings.schedule
+    if len(came) > 1 or told:
+        expected = "the event again" + (f" after {told[0]:g} s" if told else "")
+        found = f"it came {len(came)} times" if len(came) > 1 else "it came once"
+        case.expect("WH-DELIV-05", len(came) > 1, expected, found, exchange=came[-1], where=where)
+    elif "WH-DELIV-05" not in case.judged:
+        case.not_applicable("WH-DELIV-05", "the event did not come again, which the interface allows")
+
+
+def _same(case: Case, first: Received, later: Received, where: Mapping[str, str]) -> None:
+    expected = f"id {first.id} and the same data"
+    changed = _changes(first.event, later.event)
+    found = f"changed: {', '.join(changed)}" if changed else "both are"
+    case.expect("WH-DELIV-06", not changed, expected, found, exchange=later, where=where)
+
+
+def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+    """Return what of id and data is not the same."""
+    one, two = first.get("data"), later.get("data")
+    inside = (
+        [f"data.{name}" for name in sorted({*one, *two}) if one.get(name) != two.get(name)]
+        if (isinstance(one, dict) and isinstance(two, dict))
+        else ["data"] * (one != two)
+    )
+    return ["id"] * (first.get("id") != later.get("id")) + inside
+
+
+async def _passed(case: Case, made: Failed) -> str | None:
+    """Let the first attempts be over, and the pause after them; return why time cannot pass for this target, if so."""
+    await _given_up(case, made)
+    if all(len(_came(case, made, sale)) > 1 for sale in (made.slow, made.refused)):
+        return None
+    try:
+        await clock.pass_time(case, _pause(case))
+    except Inconclusive as reason:
+        return str(reason)
+    await asyncio.gather(*(_again(case, made, sale) for sale in (made.slow, made.refused)))
+    return None
+
+
+async def _given_up(case: Case, made: Failed) -> None:
+    """Wait until the target gives up the attempt that nobody answers."""
+    patience = (case.profile.webhook_bindings.timeout or _PATIENCE) + _MARGIN
+    ends = time.monotonic() + patience
+    for first in made.slow.confirmed(case.session.inbox, made.place)[:1]:
+        while first.arrival.left is None:
+            if time.monotonic() > ends:
+                case.note(f"the target had not given up an attempt that nobody answered after {patience:g} s")
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _again(case: Case, made: Failed, sale: Sale) -> None:
+    await case.session.inbox.wait(
+        lambda one: one.place == made.place and (one.confirms or one.fault is not None) and one.tells_of(sale.words),
+        seconds=_AGAIN_SECONDS,
+        count=2,
+    )
+
+
+def _pause(case: Case) -> int:
+    """Return the seconds that are to pass; with a test clock so many that a signature made before would be stale."""
+    bindings = case.profile.webhook_bindings
+    first = round(bindings.schedule[0]) if bindings.schedule else None
+    if case.profile.clock.offset_file is not None:
+        return (first or _LONG) + bindings.tolerance + 1
+    return (round(case.profile.budgets.wait_for_expiry) or _LONG) if first is None else first + 1

@@ -1,0 +1,170 @@
+"""WH-SIG: every delivery is signed with its destination's secret, over its time and its very bytes."""
+
+from __future__ import annotations
+
+from conformance.check import Case, Inconclusive, check
+from conformance.oracles.webhook_signature import HeaderFault, stale, verify
+from conformance.webhooks.inbox import Received
+from conformance.webhooks.sales import deliveries, sales
+from conformance.webhooks.signatures import (
+    header_name,
+    header_of,
+    place_of,
+    signed_string,
+    usable_header,
+    verification,
+)
+
+# A sender that rotates its secret may send two; how long v1 is has a row of its own.
+_NO_MATTER_OF_FORM = frozenset({HeaderFault.V1_TWICE, HeaderFault.V1_LENGTH})
+_FLIPS = 24
+# Seconds stay below it for three thousand years; milliseconds have been above it since 1973.
+_LAST_SECOND = 10**11
+
+
+async def told(case: Case) -> list[Received]:
+    """Return each delivery of the lane's sales that says it is confirmed."""
+    return [one for sale in await sales(case) for one in deliveries(case, sale)]
+
+
+@check(
+    "WH-SIG-01",
+    "WH-SIG-02",
+    "WH-SIG-03",
+    surface="webhooks",
+    lane="each",
+    fix="Send one header X-<Service>-Signature with the value t=<unix seconds>,v1=<64 hexadecimal digits>.",
+)
+async def a_delivery_bears_a_signature(case: Case) -> None:
+    """A delivery has the header X-<Service>-Signature with t=<unix seconds>,v1=<hex>, v1 of 64 digits.
+
+    Looks at every delivery of two payments. Expects the header once, a value that begins with t and v1 in this form
+    (further members after them are the target's own matter), and 64 hexadecimal digits.
+    """
+    for one in await told(case):
+        name = header_name(case, one)
+        values = [] if name is None else list(one.arrival.values(name))
+        expected = f"one header {name or 'X-<Service>-Signature'}"
+        there = case.expect("WH-SIG-01", len(values) == 1, expected, f"{len(values)} of them", exchange=one)
+        header = header_of(case, one)
+        if not there or header is None:
+            continue
+        faults = [fault.value for fault in header.faults if fault not in _NO_MATTER_OF_FORM]
+        if header.t is not None and header.t > _LAST_SECOND:
+            faults.append("t is no number of seconds since 1970")
+        form = "t=<unix seconds>,v1=<hex>"
+        case.expect("WH-SIG-02", not faults, form, f"{header.value}: {'; '.join(faults)}", exchange=one)
+        short = {HeaderFault.V1_LENGTH, HeaderFault.V1_NOT_HEX, HeaderFault.NO_V1} & set(header.faults)
+        case.expect("WH-SIG-03", not short, "64 hexadecimal digits", ", ".join(header.v1), exchange=one)
+
+
+@check(
+    "WH-SIG-04",
+    "WH-SIG-08",
+    surface="webhooks",
+    lane="each",
+    fix="Sign the bytes that are sent, joined to t as the operator declares it, with the whole text of the secret that "
+    "the dashboard shows for this destination.",
+)
+async def a_signature_verifies(case: Case) -> None:
+    """v1 verifies with the destination's secret over the declared string, with the body's bytes as they came.
+
+    Recomputes v1 of every delivery of two payments, one with letters beyond ASCII. Expects it to be the HMAC-SHA256 of
+    the string that the profile declares, and of no other bytes: with one byte of the body changed it must not verify,
+    and a signature over the event written anew in other bytes is none over those delivered.
+    """
+    for one in await told(case):
+        done = verification(case, one)
+        where = {"destination": place_of(one).name}
+        expected = f"v1 over {done.string!r} with the destination's secret"
+        found = "it verifies" if done.holds else "it does not verify"
+        case.expect("WH-SIG-04", done.holds, expected, found, exchange=one, hint=done.hint, where=where)
+        if done.holds:
+            broken = _unbroken(case, one) is None
+            case.expect("WH-SIG-08", broken, "no other body verifies", _unbroken(case, one), exchange=one, where=where)
+        elif done.is_raw is False:
+            expected = "v1 over the bytes that were delivered"
+            case.expect("WH-SIG-08", False, expected, "v1 over other bytes", exchange=one, hint=done.hint, where=where)
+        elif done.is_raw is None:
+            case.inconclusive(
+                "WH-SIG-08", "v1 fits nothing that is known, so what it covers cannot be told", exchange=one
+            )
+        else:
+            case.expect(
+                "WH-SIG-08", True, "v1 over the bytes that were delivered", done.hint, exchange=one, where=where
+            )
+
+
+def _unbroken(case: Case, one: Received) -> str | None:
+    """Return a changed body that the signature verifies with all the same, None when there is none."""
+    header, place, string = usable_header(case, one), place_of(one), signed_string(case, one)
+    body = one.arrival.body
+    step = max(1, len(body) // _FLIPS)
+    changed = [body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :] for at in range(0, len(body), step)]
+    changed += [body + b" ", b" " + body, body + b"\n", body[:-1]]
+    return next(
+        (repr(other[:80]) for other in changed if verify(header, [place.secret], string, other) is not None), None
+    )
+
+
+@check(
+    "WH-SIG-05",
+    surface="webhooks",
+    lane="each",
+    fix="Make a secret of its own for each destination, and sign each delivery with the secret of where it goes.",
+)
+async def destinations_have_secrets_of_their_own(case: Case) -> None:
+    """Two destinations with different secrets get different v1 for the same event.
+
+    Looks at the deliveries of two payments at two destinations of one tenant. Expects that no v1 is the other's, and
+    that none verifies with the other destination's secret.
+    """
+    judged = False
+    for sale in await sales(case):
+        for one in deliveries(case, sale):
+            for other in sale.places:
+                place = place_of(one)
+                if other.name == place.name or other.secret == place.secret:
+                    continue
+                judged = True
+                header = usable_header(case, one)
+                theirs = verify(header, [other.secret], signed_string(case, one), one.arrival.body) is not None
+                twins = [two for two in sale.confirmed(case.session.inbox, other) if _same_v1(case, one, two)]
+                found = "it verifies with it" if theirs else f"{len(twins)} deliveries there have the same v1"
+                expected = f"a v1 that has nothing to do with the secret of {other.name}"
+                right = not theirs and not twins
+                case.expect("WH-SIG-05", right, expected, found, exchange=one, where={"destination": place.name})
+    if not judged:
+        raise Inconclusive(
+            "needs two destinations of one tenant with different secrets: give two [webhook.destinations.NAME]"
+        )
+
+
+def _same_v1(case: Case, one: Received, two: Received) -> bool:
+    first, second = header_of(case, one), header_of(case, two)
+    return first is not None and second is not None and bool({*first.v1} & {*second.v1})
+
+
+@check(
+    "WH-SIG-06",
+    surface="webhooks",
+    lane="each",
+    fix="Take t when an attempt is made, in seconds since 1970, and sign anew for each attempt.",
+)
+async def a_signature_is_of_its_time(case: Case) -> None:
+    """The time t is within the tolerance of the time of delivery.
+
+    Compares t of every delivery of two payments with the time at which it came. Expects no more than the tolerance
+    between them (`[webhook] tolerance`, in seconds).
+    """
+    for one in await told(case):
+        judge_time(case, one)
+
+
+def judge_time(case: Case, one: Received) -> None:
+    """Judge WH-SIG-06 on one delivery."""
+    header = usable_header(case, one)
+    tolerance = case.profile.webhook_bindings.tolerance
+    t = header.t or 0
+    fresh = not stale(t, one.now, tolerance)
+    case.expect("WH-SIG-06", fresh, f"within {tolerance} s", f"{t - one.now:+.0f} s", exchange=one)

@@ -1,0 +1,149 @@
+"""Wrong ways to make v1: which of them a signature fits, so that a breach says what was done instead.
+
+Pure. A way is a key, a message and what joins them; nothing here makes a signature right.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.oracles.webhook_signature import SignatureHeader
+
+# What covers the body's bytes as they are; the operator's own word comes first.
+USUAL_STRINGS = (
+    "{t}.{body}",
+    "{body}",
+    "{t}{body}",
+    "{t}:{body}",
+    "{t},{body}",
+    "{t}\n{body}",
+    "{body}.{t}",
+    "{body}{t}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """A way to make v1.
+
+    Attributes:
+        told: It in words.
+        is_raw: Whether it covers every byte of the body as delivered.
+    """
+
+    told: str
+    is_raw: bool
+
+
+def usual_string(header: SignatureHeader, secret: str, body: bytes) -> str | None:
+    """Return the usual signed string that a signature covers, None when it covers none of them."""
+    key = secret.encode()
+    for string in USUAL_STRINGS:
+        if _fits(header, key, _filled(string, str(header.t), body)):
+            return string
+    return None
+
+
+def construction(
+    header: SignatureHeader, secret: str, body: bytes, others: Mapping[str, str] | None = None
+) -> Construction | None:
+    """Return the first known way by which a signature was made, None when it is none of them.
+
+    Args:
+        header: What the header says.
+        secret: The destination's secret.
+        body: The body as delivered.
+        others: Secrets of other destinations by their names.
+    """
+    for whose, key in _keys(secret, others or {}):
+        for what, message, is_raw in _messages(str(header.t), body):
+            if _fits(header, key, message):
+                return Construction(f"v1 is over {what}{whose}", is_raw)
+    return None
+
+
+def _fits(header: SignatureHeader, key: bytes, message: bytes) -> bool:
+    digests = {hmac.new(key, message, hashlib.sha256).hexdigest(), hashlib.sha256(key + message).hexdigest()}
+    return any(given.lower() in digests for given in header.v1)
+
+
+def _filled(string: str, t: str, body: bytes) -> bytes:
+    return string.replace("{t}", t).encode().replace(b"{body}", body)
+
+
+def _keys(secret: str, others: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    yield "", secret.encode()
+    for name, other in others.items():
+        yield f", with the secret of the destination {name}", other.encode()
+    _, mark, rest = secret.partition("_")
+    bare = rest if mark else secret
+    if mark:
+        yield ", with the secret without its prefix as the key", rest.encode()
+    for what, decode in (("hexadecimal", bytes.fromhex), ("base64", _base64)):
+        try:
+            yield f", with the secret read as {what} as the key", decode(bare)
+        except (ValueError, binascii.Error):
+            continue
+    yield ", with the SHA-256 of the secret as the key", hashlib.sha256(secret.encode()).digest()
+    yield (
+        ", with the SHA-256 of the secret in hexadecimal as the key",
+        hashlib.sha256(secret.encode()).hexdigest().encode(),
+    )
+    yield ", with an empty key", b""
+    yield ", with the secret and a line end as the key", secret.encode() + b"\n"
+
+
+def _base64(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if {"-", "_"} & set(text) else None)
+
+
+def _messages(t: str, body: bytes) -> Iterator[tuple[str, bytes, bool]]:
+    for string in USUAL_STRINGS:
+        yield f"the string {string!r}", _filled(string, t, body), True
+    yield "the body and a line end after it", f"{t}.".encode() + body + b"\n", True
+    yield "the body without white space around it", f"{t}.".encode() + body.strip(), False
+    yield "the time alone", t.encode(), False
+    yield "the time and a point alone", f"{t}.".encode(), False
+    yield "the SHA-256 of the body in hexadecimal", f"{t}.{hashlib.sha256(body).hexdigest()}".encode(), False
+    for place, value in _parts(body):
+        for how, text in _texts(value):
+            told = f"{place} {how}"
+            yield f"the time, a point and {told}", f"{t}.".encode() + text, False
+            yield told, text, False
+            yield f"the time and {told}", t.encode() + text, False
+
+
+def _parts(body: bytes) -> Iterator[tuple[str, Any]]:
+    """Yield what an implementation may have at hand instead of the bytes: the event, and members of it."""
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError):
+        return
+    yield "the event", event
+    if isinstance(event, dict):
+        for name in ("data", "id", "type"):
+            if name in event:
+                yield f"its member {name}", event[name]
+
+
+def _texts(value: Any) -> Iterator[tuple[str, bytes]]:
+    if isinstance(value, str):
+        yield "as it is", value.encode("utf-8", "surrogatepass")
+        return
+    for order in (False, True):
+        for ascii_only in (False, True):
+            for how, separators, indent in (
+                ("without white space", (",", ":"), None),
+                ("with spaces", (", ", ": "), None),
+                ("indented", (",", ": "), 2),
+            ):
+                told = f"written anew, {how}{', members sorted' if order else ''}{', ASCII only' if ascii_only else ''}"
+                text = json.dumps(value, separators=separators, indent=indent, sort_keys=order, ensure_ascii=ascii_only)
+                yield told, text.encode("utf-8", "surrogatepass")

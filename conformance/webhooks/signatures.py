@@ -1,0 +1,112 @@
+"""What the checks of signatures share: the header's name, the signed string, and whether a delivery verifies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from conformance.check import Case, Inconclusive
+from conformance.oracles.webhook_signature import SignatureHeader, verify
+from conformance.webhooks.constructions import construction, usual_string
+from conformance.webhooks.inbox import Place, Received
+
+_NAMED = re.compile(r"x-[a-z0-9][a-z0-9-]*-signature", re.IGNORECASE)
+
+
+def header_name(case: Case, received: Received) -> str | None:
+    """Return the name of the signature header: as the profile has it, else the one that has the interface's form.
+
+    None where neither tells one.
+    """
+    bound = case.profile.webhook_bindings.header
+    word = case.profile.service_word
+    if bound is not None or word is not None:
+        return bound or f"X-{word}-Signature"
+    found = {name.lower() for name, _ in received.arrival.headers if _NAMED.fullmatch(name)}
+    return found.pop() if len(found) == 1 else None
+
+
+def header_of(case: Case, received: Received) -> SignatureHeader | None:
+    """Return what a delivery's signature header says, None where it has not exactly one."""
+    name = header_name(case, received)
+    return None if name is None else received.signature(name)
+
+
+def usable_header(case: Case, received: Received) -> SignatureHeader:
+    """Return what a delivery's signature header says.
+
+    Raises:
+        Inconclusive: It has no usable one, which WH-SIG-01 and -02 judge.
+    """
+    header = header_of(case, received)
+    if header is None or not header.usable:
+        raise Inconclusive("a delivery has no signature header with a time and a v1, which WH-SIG-01 and -02 judge")
+    return header
+
+
+def place_of(received: Received) -> Place:
+    """Return the destination that a delivery came to.
+
+    Raises:
+        Inconclusive: It came to none, so that nobody can tell its secret.
+    """
+    if received.place is None:
+        raise Inconclusive("a delivery came to a path that is no destination's, which WH-DELIV-01 judges")
+    return received.place
+
+
+def signed_string(case: Case, received: Received) -> str:
+    """Return the string that v1 covers: as the operator declares it, else the usual one that a delivery fits.
+
+    Raises:
+        Inconclusive: It is not declared, and none is told by the delivery.
+    """
+    bound = case.profile.webhook_bindings.signed_string
+    if bound is not None:
+        if "{body}" not in bound:
+            raise Inconclusive(f"[webhook] signed_string = {bound!r} does not say where the body stands: {{body}}")
+        return bound
+    found = usual_string(usable_header(case, received), place_of(received).secret, received.arrival.body)
+    if found is None:
+        raise Inconclusive(
+            "unbound: v1 covers none of the usual strings; give [webhook] signed_string, such as '{t}.{body}'"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of verifying a delivery.
+
+    Attributes:
+        holds: Whether v1 verifies with the destination's secret over the signed string.
+        string: The signed string.
+        hint: Which known wrong way it was made by instead, where that can be told.
+        is_raw: Whether it covers the body's bytes as delivered; None where that cannot be told.
+    """
+
+    holds: bool
+    string: str
+    hint: str | None
+    is_raw: bool | None
+
+
+def verification(case: Case, received: Received) -> Verification:
+    """Verify a delivery.
+
+    Raises:
+        Inconclusive: Its header cannot be used, or nobody knows what v1 covers.
+    """
+    header, place = usable_header(case, received), place_of(received)
+    string = signed_string(case, received)
+    body = received.arrival.body
+    if verify(header, [place.secret], string, body) is not None:
+        return Verification(True, string, None, True)
+    tenant = place.destination.tenant
+    others = {one.name: one.secret for one in case.session.inbox.of_tenant(tenant) if one.name != place.name}
+    found = construction(header, place.secret, body, others)
+    if found is None:
+        return Verification(False, string, None, None)
+    return Verification(
+        False, string, f"{found.told}; it must be over {string!r} with the secret's whole text", found.is_raw
+    )

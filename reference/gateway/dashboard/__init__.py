@@ -1,0 +1,5 @@
+"""The dashboard: pages for administrators, over the same functions as /internal (profile 3.9)."""
+
+from reference.gateway.dashboard.service import Dashboard
+
+__all__ = ["Dashboard"]

@@ -1,0 +1,84 @@
+"""What became of a tenant's events: deliveries with their attempts, to be sent again where possible (P-WH-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference.gateway.dashboard.desk import OPENS, Desk, path_of
+from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.protocol.webhook_delivery import DeliveryState, Outcome
+from reference.web.exchange import Reply
+
+_SCREEN = "deliveries"
+_PAGE = 25
+_STATES: Mapping[str, str] = {
+    DeliveryState.PENDING: "Waiting",
+    DeliveryState.SENDING: "Being sent",
+    DeliveryState.DELIVERED: "Delivered",
+    DeliveryState.DEAD: "Given up",
+    DeliveryState.DROPPED: "Dropped",
+}
+_OUTCOMES: Mapping[str, str] = {
+    Outcome.DELIVERED: "Delivered",
+    Outcome.STATUS: "Refused",
+    Outcome.TIMEOUT: "No answer in time",
+    Outcome.CONNECTION: "No connection",
+    Outcome.ADDRESS: "Address not allowed",
+    Outcome.UNSIGNED: "Secret cannot be opened",
+    Outcome.INTERRUPTED: "Interrupted, outcome unknown",
+}
+_CANNOT = {DeliveryState.SENDING, DeliveryState.DROPPED}
+
+
+class DeliveryScreen:
+    """Answers at …/deliveries."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        path, scopes = f"/tenants/<tenant_id>/{_SCREEN}", OPENS[_SCREEN]
+        again = f"{path}/<delivery_id>/resend"
+        return (
+            Route("GET", path, self.show, scopes),
+            Route("GET", again, self.back, scopes),
+            Route("POST", again, self.resend, scopes),
+        )
+
+    async def show(self, visit: Visit) -> Reply:
+        """Show the deliveries, newest first."""
+        after = visit.asked("after")
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        there = {one["destination_id"] for one in tenant["destinations"]}
+        listed = await self._desk.webhooks.deliveries(visit.tenant_id, most=_PAGE + 1, after=after)
+        rows = [_shown(one, is_there=one["destination_id"] in there) for one in listed[:_PAGE]]
+        return await self._desk.page(
+            visit,
+            "deliveries.html",
+            _SCREEN,
+            tenant,
+            rows=rows,
+            after=rows[-1]["delivery_id"] if len(listed) > _PAGE else None,
+            is_first=after is None,
+        )
+
+    async def back(self, visit: Visit) -> Reply:
+        """Send somebody who opens the address of a form to its screen."""
+        return gone_to(path_of(visit, _SCREEN))
+
+    async def resend(self, visit: Visit) -> Reply:
+        """Send a delivery again."""
+        await self._desk.webhooks.retry(visit.tenant_id, visit.arguments["delivery_id"])
+        return gone_to(path_of(visit, _SCREEN, "resent"))
+
+
+def _shown(delivery: Mapping[str, Any], *, is_there: bool) -> dict[str, Any]:
+    return {
+        **delivery,
+        "state_word": _STATES[delivery["state"]],
+        "may_be_sent": is_there and delivery["state"] not in _CANNOT,
+        "is_there": is_there,
+        "attempts": [{**one, "word": _OUTCOMES[one["outcome"]]} for one in delivery["attempts"]],
+    }

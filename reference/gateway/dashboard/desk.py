@@ -1,0 +1,126 @@
+"""What the screens share: the functions behind them, the frame of a tenant's pages, and answers with a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reference.gateway import refusals
+from reference.gateway.dashboard.entrance import ROOT, Entrance
+from reference.gateway.dashboard.forms import fresh_form_id, sent_before
+from reference.gateway.dashboard.pages import Pages
+from reference.gateway.dashboard.visits import Visit
+from reference.gateway.tenancy import Tenancy
+from reference.gateway.webhooks import Webhooks
+from reference.web.clock import WpClock
+from reference.web.exchange import Reply
+
+# A screen of a tenant: its path, its name, and the scopes of which one opens it.
+SCREENS: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("links", "Links", ("tenants:admin", "payments:read")),
+    ("deliveries", "Deliveries", ("tenants:admin",)),
+    ("keys", "Keys", ("tenants:admin", "apikeys:admin")),
+    ("settings/networks", "Networks", ("tenants:admin",)),
+    ("settings/notifications", "Notifications", ("tenants:admin",)),
+    ("trial", "Trial", ("tenants:admin", "kyb:write")),
+)
+OPENS: Mapping[str, tuple[str, ...]] = {path: scopes for path, _, scopes in SCREENS}
+# What a page says when it was come to after something was done; the address names one of them.
+_DONE = {
+    "saved": "Saved.",
+    "deleted": "Deleted. It has ended at once.",
+    "resent": "It is being sent again.",
+    "judged": "The decision is in force.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret that is shown once.
+
+    Attributes:
+        title: What was made.
+        label: What the secret is.
+        text: The secret.
+        note: What to do with it.
+        facts: Further things to know, by name.
+        back: Path of the page to go on to.
+        back_name: What that page is called.
+    """
+
+    title: str
+    label: str
+    text: str
+    note: str
+    facts: Mapping[str, str]
+    back: str
+    back_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What screens stand on."""
+
+    tenancy: Tenancy
+    webhooks: Webhooks
+    entrance: Entrance
+    pages: Pages
+    clock: WpClock
+
+    async def page(
+        self, visit: Visit, template: str, current: str, tenant: Mapping[str, Any] | None = None, **values: Any
+    ) -> Reply:
+        """Return a page of a tenant, with the navigation that the visitor's key opens.
+
+        Args:
+            visit: The call.
+            template: Name of the page's template.
+            current: Path of the screen that it belongs to.
+            tenant: The tenant's record, where it is known already.
+            values: `status` and what the template shows.
+        """
+        record = tenant or await self.tenancy.record(visit.tenant_id)
+        screens = [(path, name) for path, name, scopes in SCREENS if visit.visitor.may(*scopes)]
+        return self.pages.page(
+            template,
+            visitor=visit.visitor,
+            tenant=record,
+            base=f"{ROOT}/tenants/{record['tenant_id']}",
+            screens=screens,
+            current=current,
+            form_id=fresh_form_id(),
+            **{"done": _DONE.get(visit.asked("done") or ""), **values},
+        )
+
+    async def send_once(self, visit: Visit) -> None:
+        """Go on with a form that is good for one time.
+
+        Raises:
+            Refused: 409, it was sent before; a reload of its answer makes nothing again.
+        """
+        if not await self.entrance.takes(visit.visitor, visit.form.form_id()):
+            raise sent_before()
+
+    async def secret(
+        self, visit: Visit, current: str, secret: Secret, tenant: Mapping[str, Any] | None = None
+    ) -> Reply:
+        """Return the one answer that shows a secret."""
+        return await self.page(visit, "secret.html", current, tenant, status=201, secret=secret)
+
+
+def path_of(visit: Visit, screen: str, done: str = "") -> str:
+    """Return the address of a tenant's screen."""
+    return f"{ROOT}/tenants/{visit.tenant_id}/{screen}" + (f"?done={done}" if done else "")
+
+
+def found(rows: Sequence[Mapping[str, Any]], name: str, wanted: str) -> Mapping[str, Any]:
+    """Return the row of an id.
+
+    Raises:
+        Refused: 404, there is none.
+    """
+    for row in rows:
+        if row[name] == wanted:
+            return row
+    raise refusals.not_found()

@@ -1,0 +1,127 @@
+"""Signing in by an administrator's key, staying for half an hour, and signing out (profile 3.9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from werkzeug.http import dump_cookie, parse_cookie
+
+from reference.gateway.credentials import Credentials, digest_of, fresh_secret
+from reference.gateway.dashboard.forms import csrf_token
+from reference.gateway.settings import GatewaySettings
+from reference.store.sessions import Sessions
+from reference.web.clock import WpClock
+from reference.web.exchange import Request
+
+SESSION_SECONDS = 1800
+ROOT = "/dashboard"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+_LONGEST_KEY = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who is signed in.
+
+    Attributes:
+        digest: The session, as the store knows it.
+        scopes: What his key may do.
+        expires_at: Unix seconds at which he has to sign in again.
+        secret: The text of his cookie.
+    """
+
+    digest: str
+    scopes: frozenset[str]
+    expires_at: int
+    secret: str = field(repr=False)
+
+    @property
+    def csrf(self) -> str:
+        """The token of his forms."""
+        return csrf_token(self.secret)
+
+    def may(self, *scopes: str) -> bool:
+        """Return whether his key has one of some scopes."""
+        return not self.scopes.isdisjoint(scopes)
+
+
+class Entrance:
+    """Lets administrators in and out, whichever worker they come to."""
+
+    def __init__(self, settings: GatewaySettings, clock: WpClock, credentials: Credentials, sessions: Sessions) -> None:
+        self._clock = clock
+        self._credentials = credentials
+        self._sessions = sessions
+        self._secure = settings.public_url.startswith("https://")
+        # With the prefix no other host of the domain can plant a cookie; browsers take it over https only.
+        prefix, self._path = ("__Host-", "/") if self._secure else ("", ROOT)
+        self._session_name = f"{prefix}{settings.word.lower}-session"
+        self._guard_name = f"{prefix}{settings.word.lower}-sign-in"
+
+    async def visitor(self, request: Request) -> Visitor | None:
+        """Return who calls, None when nobody is signed in."""
+        secret = _cookie(request, self._session_name)
+        found = None if secret is None else await self._sessions.find(digest_of(secret), now=self._clock.now())
+        return (
+            None if found is None or secret is None else Visitor(found.digest, found.scopes, found.expires_at, secret)
+        )
+
+    async def sign_in(self, request: Request, key: str) -> Mapping[str, str] | None:
+        """Begin a session and return the header that tells the browser; None when the key is not accepted.
+
+        A session that the browser had ends.
+        """
+        if len(key) > _LONGEST_KEY or await self._credentials.scopes(key) is None:
+            return None
+        await self.sign_out(await self.visitor(request))
+        secret = fresh_secret()
+        expires_at = self._clock.now() + SESSION_SECONDS
+        await self._sessions.begin(digest_of(secret), digest_of(key), expires_at=expires_at)
+        return self._set(self._session_name, secret)
+
+    async def sign_out(self, visitor: Visitor | None) -> Mapping[str, str]:
+        """End a session at once, on every worker, and return the header that tells the browser."""
+        if visitor is not None:
+            await self._sessions.end(visitor.digest)
+        return self._set(self._session_name, "", seconds=0)
+
+    async def takes(self, visitor: Visitor, form_id: str) -> bool:
+        """Return whether a form that is good for one time was not sent before, to any worker; now it was."""
+        return await self._sessions.send(visitor.digest, form_id)
+
+    async def forget(self) -> None:
+        """Drop sessions that are over."""
+        await self._sessions.forget(now=self._clock.now())
+
+    # The form of sign-in is guarded by a cookie of its own, as there is no session yet.
+
+    def guard(self, request: Request) -> str | None:
+        """Return the secret that the token of the sign-in form belongs to, None without one."""
+        return _cookie(request, self._guard_name)
+
+    def fresh_guard(self) -> tuple[str, Mapping[str, str]]:
+        """Return a new one and the header that tells the browser."""
+        secret = fresh_secret()
+        return secret, self._set(self._guard_name, secret)
+
+    def _set(self, name: str, value: str, seconds: int = SESSION_SECONDS) -> Mapping[str, str]:
+        cookie = dump_cookie(
+            name,
+            value,
+            max_age=seconds,
+            path=self._path,
+            secure=self._secure,
+            httponly=True,
+            samesite="Strict",
+        )
+        return {"Set-Cookie": cookie}
+
+
+def _cookie(request: Request, name: str) -> str | None:
+    """Return the cookie of a name, None when there is none of the right form."""
+    # Ours are ASCII; others of the same host may be anything.
+    sent = "; ".join(request.headers.get("cookie", ())).encode("ascii", "ignore").decode()
+    value = parse_cookie(sent).get(name, "")
+    return value if _SECRET.fullmatch(value) else None

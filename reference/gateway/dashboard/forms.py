@@ -1,0 +1,110 @@
+"""What browsers send: urlencoded fields, each form with the token that shows where it comes from (P-GW-01, 3.9)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+from werkzeug.http import parse_options_header
+
+from reference.gateway import refusals
+from reference.protocol.keys import base64url
+from reference.web.errors import Refused
+from reference.web.exchange import Request
+
+MEDIA = "application/x-www-form-urlencoded"
+TOKEN_FIELD, FORM_FIELD = "csrf", "form"
+_MOST_FIELDS = 200
+_FORM_BYTES = 16
+_FORM_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Form:
+    """The fields of a form. It shows nothing of itself: keys are among them."""
+
+    _fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def one(self, name: str) -> str:
+        """Return a field's value without the white space around it, empty when it was not sent.
+
+        Raises:
+            Refused: It was sent several times.
+        """
+        values = self._fields.get(name, ())
+        if len(values) > 1:
+            raise refusals.invalid_request("the form names a field several times")
+        return values[0].strip() if values else ""
+
+    def every(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return list(self._fields.get(name, ()))
+
+    def form_id(self) -> str:
+        """Return the id of this very form, which is good for one time.
+
+        Raises:
+            Refused: It has none.
+        """
+        found = self.one(FORM_FIELD)
+        if _FORM_ID.fullmatch(found) is None:
+            raise refusals.invalid_request("the form has no id; open its page again")
+        return found
+
+
+def read_form(request: Request) -> Form:
+    """Return what a browser sent.
+
+    Raises:
+        Refused: 415, or 400 when it cannot be read.
+    """
+    fields = request.headers.get("content-type", ())
+    media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
+    coded = any(one.strip().lower() != "identity" for one in request.headers.get("content-encoding", ()))
+    if media.lower() != MEDIA or parameters.get("charset", "utf-8").lower() != "utf-8" or coded:
+        raise Refused(415, "unsupported_media_type", f"send the form as {MEDIA} in UTF-8")
+    try:
+        text = request.body.decode("utf-8")
+        return Form(parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
+    except ValueError as fault:
+        raise refusals.invalid_request("the form cannot be read") from fault
+
+
+def fresh_form_id() -> str:
+    """Return the id of a form that is good for one time."""
+    return base64url(secrets.token_bytes(_FORM_BYTES))
+
+
+def csrf_token(secret: str) -> str:
+    """Return the token of the forms of whoever holds a cookie; it tells nothing of the cookie."""
+    return base64url(hmac.new(secret.encode(), b"dashboard form", hashlib.sha256).digest())
+
+
+def check_csrf(form: Form, secret: str) -> None:
+    """Let a form pass that comes from a page of ours, made for the holder of a cookie.
+
+    Raises:
+        Refused: 403, its token is missing or another one.
+    """
+    if not hmac.compare_digest(form.one(TOKEN_FIELD).encode(), csrf_token(secret).encode()):
+        raise foreign_form()
+
+
+def foreign_form() -> Refused:
+    """Return the refusal of a form that was not made for whoever sent it."""
+    message = "this form was not made for you, or you have signed in again since; open its page anew"
+    return Refused(403, "invalid_form_token", message)
+
+
+def sent_before() -> Refused:
+    """Return the refusal of a form that made something already."""
+    message = (
+        "this form was sent before, and what it made was shown then, once; "
+        "if the secret is lost, make another one or rotate it"
+    )
+    return Refused(409, "form_sent_already", message)

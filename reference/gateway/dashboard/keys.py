@@ -1,0 +1,122 @@
+"""A tenant's API keys: what there is, new ones, rotation with its overlap, deletion (P-AU-02 to P-AU-04)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference.gateway import refusals
+from reference.gateway.calls import fitted
+from reference.gateway.dashboard.desk import OPENS, Desk, Secret, found, path_of
+from reference.gateway.dashboard.pages import readable_time
+from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.internal import NewKey
+from reference.protocol.times import utc_text
+from reference.web.errors import Unprocessable
+from reference.web.exchange import Reply
+
+_SCREEN = "keys"
+_MODE = "Choose test or live."
+_NOT_APPROVED = "Live keys are for approved businesses. Decide about this one under Trial first."
+_NOTE = "Store it where your server reads it. It cannot be shown again: only its hash is kept."
+
+
+class KeyScreens:
+    """Answers at …/keys."""
+
+    def __init__(self, desk: Desk, overlap_days: int) -> None:
+        self._desk = desk
+        self._overlap_days = overlap_days
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        path, changes = f"/tenants/<tenant_id>/{_SCREEN}", ("apikeys:admin",)
+        one = f"{path}/<key_id>"
+        return (
+            Route("GET", path, self.show, OPENS[_SCREEN]),
+            Route("POST", path, self.create, changes),
+            Route("GET", f"{one}/rotate", self.ask_rotation, changes),
+            Route("POST", f"{one}/rotate", self.rotate, changes),
+            Route("GET", f"{one}/delete", self.ask_deletion, changes),
+            Route("POST", f"{one}/delete", self.delete, changes),
+        )
+
+    async def show(self, visit: Visit, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
+        """Show the keys, which tell nothing of their texts, and the form of a new one."""
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        keys = [{**key, "state": self._state(key)} for key in reversed(tenant["keys"])]
+        return await self._desk.page(
+            visit,
+            "keys.html",
+            _SCREEN,
+            tenant,
+            status=422 if faults else 200,
+            keys=keys,
+            mode=mode or "test",
+            faults=faults or {},
+        )
+
+    async def create(self, visit: Visit) -> Reply:
+        """Make a key and show it; a live one wants its own scope and an approved tenant."""
+        try:
+            mode = fitted(NewKey, {"mode": visit.form.one("mode")}).mode
+        except Unprocessable:
+            return await self.show(visit, faults={"mode": _MODE})
+        if mode == "live":
+            visit.need("live:activate")
+            if (await self._desk.tenancy.find(visit.tenant_id)).kyc_status != "approved":
+                return await self.show(visit, mode, {"mode": _NOT_APPROVED})
+        await self._desk.send_once(visit)
+        return await self._told(
+            visit, f"The {mode} key is made", await self._desk.tenancy.add_key(visit.tenant_id, mode)
+        )
+
+    async def ask_rotation(self, visit: Visit) -> Reply:
+        """Ask before a key is rotated."""
+        key, tenant = await self._key(visit, "accepted")
+        until = utc_text(self._desk.clock.now() + self._overlap_days * 86400)
+        return await self._desk.page(
+            visit, "key_rotate.html", _SCREEN, tenant, key=key, until=until, overlap_days=self._overlap_days
+        )
+
+    async def rotate(self, visit: Visit) -> Reply:
+        """Make a key in place of another and show it."""
+        await self._key(visit, "accepted")
+        await self._desk.send_once(visit)
+        made = await self._desk.tenancy.rotate_key(visit.tenant_id, visit.arguments["key_id"])
+        return await self._told(visit, "The key is rotated", made, {"Old key": visit.arguments["key_id"]})
+
+    async def ask_deletion(self, visit: Visit) -> Reply:
+        """Ask before a key is deleted."""
+        key, tenant = await self._key(visit, "accepted", "lapsing", "lapsed")
+        return await self._desk.page(visit, "key_delete.html", _SCREEN, tenant, key=key)
+
+    async def delete(self, visit: Visit) -> Reply:
+        """Delete a key."""
+        await self._desk.tenancy.delete_key(visit.tenant_id, visit.arguments["key_id"])
+        return gone_to(path_of(visit, _SCREEN, "deleted"))
+
+    async def _told(
+        self, visit: Visit, title: str, made: Mapping[str, Any], further: Mapping[str, str] | None = None
+    ) -> Reply:
+        facts = {"Key id": made["key_id"], "Mode": str(made["mode"]).capitalize(), **(further or {})}
+        if "old_valid_until" in made:
+            facts["Old key valid until"] = readable_time(made["old_valid_until"])
+        back = path_of(visit, _SCREEN)
+        secret = Secret(title, "The new key", made["api_key"], _NOTE, facts, back, "Go on to the keys")
+        return await self._desk.secret(visit, _SCREEN, secret)
+
+    async def _key(self, visit: Visit, *states: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return a key that is in one of some states, and its tenant."""
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        key = found(tenant["keys"], "key_id", visit.arguments["key_id"])
+        if self._state(key) not in states:
+            raise refusals.not_found()
+        return {**key, "state": self._state(key)}, tenant
+
+    def _state(self, key: Mapping[str, Any]) -> str:
+        if key["revoked_at"] is not None:
+            return "deleted"
+        if key["valid_until"] is None:
+            return "accepted"
+        return "lapsing" if key["valid_until"] > utc_text(self._desk.clock.now()) else "lapsed"

@@ -1,0 +1,127 @@
+"""The dashboard's HTML, made whole on the server and without a script (P-CV-03)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reference.gateway.checkout.page import Asset, network_name
+from reference.gateway.checkout.page import assets as checkout_assets
+from reference.gateway.dashboard.entrance import ROOT, Visitor
+from reference.gateway.settings import GatewaySettings
+from reference.protocol.money import MICRO_DIGITS, amount_pretty
+from reference.protocol.networks import NETWORKS
+from reference.web.errors import Refused
+from reference.web.exchange import Reply
+
+SECURITY: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; img-src 'self'; style-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+STYLE, ICON = "dashboard.css", "icon.svg"
+_HEADINGS = {
+    400: "This cannot be read",
+    403: "Not allowed",
+    404: "There is nothing here",
+    409: "Sent already",
+    429: "Too many calls",
+    503: "Not available now",
+}
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """Return the files that pages load, by name."""
+    style = files(__package__).joinpath("static", STYLE).read_bytes()
+    made = Asset(style, "text/css; charset=utf-8", hashlib.sha256(style).hexdigest()[:12])
+    return {STYLE: made, ICON: checkout_assets()[ICON]}
+
+
+class Pages:
+    """Makes pages."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._environment = Environment(
+            loader=PackageLoader(__package__, "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "when": readable_time,
+            "unix": lambda unix: datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "clock": lambda unix: datetime.fromtimestamp(unix, UTC).strftime("%H:%M UTC"),
+            "day": lambda text: datetime.fromisoformat(text).strftime("%-d %B %Y"),
+            "network": lambda key: network_name(NETWORKS[key]) if key in NETWORKS else key,
+            "microunits": lambda amount, key="": amount_pretty(amount, NETWORKS[key].asset_label if key else "USD"),
+            "atomic": readable_atomic,
+        }
+        self._environment.globals |= {
+            "service": settings.word.word,
+            "root": ROOT,
+            "test_networks": frozenset(key for key, network in NETWORKS.items() if network.is_test),
+            "style": f"{ROOT}/assets/{STYLE}?v={assets()[STYLE].version}",
+            "icon": f"{ROOT}/assets/{ICON}?v={assets()[ICON].version}",
+        }
+
+    def page(
+        self,
+        template: str,
+        *,
+        visitor: Visitor | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> Reply:
+        """Return a page.
+
+        Args:
+            template: Name of its template.
+            visitor: Who sees it.
+            status: Status of the answer.
+            headers: Further headers.
+            values: What the template shows.
+        """
+        given: dict[str, Any] = {"faults": {}, "done": None, "tenant": None, "current": "", **values}
+        html = self._environment.get_template(template).render(visitor=visitor, **given)
+        return Reply(status, html.encode(), {"Content-Type": "text/html; charset=utf-8", **SECURITY, **(headers or {})})
+
+    def refusal(self, refused: Refused, request_id: str, visitor: Visitor | None = None) -> Reply:
+        """Return the page of a refusal: status, code and headers are those of the API."""
+        return self.page(
+            "refused.html",
+            visitor=visitor,
+            status=refused.status,
+            headers=refused.headers,
+            heading=_HEADINGS.get(refused.status, "This did not work"),
+            refused=refused,
+            request_id=request_id,
+        )
+
+
+def readable_time(text: str) -> str:
+    """Return a time of an answer (P-CV-04) as people write it."""
+    return datetime.fromisoformat(text).strftime("%-d %b %Y, %H:%M:%S UTC")
+
+
+def readable_atomic(text: str, key: str) -> str:
+    """Return atomic units of a network's asset as people write them, to the last digit."""
+    network = NETWORKS[key]
+    whole, rest = divmod(int(text), 10**network.decimals)
+    digits = f"{rest:0{network.decimals}d}".rstrip("0").ljust(2, "0") if network.decimals else "00"
+    micro, left = divmod(int(text), 10 ** (network.decimals - MICRO_DIGITS))
+    return f"{whole}.{digits} {network.asset_label}" if left else amount_pretty(micro, network.asset_label)

@@ -1,0 +1,146 @@
+"""The dashboard's routes: what every call meets before its screen, and that every answer is a page (3.1, 3.9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import cast
+
+from quart import Quart, Response, request
+
+from reference.gateway import refusals
+from reference.gateway.dashboard.entrance import ROOT, Entrance, Visitor
+from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form
+from reference.gateway.dashboard.pages import Pages, assets
+from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.faults import refusal_of
+from reference.gateway.limits import Limits
+from reference.web.envelope import REQUEST_ID, Scope
+from reference.web.errors import Refused
+from reference.web.exchange import Reply, Request, asked
+
+SIGN_IN = f"{ROOT}/sign-in"
+_PLACE = re.compile(r"/dashboard(/[a-z0-9_-]+)*")
+_WRONG = "This key is not accepted. It must be an administrator's key."
+_CACHED = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+
+Answer = Callable[[Scope, Request, Mapping[str, str], Visitor | None], Awaitable[Reply]]
+
+
+class Routes:
+    """Answers calls at /dashboard and below."""
+
+    def __init__(self, entrance: Entrance, pages: Pages, limits: Limits, screens: Sequence[Route]) -> None:
+        self._entrance = entrance
+        self._pages = pages
+        self._limits = limits
+        self._screens = screens
+
+    def add_to(self, app: Quart) -> None:
+        """Add the routes to an app."""
+        self._add(app, "GET", f"{ROOT}/assets/<name>", self._asset)
+        self._add(app, "GET", SIGN_IN, self._show_sign_in)
+        self._add(app, "POST", SIGN_IN, self._sign_in)
+        self._add(app, "POST", f"{ROOT}/sign-out", self._sign_out)
+        for screen in self._screens:
+            self._add(app, screen.method, ROOT + screen.below, self._answering(screen))
+
+    def told(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
+        """Return the page of what was refused before any route saw it, None for other people's paths."""
+        path = str(scope["path"])
+        if path != ROOT and not path.startswith(f"{ROOT}/"):
+            return None
+        reply = self._pages.refusal(refused, str(scope.get(REQUEST_ID, "")))
+        return reply.headers, reply.body
+
+    def _add(self, app: Quart, method: str, rule: str, answer: Answer) -> None:
+        async def view(**arguments: str) -> Response:
+            scope = cast("Scope", request.scope)
+            visitor: Visitor | None = None
+            try:
+                data = await request.get_data(as_text=False)
+                call = asked(scope, request.path, data if isinstance(data, bytes) else data.encode())
+                visitor = await self._entrance.visitor(call)
+                reply = await answer(scope, call, arguments, visitor)
+            except Exception as fault:  # noqa: BLE001 - whatever it is, the answer is a page
+                request_id = str(scope.get(REQUEST_ID, ""))
+                reply = self._pages.refusal(refusal_of(fault, request_id), request_id, visitor)
+            return Response(reply.body, reply.status, dict(reply.headers))
+
+        app.add_url_rule(rule, f"dashboard {method} {rule}", view, methods=[method], provide_automatic_options=False)
+
+    def _answering(self, screen: Route) -> Answer:
+        async def answer(scope: Scope, call: Request, arguments: Mapping[str, str], visitor: Visitor | None) -> Reply:
+            reads = screen.method == "GET"
+            if visitor is None:
+                self._limits.address(scope)
+                if reads:
+                    return gone_to(f"{SIGN_IN}?to={call.path}" if _PLACE.fullmatch(call.path) else SIGN_IN)
+                raise _session_over()
+            if screen.scopes and not visitor.may(*screen.scopes):
+                raise refusals.forbidden_scope(screen.scopes[0])
+            form = Form()
+            if not reads:
+                form = read_form(call)
+                check_csrf(form, visitor.secret)
+            return await screen.run(Visit(call, arguments, visitor, form))
+
+        return answer
+
+    # Without a session.
+
+    async def _asset(self, scope: Scope, _: Request, arguments: Mapping[str, str], __: Visitor | None) -> Reply:
+        self._limits.address(scope)
+        found = assets().get(arguments["name"])
+        if found is None:
+            raise refusals.not_found()
+        return Reply(200, found.data, {"Content-Type": found.media, **_CACHED})
+
+    async def _show_sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
+        self._limits.address(scope)
+        if visitor is not None:
+            return gone_to(ROOT)
+        wanted = re.search(r"(?:^|&)to=([^&]*)", call.query)
+        return self._form(call, wanted[1] if wanted else "")
+
+    async def _sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], __: Visitor | None) -> Reply:
+        self._limits.address(scope)
+        form, guard = read_form(call), self._entrance.guard(call)
+        if guard is None:
+            raise foreign_form()
+        check_csrf(form, guard)
+        told = await self._entrance.sign_in(call, form.one("key"))
+        if told is None:
+            return self._form(call, form.one("to"), {"key": _WRONG})
+        return gone_to(_place(form.one("to")), told)
+
+    async def _sign_out(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
+        if visitor is None:
+            self._limits.address(scope)
+        else:
+            check_csrf(read_form(call), visitor.secret)
+        return gone_to(SIGN_IN, await self._entrance.sign_out(visitor))
+
+    def _form(self, call: Request, to: str, faults: Mapping[str, str] | None = None) -> Reply:
+        guard, told = self._entrance.guard(call), None
+        if guard is None:
+            guard, told = self._entrance.fresh_guard()
+        wrong = {"WWW-Authenticate": "Bearer"} if faults else {}
+        return self._pages.page(
+            "sign_in.html",
+            status=401 if faults else 200,
+            headers={**wrong, **(told or {})},
+            csrf=csrf_token(guard),
+            to=_place(to),
+            faults=faults or {},
+        )
+
+
+def _place(text: str) -> str:
+    """Return a page of ours that somebody wanted to see, the first one if it is none."""
+    return text if len(text) <= 255 and _PLACE.fullmatch(text) else ROOT
+
+
+def _session_over() -> Refused:
+    message = "you are not signed in any more, and nothing was changed; sign in and do it again"
+    return Refused(403, "session_over", message)

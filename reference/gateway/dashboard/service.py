@@ -1,0 +1,80 @@
+"""The dashboard of one gateway: what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quart import Quart
+
+from reference.gateway.credentials import Credentials
+from reference.gateway.dashboard.deliveries import DeliveryScreen
+from reference.gateway.dashboard.desk import Desk
+from reference.gateway.dashboard.entrance import Entrance
+from reference.gateway.dashboard.keys import KeyScreens
+from reference.gateway.dashboard.links import LinkScreen
+from reference.gateway.dashboard.networks import NetworkScreen
+from reference.gateway.dashboard.notifications import NotificationScreens
+from reference.gateway.dashboard.pages import Pages
+from reference.gateway.dashboard.routes import Routes
+from reference.gateway.dashboard.tenants import TenantScreens
+from reference.gateway.dashboard.trial import TrialScreen
+from reference.gateway.limits import Limits
+from reference.gateway.settings import GatewaySettings
+from reference.gateway.tenancy import Tenancy
+from reference.gateway.webhooks import Webhooks
+from reference.store.sessions import Sessions
+from reference.web.clock import WpClock
+from reference.web.envelope import Scope
+from reference.web.errors import Refused
+
+
+class Dashboard:
+    """Serves administrators with browsers."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        credentials: Credentials,
+        sessions: Sessions,
+        limits: Limits,
+        tenancy: Tenancy,
+        webhooks: Webhooks,
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            settings: What the process was told.
+            clock: The service's clock.
+            credentials: Judges keys.
+            sessions: Who is signed in.
+            limits: Charges calls of those who are not (P-RL-03).
+            tenancy: What can be done with tenants.
+            webhooks: What can be done with their webhooks.
+        """
+        pages = Pages(settings)
+        self._entrance = Entrance(settings, clock, credentials, sessions)
+        desk = Desk(tenancy, webhooks, self._entrance, pages, clock)
+        screens = (
+            TenantScreens(desk),
+            LinkScreen(desk),
+            DeliveryScreen(desk),
+            KeyScreens(desk, settings.key_overlap_days),
+            NetworkScreen(desk),
+            NotificationScreens(desk),
+            TrialScreen(desk),
+        )
+        routes = [route for screen in screens for route in screen.routes()]
+        self._routes = Routes(self._entrance, pages, limits, routes)
+
+    def add_routes(self, app: Quart) -> None:
+        """Add the dashboard's routes to an app."""
+        self._routes.add_to(app)
+
+    def told(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
+        """Return the page of what was refused before any route saw it, None where it is not the dashboard's."""
+        return self._routes.told(scope, refused)
+
+    async def forget(self) -> None:
+        """Drop sessions that are over."""
+        await self._entrance.forget()

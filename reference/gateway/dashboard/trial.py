@@ -1,0 +1,55 @@
+"""A tenant's standing: trial, verification and plan, and what they allow today (3.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reference.gateway.calls import fitted
+from reference.gateway.dashboard.desk import OPENS, Desk, path_of
+from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.internal import Decision
+from reference.web.errors import Unprocessable
+from reference.web.exchange import Reply
+
+_SCREEN = "trial"
+_SENTENCES = {"status": "Choose one of the decisions.", "plan": "Choose one of the plans."}
+
+
+class TrialScreen:
+    """Answers at …/trial."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        path = f"/tenants/<tenant_id>/{_SCREEN}"
+        return Route("GET", path, self.show, OPENS[_SCREEN]), Route("POST", path, self.judge, ("kyb:write",))
+
+    async def show(self, visit: Visit, faults: Mapping[str, str] | None = None) -> Reply:
+        """Show the standing, and the form to those who decide."""
+        tenancy = self._desk.tenancy
+        tenant = await tenancy.record(visit.tenant_id)
+        used, allowance = tenant["used_microunits"], tenant["allowance_microunits"]
+        return await self._desk.page(
+            visit,
+            "trial.html",
+            _SCREEN,
+            tenant,
+            status=422 if faults else 200,
+            test_barred=await tenancy.barred(visit.tenant_id, "test"),
+            live_barred=await tenancy.barred(visit.tenant_id, "live"),
+            left=max(0, allowance - used),
+            faults=faults or {},
+        )
+
+    async def judge(self, visit: Visit) -> Reply:
+        """Set what was decided."""
+        given = {"status": visit.form.one("status"), "plan": visit.form.one("plan")}
+        try:
+            asked = fitted(Decision, given)
+        except Unprocessable as fault:
+            names = {str(item["loc"][1]) for item in fault.detail}
+            return await self.show(visit, {name: text for name, text in _SENTENCES.items() if name in names})
+        await self._desk.tenancy.judge(visit.tenant_id, asked.status, asked.plan)
+        return gone_to(path_of(visit, _SCREEN, "judged"))

@@ -1,0 +1,81 @@
+"""One call of somebody who is signed in, and the routes that answer such calls."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+from reference.gateway import refusals
+from reference.gateway.dashboard.entrance import Visitor
+from reference.gateway.dashboard.forms import Form
+from reference.web.exchange import Reply, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A call by somebody who is signed in; its form, if it has one, came from a page of ours.
+
+    Attributes:
+        request: As it came.
+        arguments: Named parts of its path.
+        visitor: Who calls.
+        form: What he sent.
+    """
+
+    request: Request
+    arguments: Mapping[str, str]
+    visitor: Visitor
+    form: Form = field(default_factory=Form)
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant that the path names."""
+        return self.arguments["tenant_id"]
+
+    def asked(self, name: str, longest: int = 64) -> str | None:
+        """Return a parameter of the query, None when there is none.
+
+        Raises:
+            Refused: 400, it is there several times, or is no text that an id may be.
+        """
+        values = parse_qs(self.request.query, keep_blank_values=True, errors="replace").get(name, [])
+        if not values:
+            return None
+        if len(values) > 1 or len(values[0]) > longest or not values[0].isprintable():
+            raise refusals.invalid_request(f"the address names no usable {name}")
+        return values[0]
+
+    def need(self, scope: str) -> None:
+        """Go on when the key has a scope.
+
+        Raises:
+            Refused: 403, it has not.
+        """
+        if not self.visitor.may(scope):
+            raise refusals.forbidden_scope(scope)
+
+
+Run = Callable[[Visit], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path below /dashboard.
+
+    Attributes:
+        method: GET or POST.
+        below: The path behind /dashboard.
+        run: Answers.
+        scopes: One of them is wanted; none when everybody who is signed in may call.
+    """
+
+    method: str
+    below: str
+    run: Run
+    scopes: tuple[str, ...] = ()
+
+
+def gone_to(path: str, headers: Mapping[str, str] | None = None) -> Reply:
+    """Return the answer that sends a browser to another page, to be read there."""
+    return Reply(303, b"", {"Location": path, "Cache-Control": "no-store", **(headers or {})})

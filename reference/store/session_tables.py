@@ -1,0 +1,25 @@
+"""Tables of those who are signed in at the dashboard, and of the forms that they have sent."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table
+
+METADATA = MetaData()
+
+# A session is known by the SHA-256 of its cookie alone, and by that of the key that opened it.
+sessions = Table(
+    "gateway_sessions",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("admin_digest", String(64), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("gateway_sessions_expired", "expires_at"),
+)
+
+# A form that makes something with a secret is good for one time: whoever inserts its row has sent it.
+sent_forms = Table(
+    "gateway_sent_forms",
+    METADATA,
+    Column("session", String(64), primary_key=True),
+    Column("form", String(43), primary_key=True),
+)

@@ -1,0 +1,82 @@
+"""Who is signed in at the dashboard, for any number of workers; and which forms were sent already (profile 3.9).
+
+A row a session, not a sealed cookie with a list of those that ended: a call has to ask the database whether a session
+has ended either way, and so it learns in the same question what the key may do now. A session ends at once everywhere
+when its row goes, or when its key does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from reference.store.database import Change, Database, Taken
+from reference.store.session_tables import METADATA, sent_forms, sessions
+from reference.store.tenant_tables import admin_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Somebody who is signed in.
+
+    Attributes:
+        digest: SHA-256 of the cookie's text, bare hex.
+        scopes: What the key that opened it may do now.
+        expires_at: Unix seconds from which it is over.
+    """
+
+    digest: str
+    scopes: frozenset[str]
+    expires_at: int
+
+
+_ROW = sessions.c
+_BEGIN = insert(sessions).values({name: bindparam(name) for name in ("digest", "admin_digest", "expires_at")})
+_FIND = (
+    select(_ROW.digest, admin_keys.c.scopes, _ROW.expires_at)
+    .select_from(sessions.join(admin_keys, admin_keys.c.digest == _ROW.admin_digest))
+    .where(_ROW.digest == bindparam("digest"), _ROW.expires_at > bindparam("now"))
+)
+_END = delete(sessions).where(_ROW.digest == bindparam("ended"))
+_CLEAR = delete(sent_forms).where(sent_forms.c.session == bindparam("ended"))
+_SEND = insert(sent_forms).values({name: bindparam(name) for name in ("session", "form")})
+_FORGET = delete(sessions).where(_ROW.expires_at <= bindparam("now"))
+_FORGET_FORMS = delete(sent_forms).where(sent_forms.c.session.notin_(select(_ROW.digest)))
+
+
+class Sessions:
+    """Statements over sessions. Each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prepare(self) -> None:
+        """Create the tables that are missing."""
+        await self._database.create(METADATA)
+
+    async def begin(self, digest: str, admin_digest: str, *, expires_at: int) -> None:
+        """Add a session of an administrator's key."""
+        await self._database.change(_BEGIN, digest=digest, admin_digest=admin_digest, expires_at=expires_at)
+
+    async def find(self, digest: str, *, now: int) -> Session | None:
+        """Return a session that is not over and whose key still exists."""
+        rows = await self._database.rows(_FIND, digest=digest, now=now)
+        return Session(str(rows[0][0]), frozenset(str(rows[0][1]).split(",")), int(rows[0][2])) if rows else None
+
+    async def end(self, digest: str) -> None:
+        """End a session at once."""
+        ended = {"ended": digest}
+        await self._database.change_all(Change(_END, ended), Change(_CLEAR, ended))
+
+    async def send(self, digest: str, form: str) -> bool:
+        """Note that a form of a session is sent; False when it was sent before, to any worker."""
+        try:
+            await self._database.change(_SEND, session=digest, form=form)
+        except Taken:
+            return False
+        return True
+
+    async def forget(self, *, now: int) -> None:
+        """Drop sessions that are over, and the forms of those that are gone."""
+        await self._database.change_all(Change(_FORGET, {"now": now}), Change(_FORGET_FORMS))

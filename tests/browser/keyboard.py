@@ -1,0 +1,67 @@
+"""A keyboard and what a screen reader says: nothing is clicked, and focus is told by role and name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import CDPSession, Page
+
+_MOST_TABS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What has the focus, as the accessibility tree tells it."""
+
+    role: str
+    name: str
+    value: str
+
+
+class Keyboard:
+    """Somebody who has a keyboard only."""
+
+    def __init__(self, page: Page, tree: CDPSession) -> None:
+        self.page = page
+        self._tree = tree
+
+    async def focus(self) -> Focus:
+        """Return what has the focus: the page itself when nothing in it has, nothing when that is elsewhere."""
+        nodes = (await self._tree.send("Accessibility.getFullAXTree"))["nodes"]
+        focused = [one for one in nodes if not one["ignored"] and _is_focused(one)]
+        found = focused[-1] if focused else {}
+        return Focus(*(str(found.get(name, {}).get("value", "")) for name in ("role", "name", "value")))
+
+    async def to(self, role: str, name: str) -> Focus:
+        """Press Tab until something of a role whose name begins so has the focus."""
+        seen = []
+        for _ in range(_MOST_TABS):
+            now = await self.focus()
+            if now.role == role and now.name.startswith(name):
+                return now
+            seen.append(f"{now.role} {now.name!r}")
+            await self.page.keyboard.press("Tab")
+        raise AssertionError(f"no {role} {name!r} is reached by Tab: {', '.join(dict.fromkeys(seen))}")
+
+    async def write(self, name: str, text: str) -> None:
+        """Write into a text field."""
+        await self.to("textbox", name)
+        await self.page.keyboard.press("Control+A")
+        await self.page.keyboard.type(text)
+
+    async def tick(self, name: str) -> None:
+        """Turn a box over."""
+        await self.to("checkbox", name)
+        await self.page.keyboard.press("Space")
+
+    async def enter(self, role: str = "", name: str = "") -> None:
+        """Press Enter, on something or where one is, and wait for the page that comes."""
+        if role:
+            await self.to(role, name)
+        async with self.page.expect_navigation():
+            await self.page.keyboard.press("Enter")
+
+
+def _is_focused(node: dict[str, Any]) -> bool:
+    return any(one["name"] == "focused" and one["value"].get("value") is True for one in node.get("properties", ()))

@@ -1,0 +1,210 @@
+"""Every screen of the dashboard: with the eyes of axe, on a phone, with long names, and without a script (3.9)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import Browser, Page
+
+from conformance.payers.bill import USDC, Bill
+from tests.browser.conftest import NETWORKS, PHONE, Shop
+from tests.browser.dashboard_desk import admin_key, dashboard
+from tests.reference.webhooks.receiver import Receiver
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+NETWORK = NETWORKS["algorand"]
+LONG = "A shop with a name that hardly ends, " * 6
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1200, "height": 900}}
+
+
+@dataclass
+class Walker:
+    """Somebody who looks at every screen, and what he finds wrong with them."""
+
+    page: Page
+    origin: str
+    schemes: tuple[str, ...] = ("light", "dark")
+    faults: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("request", lambda request: self._requested(request.url))
+
+    def _requested(self, url: str) -> None:
+        if not url.startswith(f"{self.origin}/"):
+            self.elsewhere.append(url)
+
+    async def look(self, name: str) -> None:
+        """Look at the screen that is open, in each colour scheme."""
+        self.seen.append(name)
+        width = await self.page.evaluate("document.documentElement.scrollWidth")
+        shown = self.page.viewport_size
+        assert shown is not None
+        if width > shown["width"]:
+            self.faults.append(f"{name}: {width} pixels wide")
+        for scheme in self.schemes:
+            await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            violations = (await Axe().run(self.page)).response["violations"]
+            found = [(one, at) for one in violations for at in one["nodes"]]
+            self.faults += [f"{name} {scheme} {one['impact']} {one['id']}: {at['html']}" for one, at in found]
+            await self._keep(f"{name}-{scheme}-{shown['width']}")
+
+    async def _keep(self, name: str) -> None:
+        folder = os.environ.get("WELDPROOF_SCREENSHOTS")
+        if folder:
+            path = Path(folder) / f"dashboard-{re.sub(r'[^a-z0-9]+', '-', name)}.png"
+            await self.page.screenshot(path=path, full_page=True)
+
+    async def sign_in(self, key: str) -> None:
+        """Fill in the form of sign-in."""
+        await self.page.fill("#key", key)
+        await self.page.click("main button")
+
+    async def submit(self, **given: str) -> None:
+        """Fill in the form of the screen and send it."""
+        for name, value in given.items():
+            await self.page.fill(f'[id="{name.replace("__", "-")}"]', value)
+        async with self.page.expect_navigation():
+            await self.page.locator("main form button").first.click()
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def stocked(shop: Shop) -> AsyncIterator[str]:
+    """A tenant with a long name that has some of everything; its id."""
+    receiver = await Receiver().open()
+    headers = {"Authorization": f"Bearer {admin_key(shop)}"}
+    payout = shop.profile.tenants["first"].payout[NETWORK]
+    async with httpx.AsyncClient(trust_env=False, base_url=shop.url, headers=headers) as http:
+
+        async def call(method: str, path: str, body: Any, **options: Any) -> Any:
+            answer = await http.request(method, path, json=body, **options)
+            assert answer.status_code < 300, answer.text
+            return answer.json()
+
+        tenant = await call("POST", "/internal/tenants", {"name": LONG})
+        tenant_id = str(tenant["tenant_id"])
+        base = f"/internal/tenants/{tenant_id}"
+        await call("PUT", f"{base}/networks", {NETWORK: {"payout_address": payout}})
+        url = f"http://127.0.0.1:{receiver.port}/{'hook' * 40}"
+        await call("POST", f"{base}/webhooks", {"url": url, "events": ["payment.confirmed", "payment.cancelled"]})
+        await call("POST", f"{base}/api-keys/{tenant['key_id']}/rotate", None)
+        credentials = {"Authorization": f"Bearer {tenant['api_key']}", "X-Tenant-Id": tenant_id}
+        for label in ("Order 1", "Wort" * 60):
+            body = {"amount": 8.41, "currency": "USD", "label": label}
+            link = await call("POST", "/v1/payment-links", body, headers=credentials)
+        payer = await shop.payer("algorand")
+        bill = Bill(USDC[NETWORK], payout, 8_410_000, f"weldproof:{link['token']}")
+        await payer.settle(bill)
+        await receiver.until(1)
+        await payer.settle(bill)
+        deadline = time.monotonic() + 30
+        while not (await call("GET", f"{base}/payments?state=late", None))["payments"]:
+            assert time.monotonic() < deadline, "the second payment was not listed as late"
+            await asyncio.sleep(0.1)
+    yield tenant_id
+    await receiver.close()
+
+
+@pytest.mark.parametrize("device", ["desktop", "phone"])
+async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str, device: str) -> None:
+    """Each one, its errors and refusals: axe finds nothing, nothing overflows, nothing comes from elsewhere."""
+    context = await browser.new_context(**(PHONE if device == "phone" else DESKTOP), reduced_motion="reduce")
+    page = await context.new_page()
+    walker = Walker(page, shop.url, ("light", "dark") if device == "desktop" else ("light",))
+    tenant = f"{dashboard(shop)}/tenants/{stocked}"
+    await page.goto(dashboard(shop))
+    await walker.look("sign-in")
+    await walker.sign_in("wrong")
+    await walker.look("sign-in refused")
+    await walker.sign_in(admin_key(shop))
+    await page.wait_for_selector("#name")
+    await walker.look("tenants")
+    await walker.submit(name="")
+    await walker.look("tenants with an error")
+    await walker.submit(name=f"New {LONG}")
+    await walker.look("a tenant is made")
+    made = page.url
+    await page.reload()
+    await walker.look("sent again")
+    assert made == page.url == dashboard(shop)
+    for screen in ("links", "deliveries", "keys", "settings/networks", "settings/notifications", "trial"):
+        await page.goto(f"{tenant}/{screen}")
+        await walker.look(screen)
+    await page.goto(f"{tenant}/settings/networks")
+    await walker.submit(address__base_sepolia="0x1", place__solana_devnet="x", address__algorand_testnet="a" * 120)
+    await walker.look("networks with errors")
+    await page.goto(f"{tenant}/settings/notifications")
+    await walker.submit(url="https://10.0.0.1/")
+    await walker.look("notifications with an error")
+    for screen in ("keys", "settings/notifications"):
+        for link in ("Rotate", "Delete"):
+            await page.goto(f"{tenant}/{screen}")
+            await page.locator("td.actions a", has_text=link).first.click()
+            await page.wait_for_url("**/rotate" if link == "Rotate" else "**/delete")
+            await walker.look(f"{screen} {link.lower()}")
+    await page.goto(f"{tenant}/settings/networks")
+    await walker.submit()
+    await walker.look("saved")
+    await page.goto(f"{tenant}/nothing")
+    await walker.look("nothing")
+    other = await _empty_tenant(shop)
+    for screen in ("links", "deliveries", "settings/notifications"):
+        await page.goto(f"{dashboard(shop)}/tenants/{other}/{screen}")
+        await walker.look(f"empty {screen}")
+    await context.close()
+    assert walker.faults == []
+    assert walker.elsewhere == []
+    assert len(walker.seen) == 23
+
+
+async def _empty_tenant(shop: Shop) -> str:
+    headers = {"Authorization": f"Bearer {admin_key(shop)}"}
+    async with httpx.AsyncClient(trust_env=False, base_url=shop.url, headers=headers) as http:
+        return str((await http.post("/internal/tenants", json={"name": "Empty"})).json()["tenant_id"])
+
+
+async def test_everything_works_without_a_script(browser: Browser, shop: Shop) -> None:
+    """Sign in, tenant, address, destination, key, decision, sign out, in a browser that runs none."""
+    context = await browser.new_context(**DESKTOP, java_script_enabled=False)
+    page = await context.new_page()
+    walker = Walker(page, shop.url)
+    await page.goto(dashboard(shop))
+    await walker.sign_in(admin_key(shop))
+    await page.wait_for_selector("#name")
+    await walker.submit(name="Without a script")
+    first = await page.input_value("#secret")
+    await page.click("text=Go on to its payout addresses")
+    await page.wait_for_selector("form.card")
+    await walker.submit(address__algorand_testnet=shop.profile.tenants["first"].payout[NETWORK])
+    assert await page.inner_text("[role=status]") == "Saved."
+    await page.click("nav >> text=Notifications")
+    await page.wait_for_selector("#url")
+    await walker.submit(url="http://127.0.0.1:9/hook")
+    secret = await page.input_value("#secret")
+    await page.click("nav >> text=Keys")
+    await page.wait_for_selector("#mode")
+    await walker.submit()
+    second = await page.input_value("#secret")
+    assert len({first, secret, second}) == 3
+    await page.click("nav >> text=Trial")
+    await page.select_option("#status", "approved")
+    await walker.submit()
+    assert await page.inner_text("[role=status]") == "The decision is in force."
+    await page.click("text=Sign out")
+    await page.wait_for_selector("#key")
+    await page.go_back()
+    assert await page.locator("#key").count() == 1, "a page that was left is not shown again after sign-out"
+    assert walker.elsewhere == []
+    await context.close()

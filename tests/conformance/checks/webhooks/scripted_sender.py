@@ -1,0 +1,350 @@
+"""A checkout in memory whose payments are told to real sockets: rightly, or with one flaw."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import json
+import random
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from multidict import CIMultiDictProxy
+
+from conformance import target
+from conformance.check import Case, Inconclusive
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.payers.bill import USDC
+from conformance.runner import registered
+from conformance.session import Session
+from conformance.verdict import Verdict, worst
+from conformance.webhooks.receiver import CannotListen, bound
+from tests.conformance.checks.gateway.scripted_checkout import (
+    NETWORK,
+    PAYOUT,
+    PROFILE,
+    Checkout,
+    Link,
+    Payer,
+    Transfer,
+)
+
+SECRETS = {"first": "weldw_c2VjcmV0IG9uZQ", "first_too": "weldw_c2VjcmV0IHR3bw", "second": "weldw_c2VjcmV0IHRocmVl"}
+_TENANTS = {"first": "first", "first_too": "first", "second": "second"}
+_TIMEOUT, _PAUSE = 0.25, 30.0
+_WEBHOOKS = """
+[clock]
+offset_file = "{clock}"
+[webhook]
+timeout = {timeout}
+schedule = [{pause}]
+signed_string = "{{t}}.{{body}}"
+{destinations}
+"""
+_DESTINATION = """
+[webhook.destinations.{name}]
+url = "{url}"
+tenant = "{tenant}"
+secret = {{ file = "{file}" }}
+"""
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the shop sends: a destination that it was told of."""
+
+    name: str
+    url: str
+    secret: str
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a delivery.
+
+    Attributes:
+        number: From 1.
+        event: The event.
+        body: Its bytes.
+        now: The shop's time, in unix seconds.
+        made: The shop's time when the event was made.
+        place: Where it goes.
+        places: Everything that the shop knows.
+    """
+
+    number: int
+    event: Event
+    body: bytes
+    now: int
+    made: int
+    place: Place
+    places: Sequence[Place]
+
+
+def compact(event: Event) -> bytes:
+    """Return an event as JSON."""
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def signed(attempt: Attempt) -> str:
+    """Return an honest header."""
+    return header(attempt.now, attempt.place.secret, f"{attempt.now}.".encode() + attempt.body)
+
+
+def header(t: int, secret: str, message: bytes) -> str:
+    """Return a header over a message."""
+    return f"t={t},v1={hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()}"
+
+
+def own_places(link: Link, places: Sequence[Place]) -> Iterable[Place]:
+    """Return the destinations of the link's tenant."""
+    del link
+    return [one for one in places if one.tenant == "first"]
+
+
+def same(event: Event, number: int) -> Event:
+    """Return the event unchanged, whatever the attempt."""
+    del number
+    return event
+
+
+@dataclass
+class Flaws:
+    """What a shop does, honest unless something is put in its place."""
+
+    event: Callable[[Event], Event] = lambda event: event
+    body: Callable[[Event], bytes] = compact
+    again: Callable[[Event, int], Event] = same
+    header: Callable[[Attempt], str | None] = signed
+    header_name: str = "X-Weldproof-Signature"
+    places: Callable[[Link, Sequence[Place]], Iterable[Place]] = own_places
+    method: str = "POST"
+    url: Callable[[str], str] = lambda url: url
+    often: int = 2
+    further: Callable[[Event], Sequence[Event]] = lambda _: ()
+    tells: Callable[[Link, Transfer, bool], bool] = lambda link, seen, paid: paid  # noqa: ARG005 - a rule of all three
+    page_only: bool = False
+
+
+@dataclass
+class Shop(Checkout):
+    """A checkout that tells of its payments."""
+
+    flaws: Flaws = field(default_factory=Flaws)
+    places: Sequence[Place] = ()
+    clock: Path = Path("clock")
+    labels: dict[str, str] = field(default_factory=dict)
+    told: set[tuple[str, int]] = field(default_factory=set)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one request; it knows no call by which a payer names his transaction."""
+        if method == "POST" and "/checkout/" in url:
+            return self._answer(404, {"error": "not_found", "message": "No such call."})
+        return await super().send(method, url, headers, body)
+
+    def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        made = super()._create(body)
+        self.labels[str(made["token"])] = str(body["label"])
+        return made
+
+    @property
+    def now(self) -> float:
+        """Its time in unix seconds."""
+        with contextlib.suppress(FileNotFoundError):
+            return time.time() + float(self.clock.read_text())
+        return time.time()
+
+    def look(self) -> None:
+        """See what was transferred, and tell of it."""
+        for link in self.links.values():
+            self._settle(link)
+            for number, seen in enumerate(self.transfers, start=1):
+                if (link.token, number) in self.told:
+                    continue
+                if self.flaws.tells(link, seen, self.rule(link, seen)):
+                    self.told.add((link.token, number))
+                    self._start(self._tell(link, number))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _tell(self, link: Link, number: int) -> None:
+        if self.flaws.page_only:
+            return
+        event = self.flaws.event(self._event(link, number))
+        made = int(self.now)
+        await asyncio.gather(
+            *(
+                self._deliver(one, place, made)
+                for place in self.flaws.places(link, self.places)
+                for one in (event, *self.flaws.further(event))
+            )
+        )
+
+    def _event(self, link: Link, number: int) -> Event:
+        return {
+            "id": f"evt_{uuid.uuid4()}",
+            "type": "payment.confirmed",
+            "created": int(self.now),
+            "api_version": "2026-01-01",
+            "data": {
+                "tenant_label": self.labels[link.token],
+                "chain": "algorand:testnet",
+                "asset": {"id": USDC[NETWORK], "label": "USDC", "decimals": 6},
+                "amount_microunits": str(link.microunits),
+                "amount_pretty": f"{link.microunits / 10**6:.6f} USDC",
+                "tx_id": f"tx{number}",
+                "payer_address": "PAYER",
+            },
+        }
+
+    async def _deliver(self, first: Event, place: Place, made: int) -> None:
+        for number in range(1, self.flaws.often + 1):
+            event = self.flaws.again(first, number)
+            body = self.flaws.body(event)
+            if await self._attempt(Attempt(number, event, body, int(self.now), made, place, self.places)):
+                return
+            due = self.now + _PAUSE
+            while self.now < due:  # noqa: ASYNC110 - the clock is a file
+                await asyncio.sleep(0.01)
+
+    async def _attempt(self, attempt: Attempt) -> bool:
+        value = self.flaws.header(attempt)
+        headers = {"content-type": "application/json", **({} if value is None else {self.flaws.header_name: value})}
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.request(
+                    self.flaws.method, self.flaws.url(attempt.place.url), data=attempt.body, headers=headers
+                ) as response,
+            ):
+                return response.status < 300
+        return False
+
+
+@dataclass
+class Telling(Payer):
+    """Pays at a shop, which sees it at once."""
+
+    def _enter(self, bill: Any, **changes: Any) -> str:
+        tx_id = super()._enter(bill, **changes)
+        assert isinstance(self.checkout, Shop)
+        self.checkout.look()
+        return tx_id
+
+
+@dataclass
+class Below:
+    """What the scripted chain has of a node."""
+
+    address: str = "PAYER"
+    lane: str = "algorand"
+    has_control: bool = False
+
+    async def block_time(self) -> float:
+        """Return a time that no clock is ahead of."""
+        return 1e12
+
+    async def fault_names(self) -> Sequence[str]:
+        """Return no fault."""
+        return ()
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+def _free_port() -> int:
+    """Return a port that no connection is given meanwhile: those that the system gives away lie higher."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(CannotListen):
+            for one in bound("127.0.0.1", port):
+                one.close()
+            return port
+
+
+def told_places(folder: Path, names: Sequence[str]) -> list[Place]:
+    """Return destinations at a port that is free, with their secrets in files."""
+    port = _free_port()
+    for name in names:
+        (folder / name).write_text(SECRETS[name])
+    return [Place(name, f"http://127.0.0.1:{port}/hooks/{name}", SECRETS[name], _TENANTS[name]) for name in names]
+
+
+async def judged(
+    name: str,
+    folder: Path,
+    flaws: Flaws | None = None,
+    *,
+    names: Sequence[str] = ("first", "first_too", "second"),
+    changed: Callable[[str], str] = lambda text: text,
+    shop: Shop | None = None,
+) -> tuple[dict[str, Verdict], EventLog]:
+    """Run one check against a shop and return the verdict of each row it judged, and the log.
+
+    Args:
+        name: The check.
+        folder: For secrets and the clock.
+        flaws: What the shop does.
+        names: Destinations that the shop and the profile know.
+        changed: Changes the profile's text.
+        shop: The shop, when it is a special one.
+    """
+    found = next(one for one in registered() if one.id == name)
+    checked = found.for_lane("algorand") if found.lane == "each" else found
+    places = told_places(folder, names)
+    one = shop or Shop()
+    one.flaws, one.places, one.clock = flaws or Flaws(), places, folder / "clock"
+    profile = target.parse(_profile(folder, places, changed))
+    table, log = Names(), EventLog()
+    client = Client(one, log, name, table, Counter())
+    session = Session(profile, client, table, 1)
+    session._checkout_payers["algorand"] = Telling(one)
+    session._payers["gateway algorand"] = Below()  # type: ignore[assignment]
+    await session.open()
+    await session.receive()
+    case = Case(checked, profile, client, log, random.Random(1), session)
+    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
+    try:
+        await checked.run(case)
+    except Inconclusive as reason:
+        log.add("note", check=name, text=str(reason))
+        for row in checked.rows:
+            verdicts[row].append(Verdict.INCONCLUSIVE)
+    finally:
+        for task in list(one.tasks):
+            task.cancel()
+        await asyncio.gather(*one.tasks, return_exceptions=True)
+        await session.close()
+    for event in log.of("judgement"):
+        verdicts[event["row"]].append(Verdict(event["verdict"]))
+    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}, log
+
+
+def _profile(folder: Path, places: Sequence[Place], changed: Callable[[str], str]) -> str:
+    text = PROFILE.format(defaults="reference", payout=PAYOUT).replace(
+        'surfaces = ["gateway"]', 'surfaces = ["gateway", "webhooks"]'
+    )
+    told = "".join(
+        _DESTINATION.format(name=one.name, url=one.url, tenant=one.tenant, file=folder / one.name) for one in places
+    )
+    hooks = _WEBHOOKS.format(clock=folder / "clock", timeout=_TIMEOUT, pause=_PAUSE, destinations=told)
+    return changed(text + hooks)

@@ -1,0 +1,54 @@
+"""docs/receiving-webhooks.md says what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from conformance import target
+from conformance.cli import main
+from conformance.ledger import load
+from conformance.webhooks.effects import MOST_REMEMBERED
+from conformance.webhooks.listener import Reason
+
+PAGE = (Path(__file__).parents[3] / "docs" / "receiving-webhooks.md").read_text("utf-8")
+
+
+def test_its_options_are_those_of_the_command() -> None:
+    """Every option of `weldproof listen` is on the page, and every option on the page exists."""
+    words = set(re.findall(r"(--[a-z][a-z-]+)", CliRunner().invoke(main, ["listen", "--help"]).output)) - {"--help"}
+    told = PAGE.partition("## Testing")[0]
+    assert set(re.findall(r"(--[a-z][a-z-]+)", told)) == words
+
+
+def test_its_codes_are_those_of_the_listener() -> None:
+    """The codes of refusals with 400 are on the page as they are answered."""
+    told = set(re.findall(r"`([a-z]+_[a-z_]+)`", PAGE.partition("## Testing")[0]))
+    others = {
+        Reason.METHOD,
+        Reason.TOO_LARGE,
+        Reason.INCOMPLETE,
+        Reason.LOOP,
+        Reason.FULL,
+        Reason.WANTED,
+        Reason.FORWARD,
+    }
+    assert told == {reason.value for reason in set(Reason) - others}
+    assert f"{MOST_REMEMBERED:,}" in PAGE
+
+
+def test_its_profile_is_one() -> None:
+    """The profile on the page can be read, and binds what a receiver under test needs."""
+    found = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    profile = target.parse(found[1])
+    assert profile.webhook.receiver is not None
+    assert profile.webhook.receiver.effects is not None
+    assert profile.claims_surface("webhooks")
+
+
+def test_its_rows_are_those_of_the_ledger() -> None:
+    """Each row of the group is on the page."""
+    assert set(re.findall(r"^\| (WH-RECV-\d\d)", PAGE, re.MULTILINE)) == {row.id for row in load().select(["WH-RECV"])}

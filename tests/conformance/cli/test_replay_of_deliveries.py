@@ -1,0 +1,92 @@
+"""`weldproof replay` of a delivery: the check that judged it runs again, and its verdict is compared."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance import target
+from conformance.cli import replay
+from conformance.events import EventLog
+from conformance.runner import Plan
+from conformance.target import Profile
+from conformance.verdict import Exit, Verdict
+
+CHECK = "a_signature_verifies[algorand]"
+PROFILE = """
+[surfaces.gateway]
+url = "http://127.0.0.1:1"
+[claims]
+surfaces = ["gateway", "webhooks"]
+lanes = ["algorand"]
+"""
+
+
+def record(log: EventLog, verdict: Verdict, body: str, *, n: int = 3, judged: bool = True) -> None:
+    """Put a delivery and what it came to into a log."""
+    request = {"method": "POST", "url": "http://h/x", "path": "/x", "headers": [], "body": body}
+    response = {"status": 204, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 0.0}
+    log.add("arrival", n=n, destination="first", request=request, response=response, error=None, curl=f"curl {body}")
+    if judged:
+        judgement = {"expected": "v1", "found": verdict.value, "hint": None, "where": {"lane": "algorand"}}
+        log.add("judgement", check=CHECK, row="WH-SIG-04", verdict=verdict.value, exchange=n, **judgement)
+
+
+def replayed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, *options: str, judged: bool = True
+) -> Result:
+    """Replay a delivery that failed, with a target on which it now comes to `again`."""
+    recorded = EventLog(folder / "events.ndjson")
+    recorded.add("run.started", seed=5, options={}, rows=["WH-SIG-04"])
+    record(recorded, Verdict.FAIL, "old", judged=judged)
+    recorded.close()
+
+    class Again:
+        def __init__(self, plan: Plan, profile: Profile, log: EventLog) -> None:
+            assert [one.id for one in plan.checks] == [CHECK]
+            assert plan.seed == 5
+            assert profile.claims.lanes == ("algorand",)
+            self._log = log
+
+        async def execute(self) -> None:
+            record(self._log, again, "new", n=8)
+
+    @asynccontextmanager
+    async def opened(_: Profile | None, __: Sequence[str]) -> AsyncIterator[Profile]:
+        yield target.parse(PROFILE)
+
+    monkeypatch.setattr(replay, "Run", Again)
+    monkeypatch.setattr(replay, "opened", opened)
+    return CliRunner().invoke(replay.command, [f"{folder}#3", "--own-stack", *options])
+
+
+@pytest.mark.parametrize(("again", "code"), [(Verdict.FAIL, Exit.PASSED), (Verdict.PASS, Exit.FAILED)])
+def test_a_delivery_is_compared_by_its_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, code: Exit
+) -> None:
+    """Both deliveries are shown with what they came to; the exit code says whether that is the same."""
+    done = replayed(tmp_path, monkeypatch, again)
+    assert done.exit_code == code, done.output
+    assert "curl old" in done.output
+    assert "curl new" in done.output
+    assert f"WH-SIG-04 {again.value}" in done.output
+
+
+def test_a_delivery_that_nobody_judged_cannot_be_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no check to run again, and that is said."""
+    done = replayed(tmp_path, monkeypatch, Verdict.PASS, judged=False)
+    assert done.exit_code == Exit.USAGE
+    assert "no check judged" in done.output
+
+
+def test_both_deliveries_can_be_had_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--json` has the two arrivals and the two judgements."""
+    told: dict[str, Any] = orjson.loads(replayed(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
+    assert [told[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
+    assert [one["verdict"] for one in told["judgements"]] == ["fail", "fail"]

@@ -1,0 +1,79 @@
+"""The reference's sender and the suite's listener, which share no code, over HTTP: one signs, the other verifies."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from conformance.oracles import webhook_signature
+from conformance.webhooks.listener import Listener, Terms, Told
+from conformance.webhooks.receiver import Arrival, Receiver, Reply, bound
+from reference.protocol.service_word import ServiceWord
+from reference.protocol.webhook_delivery import Outcome
+from reference.web.clock import WpClock
+from reference.web.resolving import AddressCheck
+from reference.webhooks.connecting import open_session
+from reference.webhooks.sending import Sender
+
+SECRET = "weldw_sender-to-listener"
+WORD = ServiceWord("Acme")
+BODY = '{"id":"evt_1","type":"payment.confirmed","data":{"tenant_label":"Käse"}}'.encode()
+
+
+@asynccontextmanager
+async def listening(told: list[Told], arrived: list[Arrival], *, fail_first: int = 0) -> AsyncIterator[str]:
+    """Run a listener that expects what the sender's word and the profile say, and yield its URL."""
+    listener = Listener(Terms("X-Acme-Signature", (SECRET,)), told.append, fail_first=fail_first)
+
+    async def plan(arrival: Arrival) -> Reply:
+        arrived.append(arrival)
+        return await listener.plan(arrival)
+
+    async with Receiver(plan, keep=0) as receiver:
+        await receiver.start(bound("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{receiver.port}/hooks"
+        await listener.close()
+
+
+@asynccontextmanager
+async def sending(*, with_v2: bool = False) -> AsyncIterator[Sender]:
+    """Yield the reference's sender on the system's clock."""
+    check = AddressCheck(allow_loopback=True)
+    async with open_session(WORD, check) as session:
+        yield Sender(session, check, WpClock(), WORD, seconds=5, with_v2=with_v2)
+
+
+@pytest.mark.parametrize("with_v2", [False, True])
+async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
+    """A delivery is taken and told once; the next attempt is a repeat; v2 beside v1 is right and in nobody's way."""
+    told: list[Told] = []
+    arrived: list[Arrival] = []
+    async with listening(told, arrived) as url, sending(with_v2=with_v2) as sender:
+        outcomes = [(await sender.send(url, SECRET, BODY)).outcome for _ in range(2)]
+    assert outcomes == [Outcome.DELIVERED, Outcome.DELIVERED]
+    assert [one.what for one in told] == ["delivered", "repeated"]
+    (value,) = arrived[0].values("X-Acme-Signature")
+    header = webhook_signature.read(value)
+    assert header.faults == ()
+    fits = webhook_signature.verify_v2(header, [SECRET], "Acme", "{t}.{body}", BODY)
+    assert fits == (0 if with_v2 else None)
+
+
+async def test_another_secret_is_a_failed_attempt() -> None:
+    """The listener refuses, the sender will try again."""
+    told: list[Told] = []
+    async with listening(told, []) as url, sending() as sender:
+        sent = await sender.send(url, SECRET + "x", BODY)
+    assert (sent.status, [one.reason for one in told]) == (400, ["signature_wrong"])
+    assert sent.outcome is not Outcome.DELIVERED
+
+
+async def test_a_failed_delivery_is_taken_when_it_comes_again() -> None:
+    """The listener fails the first on demand; the second attempt is the first that has an effect."""
+    told: list[Told] = []
+    async with listening(told, [], fail_first=1) as url, sending() as sender:
+        statuses = [(await sender.send(url, SECRET, BODY)).status for _ in range(3)]
+    assert statuses == [500, 200, 200]
+    assert [one.what for one in told] == ["failed", "delivered", "repeated"]

@@ -1,0 +1,101 @@
+"""Long lists in pages, on both databases: each row on one page, the newest first, nobody else's among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference.protocol.service_word import ServiceWord
+from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
+from reference.store.database import Database
+from reference.store.deliveries import Attempt, Deliveries, Event
+from reference.store.destinations import Destination, Destinations
+from reference.store.links import Link, Links
+from reference.store.payments import Payment, Payments, PaymentState
+from reference.store.tenants import ApiKey, Tenant, Tenants
+
+NOW = 1_800_000_000
+# Several rows of one second, so that the id decides.
+AGES = (0, 1, 1, 1, 2, 3, 3)
+LINK = Link("l", "t-1", "t", "base_sepolia", 8_410_000, "0x1", "Order", None, "0" * 64, NOW, NOW + 60)
+
+
+async def walked(listed: Any, name: str, size: int, **options: Any) -> list[list[str]]:
+    """Return the ids of each page."""
+    pages: list[list[str]] = []
+    after: str | None = None
+    while True:
+        rows = await listed(most=size, after=after, **options)
+        if not rows:
+            return pages
+        pages.append([str(getattr(getattr(one, "link", one), name)) for one in rows])
+        after = pages[-1][-1]
+
+
+def ordered(prefix: str) -> list[str]:
+    """Return the ids in their order: by age, the newest first, then by id."""
+    return [f"{prefix}-{number}" for number, _ in sorted(enumerate(AGES), key=lambda one: (-one[1], one[0]))]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50])
+async def test_tenants(database: Database, size: int) -> None:
+    """Every tenant once."""
+    tenants = Tenants(database)
+    await tenants.prepare()
+    for number, age in enumerate(AGES):
+        one = Tenant(f"t-{number}", "shop", "trial", "trial", NOW + age, NOW + 99)
+        await tenants.add(one, ApiKey(f"k-{number}", one.id, "test", f"{number:064x}", NOW))
+    pages = await walked(tenants.listed, "id", size)
+    assert [one for page in pages for one in page] == ordered("t")
+    assert {len(page) for page in pages[:-1]} <= {size}
+    assert await tenants.listed(most=5, after="nobody") == []
+
+
+async def test_links_with_what_became_of_them(database: Database) -> None:
+    """Every link of the tenant once, with its state and the payment that paid it; a late one is none of these."""
+    links, payments = Links(database, ServiceWord()), Payments(database)
+    await links.prepare()
+    for number, age in enumerate(AGES):
+        for tenant in ("t-1", "t-2"):
+            place = f"{tenant}:{number}" if tenant == "t-2" else f"l-{number}"
+            made = replace(LINK, id=place, tenant_id=tenant, token=place, created_at=NOW + age)
+            await database.change_all(links.insertion(made))
+    pages = await walked(lambda **asked: links.of_tenant("t-1", **asked), "id", 3)
+    assert [one for page in pages for one in page] == ordered("l")
+    paid = Payment("p-1", "l-0", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 2**70, "0x2", NOW, NOW, NOW + 5)
+    ending = links.ending("l-0", "paid", now=NOW, watched_until=NOW)
+    await database.change_all(payments.insertion(paid, recheck_at=None), *ending)
+    late = replace(paid, id="p-2", tx_id="0xb", state=PaymentState.LATE, reversed_at=None)
+    assert await payments.note_late(late)
+    (one,) = [one for one in await links.of_tenant("t-1") if one.link.id == "l-0"]
+    assert (one.state, one.tx_id, one.reversed_at) == ("paid", "0xa", NOW + 5)
+    (told,) = await payments.late("t-1")
+    assert (told.payment, told.link.id, told.link_state) == (late, "l-0", "paid")
+    assert list(await payments.late("t-2")) == []
+
+
+async def test_deliveries_with_their_attempts(database: Database) -> None:
+    """Every delivery of the tenant once, each with its own attempts."""
+    destinations, deliveries = Destinations(database), Deliveries(database)
+    await destinations.prepare()
+    for tenant in ("t-1", "t-2"):
+        types = (EventType.PAYMENT_CONFIRMED,)
+        await destinations.add(Destination(f"d-{tenant}", tenant, "https://a.test/", NOW, None, types), b"x")
+    for number, age in enumerate(AGES):
+        for tenant in ("t-1", "t-2"):
+            event = Event(f"evt_{tenant}{number}", tenant, f"{tenant}{number}", types[0], NOW + age, b"{}")
+            await database.change_all(*deliveries.recording(event))
+    far = (NOW + 99) * 1000
+    for due in await deliveries.due("d-t-1", now_ms=far, most=99):
+        assert await deliveries.claim(due, now_ms=far)
+        told = Attempt(1, far, far + 1, Outcome.STATUS, 500)
+        await deliveries.finish(due.id, told, state=DeliveryState.DEAD, failures=1, due_ms=None)
+    found = list(await deliveries.of_tenant("t-1"))
+    pages = await walked(lambda **asked: deliveries.of_tenant("t-1", **asked), "id", 2)
+    assert [one for page in pages for one in page] == [one.id for one in found]
+    assert len(found) == len(AGES)
+    further = await deliveries.of_tenant("t-1", most=2, after=found[1].id)
+    assert list(further) == found[2:4]
+    assert all(len(one.attempts) == 1 for one in further)
