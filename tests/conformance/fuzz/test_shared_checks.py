@@ -15,9 +15,9 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance import target
 from conformance.check import Case
 from conformance.checks.shared.endpoints import endpoints
-from conformance.checks.shared.secrets import comes_back
 from conformance.client import Answer, Client, Counter, Names, Unreachable
 from conformance.events import EventLog
+from conformance.leaks import comes_back
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.raw import RawTransport
 from conformance.runner import registered
