@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from eth_utils.crypto import keccak
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reference.gateway.checkout.settling import Settling, Status
+from reference.gateway.page_parts import ICON, Asset, asset, environment, icon, network_name
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.money import amount_pretty
-from reference.protocol.networks import Network
 from reference.protocol.qr_payload import Shown, qr_payload
 from reference.protocol.times import utc_text
 from reference.store.links import Link
@@ -33,12 +29,7 @@ SECURITY = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-MEDIA = {
-    "checkout.css": "text/css; charset=utf-8",
-    "checkout.js": "text/javascript; charset=utf-8",
-    "wallet.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
+_FILES = ("checkout.css", "checkout.js", "wallet.js")
 _WORDS = {
     LinkState.ACTIVE: "Waiting for payment",
     LinkState.PAID: "Paid",
@@ -47,27 +38,12 @@ _WORDS = {
 }
 _TIME_IS_OVER = "Looking for a last payment"
 _SETTLE = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
-_MAINNET = "Mainnet"
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """One file that the page loads."""
-
-    data: bytes
-    media: str
-    version: str
 
 
 @cache
 def assets() -> Mapping[str, Asset]:
     """Return the page's files by name."""
-    folder = files(__package__).joinpath("static")
-    found = {}
-    for name, media in MEDIA.items():
-        data = folder.joinpath(name).read_bytes()
-        found[name] = Asset(data, media, hashlib.sha256(data).hexdigest()[:12])
-    return found
+    return {ICON: icon(), **{name: asset(__package__, name) for name in _FILES}}
 
 
 class Page:
@@ -77,11 +53,7 @@ class Page:
         self._settings = settings
         self._clock = clock
         self._settling = settling
-        loader = PackageLoader(__package__, "templates")
-        environment = Environment(
-            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        self._template = environment.get_template("checkout.html")
+        self._template = environment(__package__).get_template("checkout.html")
 
     def payload(self, link: Link) -> str:
         """Return the text of a link's QR code."""
@@ -123,12 +95,6 @@ class Page:
     def _shown(self, link: Link) -> Shown:
         address = f"{self._settings.public_url}/checkout/{link.token}"
         return Shown(self._settling.asked(link), link.token, link.label, address, self._settings.word)
-
-
-def network_name(network: Network) -> str:
-    """Return a network's name for people."""
-    name = " ".join(part.capitalize() for part in network.key.split("_"))
-    return name.removesuffix(f" {_MAINNET}")
 
 
 def _readable(unix: int) -> str:

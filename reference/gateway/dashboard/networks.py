@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference.gateway.calls import fitted
-from reference.gateway.checkout.page import network_name
 from reference.gateway.dashboard.desk import OPENS, Desk, path_of
 from reference.gateway.dashboard.forms import Form
 from reference.gateway.dashboard.visits import Route, Visit, gone_to
 from reference.gateway.internal import Payouts
+from reference.gateway.page_parts import network_name
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from reference.gateway.checkout.page import Asset, network_name
-from reference.gateway.checkout.page import assets as checkout_assets
 from reference.gateway.dashboard.entrance import ROOT, Visitor
+from reference.gateway.page_parts import ICON, Asset, asset, environment, icon, network_name
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.money import MICRO_DIGITS, amount_pretty
 from reference.protocol.networks import NETWORKS
@@ -31,7 +26,7 @@ SECURITY: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-STYLE, ICON = "dashboard.css", "icon.svg"
+STYLE = "dashboard.css"
 _HEADINGS = {
     400: "This cannot be read",
     403: "Not allowed",
@@ -45,22 +40,14 @@ _HEADINGS = {
 @cache
 def assets() -> Mapping[str, Asset]:
     """Return the files that pages load, by name."""
-    style = files(__package__).joinpath("static", STYLE).read_bytes()
-    made = Asset(style, "text/css; charset=utf-8", hashlib.sha256(style).hexdigest()[:12])
-    return {STYLE: made, ICON: checkout_assets()[ICON]}
+    return {STYLE: asset(__package__, STYLE), ICON: icon()}
 
 
 class Pages:
     """Makes pages."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        self._environment = Environment(
-            loader=PackageLoader(__package__, "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._environment = environment(__package__)
         self._environment.filters |= {
             "when": readable_time,
             "unix": lambda unix: datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -27,7 +27,8 @@ from conformance.payers.bill import USDC
 from conformance.runner import registered
 from conformance.session import Session
 from conformance.verdict import Verdict, worst
-from conformance.webhooks.receiver import CannotListen, bound
+from conformance.webhooks.inbox import Inbox
+from conformance.webhooks.receiver import SILENCE, CannotListen, bound
 from tests.conformance.checks.gateway.scripted_checkout import (
     NETWORK,
     PAYOUT,
@@ -40,7 +41,9 @@ from tests.conformance.checks.gateway.scripted_checkout import (
 
 SECRETS = {"first": "weldw_c2VjcmV0IG9uZQ", "first_too": "weldw_c2VjcmV0IHR3bw", "second": "weldw_c2VjcmV0IHRocmVl"}
 _TENANTS = {"first": "first", "first_too": "first", "second": "second"}
-_TIMEOUT, _PAUSE = 0.25, 30.0
+_TIMEOUT, _PAUSE = 30.0, 30.0
+# A run that is held up for a while must not look like a sender that keeps silent, so what is due is waited for long.
+_PATIENCE, _LOOK_SECONDS = 20.0, 0.05
 _WEBHOOKS = """
 [clock]
 offset_file = "{clock}"
@@ -148,6 +151,7 @@ class Shop(Checkout):
     labels: dict[str, str] = field(default_factory=dict)
     told: set[tuple[str, int]] = field(default_factory=set)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    unanswered: Callable[[bytes], bool] = lambda _: False
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
@@ -228,6 +232,16 @@ class Shop(Checkout):
     async def _attempt(self, attempt: Attempt) -> bool:
         value = self.flaws.header(attempt)
         headers = {"content-type": "application/json", **({} if value is None else {self.flaws.header_name: value})}
+        request = asyncio.create_task(self._request(attempt, headers))
+        while not request.done():
+            await asyncio.wait([request], timeout=_LOOK_SECONDS)
+            if self.unanswered(attempt.body):
+                request.cancel()
+                await asyncio.wait([request])
+                return False
+        return request.result()
+
+    async def _request(self, attempt: Attempt, headers: Mapping[str, str]) -> bool:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
             async with (
@@ -297,6 +311,7 @@ async def judged(
     names: Sequence[str] = ("first", "first_too", "second"),
     changed: Callable[[str], str] = lambda text: text,
     shop: Shop | None = None,
+    patience: float = _PATIENCE,
 ) -> tuple[dict[str, Verdict], EventLog]:
     """Run one check against a shop and return the verdict of each row it judged, and the log.
 
@@ -307,13 +322,14 @@ async def judged(
         names: Destinations that the shop and the profile know.
         changed: Changes the profile's text.
         shop: The shop, when it is a special one.
+        patience: Seconds for which what is due is waited for; short where it never comes.
     """
     found = next(one for one in registered() if one.id == name)
     checked = found.for_lane("algorand") if found.lane == "each" else found
     places = told_places(folder, names)
     one = shop or Shop()
     one.flaws, one.places, one.clock = flaws or Flaws(), places, folder / "clock"
-    profile = target.parse(_profile(folder, places, changed))
+    profile = target.parse(_profile(folder, places, changed, patience))
     table, log = Names(), EventLog()
     client = Client(one, log, name, table, Counter())
     session = Session(profile, client, table, 1)
@@ -321,6 +337,7 @@ async def judged(
     session._payers["gateway algorand"] = Below()  # type: ignore[assignment]
     await session.open()
     await session.receive()
+    one.unanswered = lambda body: _unanswered(session.inbox, body)
     case = Case(checked, profile, client, log, random.Random(1), session)
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
     try:
@@ -339,10 +356,18 @@ async def judged(
     return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}, log
 
 
-def _profile(folder: Path, places: Sequence[Place], changed: Callable[[str], str]) -> str:
+def _unanswered(inbox: Inbox, body: bytes) -> bool:
+    """Return whether a delivery came whose sender waits for an answer that it will not get."""
+    return any(
+        one.arrival.body == body and one.arrival.reply == SILENCE and one.arrival.left is None for one in inbox.received
+    )
+
+
+def _profile(folder: Path, places: Sequence[Place], changed: Callable[[str], str], patience: float) -> str:
     text = PROFILE.format(defaults="reference", payout=PAYOUT).replace(
         'surfaces = ["gateway"]', 'surfaces = ["gateway", "webhooks"]'
     )
+    text = text.replace("paid = 0.2", f"paid = {patience}")
     told = "".join(
         _DESTINATION.format(name=one.name, url=one.url, tenant=one.tenant, file=folder / one.name) for one in places
     )

@@ -58,7 +58,7 @@ async def verdict(monkeypatch: pytest.MonkeyPatch, folder: Path, *events: Event,
     """Return what the row comes to when the rail sends these events."""
     shop = Shop()
     selling(monkeypatch, shop, events)
-    found, _ = await judged(NAME, folder, Flaws(**flaws), shop=shop)
+    found, _ = await judged(NAME, folder, Flaws(**flaws), shop=shop, patience=2.0)
     return found["WH-DELIV-09"]
 
 

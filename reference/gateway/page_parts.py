@@ -1,0 +1,64 @@
+"""What the checkout's and the dashboard's pages have in common: how they are made, their colours, icon and names."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reference.protocol.networks import Network
+
+ICON = "icon.svg"
+_MEDIA = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_MAINNET = "Mainnet"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file that a page loads."""
+
+    data: bytes
+    media: str
+    version: str
+
+
+@cache
+def asset(package: str, name: str) -> Asset:
+    """Return a file of a package's folder `static`; a style sheet begins with the colours that all pages share."""
+    data, ending = _static(package, name), name.rpartition(".")[2]
+    if ending == "css":
+        data = _static(__package__, "colours.css") + data
+    return Asset(data, _MEDIA[ending], hashlib.sha256(data).hexdigest()[:12])
+
+
+def icon() -> Asset:
+    """Return the icon of every page."""
+    return asset(__package__, ICON)
+
+
+def environment(package: str) -> Environment:
+    """Return what renders the templates of a package; whatever is shown is escaped, and a missing value is a fault."""
+    return Environment(
+        loader=PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def network_name(network: Network) -> str:
+    """Return a network's name for people."""
+    name = " ".join(part.capitalize() for part in network.key.split("_"))
+    return name.removesuffix(f" {_MAINNET}")
+
+
+def _static(package: str, name: str) -> bytes:
+    return files(package).joinpath("static", name).read_bytes()
