@@ -14,12 +14,12 @@ from conformance.agent import answers
 from conformance.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.agent.subjects import Subject, subject
 from conformance.agent.templates import CANDIDATES, filled, values_of
-from conformance.agent_bindings import AgentBindings
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer
 from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
+from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
 
 _THROTTLED = 429

@@ -8,11 +8,10 @@ from typing import Any
 
 from conformance.agent.access import Agent, found_names
 from conformance.agent.paths import VERIFY
-from conformance.agent_bindings import AgentBindings
 from conformance.check import Case, Check, Inconclusive
 from conformance.client import Client
 from conformance.events import EventLog
-from conformance.target import Profile
+from conformance.target import AgentBindings, Profile
 
 _OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
 _ABSENT = frozenset({404, 405, 501})

@@ -8,10 +8,10 @@ from typing import Any
 
 from conformance.agent import Agent, Subject, agent_of, answers
 from conformance.agent import subject as signed
-from conformance.agent_bindings import REFERENCE_AGENT
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.paid_calls import ABSENT, result_of
 from conformance.purchase import challenge, pay, redeem
+from conformance.target import REFERENCE_AGENT
 from conformance.together import together
 
 _ROW = "X-DIFF-01"

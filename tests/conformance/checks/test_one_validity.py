@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 
 from conformance.agent import Agent, Subject
-from conformance.agent_bindings import REFERENCE_AGENT
 from conformance.check import Case
 from conformance.checks.shared.one_validity import body_for_rail, paid_validity
 from conformance.oracles.message_signatures.message import Message
+from conformance.target import REFERENCE_AGENT
 
 _KEY = bytes(range(32))
 _ONE = Subject(Message("GET", "a.example", "https", "/x"), _KEY)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from conformance.target.tables import Table
 
 
-class AgentBindings(BaseModel):
+class AgentBindings(Table):
     """What an operator may bind. None means: discover it, else the row is `unbound`.
 
     Places are dotted paths into an answer, such as `content_digest.computed`; a number is an index.
@@ -37,8 +37,6 @@ class AgentBindings(BaseModel):
         skew: Seconds that the target lets clocks differ.
         offline_url: Address of the same agent, run where it can reach no network.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     verify_body: Mapping[str, Any] | None = None
     explain_body: Mapping[str, Any] | None = None

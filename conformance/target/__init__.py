@@ -1,0 +1,68 @@
+"""The target profile, `weldproof.toml`: what the operator says about the server under test.
+
+It gives addresses, credentials (by environment variable or file, never by value), the names the interface leaves open,
+what is claimed, budgets, how to reach the chain nodes and fund the payers, and expected failures. The built-in bindings
+fit the reference and are used only when `[target] defaults = "reference"`; on any other target an unset binding is
+discovered by probing, or the row that needs it is inconclusive (`unbound`).
+"""
+
+from conformance.target.agent import REFERENCE_AGENT, AgentBindings
+from conformance.target.chains import AlgorandChain, BaseChain, Chains, SolanaChain
+from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
+from conformance.target.profile import (
+    LANES,
+    OPTIONS,
+    SURFACES,
+    Budgets,
+    Claims,
+    Clock,
+    ExpectedFailure,
+    LimitedService,
+    NetworkNames,
+    Pace,
+    Profile,
+    Surface,
+    Target,
+    Tenant,
+    load,
+    parse,
+)
+from conformance.target.rail import REFERENCE_RAIL, RailBindings
+from conformance.target.tables import ProfileError, Secret
+from conformance.target.webhooks import REFERENCE_WEBHOOK, Destination, Receiver, WebhookBindings
+
+__all__ = [
+    "LANES",
+    "OPTIONS",
+    "REFERENCE_AGENT",
+    "REFERENCE_GATEWAY",
+    "REFERENCE_RAIL",
+    "REFERENCE_WEBHOOK",
+    "SURFACES",
+    "AgentBindings",
+    "AlgorandChain",
+    "BaseChain",
+    "Budgets",
+    "Chains",
+    "Claims",
+    "Clock",
+    "Destination",
+    "ExpectedFailure",
+    "Gateway",
+    "GatewayBindings",
+    "LimitedService",
+    "NetworkNames",
+    "Pace",
+    "Profile",
+    "ProfileError",
+    "RailBindings",
+    "Receiver",
+    "Secret",
+    "SolanaChain",
+    "Surface",
+    "Target",
+    "Tenant",
+    "WebhookBindings",
+    "load",
+    "parse",
+]

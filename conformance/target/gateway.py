@@ -1,0 +1,108 @@
+"""Names of the gateway that the interface leaves open, and the reference's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from conformance.target.chains import Chains
+from conformance.target.tables import Table
+
+
+class GatewayBindings(Table):
+    """Names of the gateway that the interface leaves open. None means: discover it, else the row is `unbound`.
+
+    Attributes:
+        receipt_member: Member of the receipt verification's body that carries the receipt.
+        jwks_path: Path of the gateway's key document.
+        openapi_path: Path of the gateway's OpenAPI document.
+        receipt_codes: The nine typed codes of receipt verification.
+        create_status: Statuses of a creating call that succeeded; unbound, 200, 201 and 202 all are.
+        idempotency_conflict: Statuses of a refused key with a changed body; unbound, any client error. The original
+            passes in every case.
+        error_codes: Error codes by what they say; told in the report, they judge nothing.
+        link_body: Further members that a payment link needs, or other values of the four that the interface names.
+        currency: The code that prices a link in USDC, micro-unit for micro-unit.
+        rates: USDC per unit of a currency, as decimal text.
+        resource_body: A body that creates a resource; `{unique}` in a text is filled in anew for each.
+        screen_body: A body that is screened.
+        screen_receipt_member: Member of the screening's answer that carries the receipt.
+        screen_fixtures: Bodies by the verdict that their screening gives (ALLOW, REFER, DENY).
+        receipt_file: A receipt signed by the platform's key, from the operator.
+        memo: Where each lane's transaction carries the memo: `note` on Algorand, `memo` on Solana, `eip3009` or
+            `calldata` on Base.
+        checkout_selectors: CSS selectors of the checkout page: address, memo, amount, qr, expires, state.
+        trial: Figures of the trial, such as `days` and `allowance_microunits`.
+        edge_url: Address of the edge host.
+        limits: `raised` when the operator lifted the target's rate limits, so that they can be shown only by the
+            service of `[limited.gateway]`.
+    """
+
+    receipt_member: str | None = None
+    jwks_path: str | None = None
+    openapi_path: str | None = None
+    receipt_codes: tuple[str, ...] | None = None
+    create_status: tuple[int, ...] | None = None
+    idempotency_conflict: tuple[int, ...] | None = None
+    error_codes: Mapping[str, str] | None = None
+    link_body: Mapping[str, Any] = Field(default_factory=dict)
+    currency: str = "USDC"
+    rates: Mapping[str, str] | None = None
+    resource_body: Mapping[str, Any] | None = None
+    screen_body: Mapping[str, Any] | None = None
+    screen_receipt_member: str | None = None
+    screen_fixtures: Mapping[str, Mapping[str, Any]] | None = None
+    receipt_file: Path | None = None
+    memo: Mapping[str, str] | None = None
+    checkout_selectors: Mapping[str, str] | None = None
+    trial: Mapping[str, int] | None = None
+    edge_url: str | None = None
+    limits: Literal["default", "raised"] = "default"
+
+
+REFERENCE_GATEWAY = GatewayBindings(
+    receipt_member="jws",
+    jwks_path="/.well-known/jwks.json",
+    openapi_path="/openapi.json",
+    receipt_codes=(
+        "MISSING_ENVELOPE",
+        "INVALID_JWS_FORMAT",
+        "UNSUPPORTED_ALG",
+        "TAMPERED_SIGNATURE",
+        "INVALID_PAYLOAD",
+        "UNSUPPORTED_CANON_VERSION",
+        "NON_CANONICAL_PAYLOAD",
+        "MISSING_FIELD",
+        "PAYMENT_HASH_MISMATCH",
+    ),
+    create_status=(201,),
+    idempotency_conflict=(409,),
+    rates={"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"},
+    resource_body={"resource_id": "weldproof-{unique}", "amount_microunits": 250_000},
+    screen_body={"recipient_address": "screen-allow", "network": "algorand_testnet"},
+    screen_receipt_member="compliance_receipt_jws",
+    screen_fixtures={
+        "ALLOW": {"recipient_address": "screen-allow", "network": "algorand_testnet"},
+        "REFER": {"recipient_address": "screen-flag", "network": "base_sepolia"},
+        "DENY": {"recipient_address": "screen-block", "network": "solana_devnet"},
+    },
+    memo={"algorand": "note", "base": "eip3009", "solana": "memo"},
+    checkout_selectors={
+        "address": "#addr",
+        "memo": "#memo",
+        "amount": "#amount",
+        "qr": "#qr",
+        "expires": "#expires",
+        "state": "#state",
+    },
+    trial={"days": 60, "allowance_microunits": 1_000_000_000},
+)
+
+
+class Gateway(GatewayBindings):
+    """The gateway's bindings, and the nodes that checkout payments are made on."""
+
+    chains: Chains = Chains()

@@ -1,0 +1,253 @@
+"""The whole profile, and reading it from `weldproof.toml`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from conformance.target.agent import REFERENCE_AGENT, AgentBindings
+from conformance.target.chains import Chains
+from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
+from conformance.target.rail import REFERENCE_RAIL, RailBindings
+from conformance.target.tables import ProfileError, Secret, Table
+from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
+
+SURFACES = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
+LANES = ("algorand", "base", "solana")
+OPTIONS = ("rail.a2a", "rail.agent_card")
+Bindings = TypeVar("Bindings", bound=Table)
+
+
+class Target(Table):
+    """Name of the target and whether the reference's bindings apply to it."""
+
+    name: str = "target"
+    defaults: Literal["reference", "none"] = "none"
+    service_word: str | None = None
+
+
+class Surface(Table):
+    """Address of one surface."""
+
+    url: str
+
+
+class Claims(Table):
+    """What the operator says is there; rows of the rest are not applicable."""
+
+    surfaces: tuple[str, ...] = ()
+    lanes: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for given, known, what in (
+            (self.surfaces, SURFACES, "surface"),
+            (self.lanes, LANES, "lane"),
+            (self.options, OPTIONS, "option"),
+        ):
+            for name in given:
+                if name not in known:
+                    raise ValueError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+        return self
+
+
+class Tenant(Table):
+    """A tenant of the gateway.
+
+    Attributes:
+        id: The tenant id.
+        key: An API key of it.
+        networks: Network keys that its links can be made for, the usual one first; unset, those of `payout`.
+        payout: Its payout address by network key, in the tenant's order.
+    """
+
+    id: str
+    key: Secret
+    networks: tuple[str, ...] = ()
+    payout: Mapping[str, str] = Field(default_factory=dict)
+
+
+# How the reference writes networks in events (profile 1.2).
+REFERENCE_EVENTS: Mapping[str, str] = {
+    "algorand_mainnet": "algorand:mainnet",
+    "algorand_testnet": "algorand:testnet",
+    "base_mainnet": "eip155:8453",
+    "base_sepolia": "eip155:84532",
+    "solana_mainnet": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
+    "solana_devnet": "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+}
+
+
+class LimitedService(Table):
+    """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls."""
+
+    url: str
+    offset_file: Path | None = None
+    tenants: Mapping[str, Tenant] = Field(default_factory=dict)
+
+
+class NetworkNames(Table):
+    """Two of a network's three spellings: of a link (`label`) and of an event (`event`); the third is its key."""
+
+    label: str | None = None
+    event: str | None = None
+
+
+class Clock(Table):
+    """The target's test clock: a file with signed decimal seconds that it adds to its clock."""
+
+    offset_file: Path | None = None
+
+
+class Budgets(Table):
+    """Seconds the suite may spend on waiting, and at most on generated requests (`fuzz`; more than 10 goes deeper)."""
+
+    confirmation: float = 30.0
+    request: float = 30.0
+    wait_for_expiry: float = 0.0
+    paid: float = 15.0
+    fuzz: float = Field(default=10.0, gt=0)
+
+
+class Pace(Table):
+    """How fast the suite may ask. 0 means as fast as it can."""
+
+    requests_per_second: float = 10.0
+    workers: int = Field(default=8, ge=1, le=64)
+
+
+class ExpectedFailure(Table):
+    """A known breach, with who answers for it and until when."""
+
+    id: str
+    reason: str
+    owner: str
+    expires: dt.date
+
+
+class Profile(Table):
+    """A whole target profile."""
+
+    version: Literal[1] = 1
+    target: Target = Target()
+    surfaces: Mapping[str, Surface] = Field(default_factory=dict)
+    claims: Claims = Claims()
+    rail: RailBindings = RailBindings()
+    gateway: Gateway = Gateway()
+    webhook: WebhookBindings = WebhookBindings()
+    agent: AgentBindings = AgentBindings()
+    tenants: Mapping[str, Tenant] = Field(default_factory=dict)
+    limited: Mapping[str, LimitedService] = Field(default_factory=dict)
+    networks: Mapping[str, NetworkNames] = Field(default_factory=dict)
+    chains: Chains = Chains()
+    clock: Clock = Clock()
+    budgets: Budgets = Budgets()
+    pace: Pace = Pace()
+    secrets: Mapping[str, Secret] = Field(default_factory=dict)
+    xfail: tuple[ExpectedFailure, ...] = ()
+
+    @property
+    def service_word(self) -> str | None:
+        """The word that stands for `<Service>`, or None when the operator did not bind it."""
+        return self.target.service_word or ("Weldproof" if self.target.defaults == "reference" else None)
+
+    @property
+    def rail_bindings(self) -> RailBindings:
+        """The rail's bindings: what the file sets, over the reference's where those apply."""
+        return self._over(REFERENCE_RAIL, self.rail)
+
+    @property
+    def gateway_bindings(self) -> GatewayBindings:
+        """The gateway's bindings: what the file sets, over the reference's where those apply."""
+        return self._over(REFERENCE_GATEWAY, self.gateway)
+
+    @property
+    def agent_bindings(self) -> AgentBindings:
+        """The agent's bindings: what the file sets, over the reference's where those apply."""
+        return self._over(REFERENCE_AGENT, self.agent)
+
+    @property
+    def webhook_bindings(self) -> WebhookBindings:
+        """The webhooks' bindings: what the file sets, over the reference's where those apply."""
+        return self._over(REFERENCE_WEBHOOK, self.webhook)
+
+    def _over(self, ours: Bindings, given: Bindings) -> Bindings:
+        if self.target.defaults != "reference":
+            return given
+        known = given.model_fields_set & type(ours).model_fields.keys()
+        return ours.model_copy(update={name: getattr(given, name) for name in known})
+
+    @property
+    def gateway_chains(self) -> Chains:
+        """The nodes of checkout payments: a lane that `[gateway.chains]` leaves out has the node of `[chains]`."""
+        own = self.gateway.chains
+        return Chains(
+            algorand=own.algorand or self.chains.algorand,
+            base=own.base or self.chains.base,
+            solana=own.solana or self.chains.solana,
+        )
+
+    def network_label(self, network: str) -> str | None:
+        """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
+        bound = self.networks.get(network, NetworkNames()).label
+        return bound or (network.replace("_", "-") if self.target.defaults == "reference" else None)
+
+    def network_event(self, network: str) -> str | None:
+        """Return the spelling of a network (its key, with underscores) in an event, None where it is open."""
+        bound = self.networks.get(network, NetworkNames()).event
+        return bound or (REFERENCE_EVENTS.get(network) if self.target.defaults == "reference" else None)
+
+    def claims_surface(self, surface: str) -> bool:
+        """Return whether the operator claims the surface; `shared` is claimed with any."""
+        return surface in self.claims.surfaces or (surface == "shared" and bool(self.claims.surfaces))
+
+    def non_defaults(self) -> tuple[tuple[str, object], ...]:
+        """Return every value of the file that is not the built-in default, as (dotted key, value)."""
+        return tuple(
+            _leaves("", self.model_dump(mode="json", exclude_unset=True), type(self)().model_dump(mode="json"))
+        )
+
+
+def _leaves(prefix: str, value: Mapping[str, Any], default: object) -> Iterable[tuple[str, object]]:
+    for name, member in value.items():
+        base = default.get(name) if isinstance(default, Mapping) else None
+        key = f"{prefix}{name}"
+        if isinstance(member, Mapping):
+            yield from _leaves(key + ".", member, base)
+        elif member != base:
+            yield key, member
+
+
+def parse(text: str, *, source: str = "weldproof.toml") -> Profile:
+    """Read a profile from TOML text.
+
+    Raises:
+        ProfileError: The text is no TOML or holds an unknown key or a wrong value; the text names the key.
+    """
+    try:
+        return Profile.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as fault:
+        raise ProfileError(f"{source}: not TOML: {fault}") from fault
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ProfileError(f"{source}: {key or 'profile'}: {first['msg']}") from fault
+
+
+def load(path: Path) -> Profile:
+    """Read a profile file; relative paths in it are relative to its folder.
+
+    Raises:
+        ProfileError: The file cannot be read or used.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except OSError as fault:
+        raise ProfileError(f"cannot read {path}: {fault.strerror}") from fault
+    return parse(text, source=str(path))

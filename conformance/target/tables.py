@@ -1,0 +1,48 @@
+"""What every table of the profile is made of: no unknown keys, and secrets by reference only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class ProfileError(Exception):
+    """The target profile cannot be used; the text says which key and what to do."""
+
+
+class Table(BaseModel):
+    """A table of the profile: an unknown key is an error, and nothing changes once it is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Secret(Table):
+    """A secret by reference: exactly one of an environment variable or a file."""
+
+    env: str | None = None
+    file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("give exactly one of env or file")
+        return self
+
+    def read(self) -> str:
+        """Return the secret's text.
+
+        Raises:
+            ProfileError: The variable is not set or the file cannot be read.
+        """
+        if self.env is not None:
+            value = os.environ.get(self.env)
+            if not value:
+                raise ProfileError(f"environment variable {self.env} is not set")
+            return value
+        try:
+            return Path(str(self.file)).read_text("utf-8").strip()
+        except OSError as fault:
+            raise ProfileError(f"cannot read {self.file}: {fault.strerror}") from fault

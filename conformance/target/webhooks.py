@@ -1,0 +1,67 @@
+"""What an operator tells about webhooks: destinations, a receiver, and what the interface leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from conformance.target.tables import Secret, Table
+
+
+class Destination(Table):
+    """A webhook destination that the target was told of; the suite receives there during a run.
+
+    Attributes:
+        url: Its URL as the target has it; two destinations of one host differ in their paths.
+        secret: The secret that the target showed when it was configured.
+        tenant: Name of the tenant whose events it gets.
+        events: Event types it was configured for.
+        listen: `HOST:PORT` that the suite binds, when it is not the one of `url` (a tunnel, a proxy with TLS).
+    """
+
+    url: str
+    secret: Secret
+    tenant: str = "first"
+    events: tuple[str, ...] = ("payment.confirmed",)
+    listen: str | None = None
+
+
+class Receiver(Table):
+    """A webhook receiver under test, to which the suite sends.
+
+    Attributes:
+        url: Where it receives.
+        secret: The secret that it verifies with.
+        effects: URL that tells how often an event had its effect; `{id}` stands for the event id and the answer is a
+            decimal number. None: the suite judges by the receiver's answers only, where those decide.
+    """
+
+    url: str
+    secret: Secret
+    effects: str | None = None
+
+
+class WebhookBindings(Table):
+    """What the interface leaves open about webhooks. None means: the row that needs it is `unbound`.
+
+    Attributes:
+        header: Name of the signature header; unset, `X-<service word>-Signature`.
+        signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
+        tolerance: Seconds that `t` may be away from the time of delivery, and that a receiver accepts.
+        schedule: Seconds from the end of each failed attempt to the next one.
+        timeout: Seconds after which an attempt without an answer has failed.
+        destinations: Destinations by name.
+        receiver: A receiver to test with roles reversed; unset, the suite tests its own listener.
+    """
+
+    header: str | None = None
+    signed_string: str | None = None
+    tolerance: int = 300
+    schedule: tuple[float, ...] | None = None
+    timeout: float | None = None
+    destinations: Mapping[str, Destination] = Field(default_factory=dict)
+    receiver: Receiver | None = None
+
+
+REFERENCE_WEBHOOK = WebhookBindings(signed_string="{t}.{body}", schedule=(30, 120, 600, 3600, 21600), timeout=5)
