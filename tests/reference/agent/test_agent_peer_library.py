@@ -155,7 +155,7 @@ def accepted_here(agent: httpx.Client, members: dict[str, Any]) -> bool:
     return bool(answer.json()["valid"])
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(REQUESTS, st.sampled_from(CHANGED), st.booleans())
 def test_what_the_agent_signs_is_accepted_there(
     agent: httpx.Client, drawn: dict[str, Any], what: str, by_default: bool
@@ -173,7 +173,7 @@ def test_what_the_agent_signs_is_accepted_there(
         assert not accepted_here(agent, changed(signed, what))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(REQUESTS, st.sampled_from(CHANGED), st.binary(min_size=32, max_size=32), PRINTABLE, PRINTABLE, st.booleans())
 def test_what_the_other_library_signs_is_accepted_here(
     agent: httpx.Client, drawn: dict[str, Any], what: str, seed: bytes, nonce: str, tag: str, include_alg: bool
