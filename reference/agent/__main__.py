@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from reference.agent.runtime import running
 from reference.agent.settings import AgentSettings
 from reference.web import serving
-from reference.web.settings import EXIT_USAGE, Misconfigured, read_settings
+from reference.web.settings import read_settings
 
 
 @click.command()
 def main() -> None:
-    """Serve the verifiable-comms agent. Settings come from the environment (WP_…)."""
+    """Serve the verifiable-comms agent. Settings come from the environment (WP_…).
+
+    It keeps no database: A2A tasks are in the memory of this process for an hour. Several processes on one socket share
+    everything but these, so whoever carries A2A tasks on must reach the process that has them.
+    """
     settings = read_settings(AgentSettings)
-    serving.configure_logs(settings.log_level)
-    try:
-        serving.run(lambda: running(settings), host=settings.bind, port=settings.agent_port, fd=settings.agent_fd)
-    except (Misconfigured, ValueError) as fault:
-        click.echo(str(fault), err=True)
-        sys.exit(EXIT_USAGE)
+    serving.serve_surface("AGENT", settings, lambda: running(settings), port=settings.agent_port, fd=settings.agent_fd)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def prepared(folder: Path, ready: Ready) -> Opener:
 
 def on_hypercorn(opener: Opener, fd: int) -> None:
     """Serve on Hypercorn, as the services do."""
-    serving.run(opener, host="", port=0, fd=fd)
+    serving.run(opener, fd)
 
 
 def on_uvicorn(opener: Opener, fd: int) -> None:

@@ -27,14 +27,9 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(GatewaySettings)
-    serving.configure_logs(settings.log_level)
-    try:
-        serving.run(
-            lambda: running(settings, [deliver]), host=settings.bind, port=settings.gateway_port, fd=settings.gateway_fd
-        )
-    except (Misconfigured, ValueError) as fault:
-        click.echo(str(fault), err=True)
-        sys.exit(EXIT_USAGE)
+    serving.serve_surface(
+        "GATEWAY", settings, lambda: running(settings, [deliver]), port=settings.gateway_port, fd=settings.gateway_fd
+    )
 
 
 @main.command("rotate-key")

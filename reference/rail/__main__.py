@@ -20,12 +20,7 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(RailSettings)
-    serving.configure_logs(settings.log_level)
-    try:
-        serving.run(lambda: running(settings), host=settings.bind, port=settings.rail_port, fd=settings.rail_fd)
-    except (Misconfigured, ValueError) as fault:
-        click.echo(str(fault), err=True)
-        sys.exit(EXIT_USAGE)
+    serving.serve_surface("RAIL", settings, lambda: running(settings), port=settings.rail_port, fd=settings.rail_fd)
 
 
 @main.command("rotate-key")

@@ -1,8 +1,9 @@
-"""Serving an app: Hypercorn on uvloop, on a port or on a socket handed down (fd)."""
+"""Serving an app: Hypercorn on uvloop, on a port or on a socket handed down (fd); what cannot start says why."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -12,11 +13,13 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
+import click
 import structlog
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from reference.web.envelope import AsgiApp
+from reference.web.settings import EXIT_USAGE, CommonSettings, Misconfigured, naming
 
 HEAD_LIMIT = 65536
 CONNECTION_REQUESTS = 1_000_000
@@ -35,25 +38,80 @@ def configure_logs(level: str) -> None:
     )
 
 
-def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], *, host: str, port: int, fd: int | None) -> None:
-    """Serve the app that `build` opens until SIGTERM or SIGINT.
+def serve_surface(
+    name: str,
+    settings: CommonSettings,
+    build: Callable[[], AbstractAsyncContextManager[AsgiApp]],
+    *,
+    port: int,
+    fd: int | None,
+) -> None:
+    """Serve a surface until SIGTERM or SIGINT, or end the program with status 2 and one line that names the setting.
 
     Args:
+        name: The surface as its settings have it, such as `RAIL`.
+        settings: Of the surface.
         build: Opens the app and closes what it holds.
-        host: Address to bind when there is no `fd`.
-        port: Port to bind when there is no `fd`.
+        port: Port to bind when there is no `fd`; 0 takes a free one.
         fd: Number of a socket that already listens, or None.
     """
+    configure_logs(settings.log_level)
+    try:
+        run(build, _listening(name, settings.bind, port) if fd is None else _handed_down(name, fd))
+    except (Misconfigured, ValueError) as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
+
+
+def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int) -> None:
+    """Serve the app that `build` opens until SIGTERM or SIGINT, on a socket that listens; it is closed at the end."""
     import uvloop  # noqa: PLC0415 - only a server needs it
 
-    uvloop.run(_serve(build, host=host, port=port, fd=fd))
+    uvloop.run(_serve(build, fd))
 
 
-async def _serve(
-    build: Callable[[], AbstractAsyncContextManager[AsgiApp]], *, host: str, port: int, fd: int | None
-) -> None:
+def _listening(name: str, host: str, port: int) -> int:
+    """Return the number of a socket that listens; its backlog is Hypercorn's to set.
+
+    Raises:
+        Misconfigured: Another program has the port, or the address is none of this machine.
+    """
+    bare = host.strip("[]")
+    six = ":" in bare
+    try:
+        bound = socket.create_server(
+            (bare, port),
+            family=socket.AF_INET6 if six else socket.AF_INET,
+            dualstack_ipv6=six and socket.has_dualstack_ipv6(),
+        )
+    except OSError as fault:
+        setting = f"WP_{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else "WP_BIND"
+        raise Misconfigured(f"{setting}: cannot listen on {bare} port {port} ({_why(fault)})") from fault
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return bound.detach()
+
+
+def _why(fault: OSError) -> str:
+    # What Python says of a failed bind names the address again.
+    return os.strerror(fault.errno) if fault.errno and fault.errno > 0 else str(fault.strerror or fault)
+
+
+def _handed_down(name: str, fd: int) -> int:
+    """Set TCP_NODELAY on a handed-down socket, which accepted connections inherit; Hypercorn does not for fd binds.
+
+    Raises:
+        Misconfigured: There is no such socket.
+    """
+    with naming(f"WP_{name}_FD"):
+        handed = socket.socket(fileno=os.dup(fd))
+        handed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        handed.close()
+    return fd
+
+
+async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int) -> None:
     config = Config()
-    config.bind = [f"{host}:{port}" if fd is None else f"fd://{_nodelay(fd)}"]
+    config.bind = [f"fd://{fd}"]
     config.h11_max_incomplete_size = HEAD_LIMIT
     config.keep_alive_max_requests = CONNECTION_REQUESTS
     config.keep_alive_timeout = 30
@@ -77,11 +135,3 @@ def _shutdown() -> Callable[[], Awaitable[None]]:
         await stop.wait()
 
     return wait
-
-
-def _nodelay(fd: int) -> int:
-    """Set TCP_NODELAY on a handed-down socket, which accepted connections inherit; Hypercorn does not for fd binds."""
-    handed = socket.socket(fileno=os.dup(fd))
-    handed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    handed.close()
-    return fd

@@ -1,0 +1,56 @@
+"""How a surface's program refuses to start: status 2 and one line that names the setting (profile section 9)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SURFACES = ("rail", "gateway", "agent")
+
+
+def started(surface: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Start a surface that will not serve; return how it ended."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WP_")}
+    return subprocess.run(
+        [sys.executable, "-m", f"reference.{surface}"],
+        env=clean | {"PYTHONPATH": str(Path.cwd()), "WP_DATA_DIR": str(folder)} | settings,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_a_port_in_use_is_named(surface: str, tmp_path: Path) -> None:
+    """The line says which setting to change, and where it could not listen; nothing was written before."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ended = started(surface, tmp_path, **{f"WP_{surface.upper()}_PORT": str(port)})
+
+    told = f"WP_{surface.upper()}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
+    assert (2, [told]) == (ended.returncode, ended.stderr.splitlines())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"WP_BIND": "192.0.2.1"}, "WP_BIND: cannot listen on 192.0.2.1 port 0"),
+        ({"WP_BIND": "[2001:db8::1]"}, "WP_BIND: cannot listen on 2001:db8::1 port 0"),
+        ({"WP_AGENT_FD": "973"}, "WP_AGENT_FD: "),
+    ],
+    ids=["not an address of ours", "not an IPv6 address of ours", "no such descriptor"],
+)
+def test_an_address_that_cannot_be_bound_is_named(settings: dict[str, str], told: str, tmp_path: Path) -> None:
+    """An address of nobody here names WP_BIND, a descriptor that is none names the setting that gave it."""
+    ended = started("agent", tmp_path, WP_AGENT_PORT="0", **settings)
+
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert ended.stderr.startswith(told)
