@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import Field
+
 from conformance.target.tables import Table
 
 
@@ -51,7 +53,7 @@ class AgentBindings(Table):
     openapi_path: str | None = None
     codes_at: str | None = None
     error_codes: Mapping[str, str] | None = None
-    skew: int | None = None
+    skew: int | None = Field(default=None, ge=0)
     offline_url: str | None = None
 
 

@@ -264,3 +264,11 @@ async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None
     assert breached(found) == set()
     assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
     assert Verdict.INCONCLUSIVE not in found.values()
+
+
+@pytest.mark.parametrize(("skew", "messages"), [(0, 2), (1, 2), (9, 2), (10, 4), (60, 4)])
+async def test_a_skew_that_a_call_may_outlast_is_not_asked(skew: int, messages: int) -> None:
+    """What holds for less than five seconds is not sent; what is beyond the skew always is."""
+    agent = Agent()
+    await judged("clocks_may_differ_by_the_skew", agent, PROFILE + f"[agent]\nskew = {skew}\n")
+    assert messages == sum(call.path == VERIFY for call in agent.calls)
