@@ -10,6 +10,9 @@ from reference.mutants.agent_verdicts import EXPLAIN, Run, agent_mutant, of_skil
 from reference.protocol.message_signatures import content_digest
 from reference.web.errors import Unprocessable
 
+# The base of a message that nobody sends: it was signed long ago.
+_EXAMPLE = '"@method": GET\n"@path": /example\n"@signature-params": ("@method" "@path");created=1735689600'
+
 
 def _explained(change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
     return told(EXPLAIN, change)
@@ -29,14 +32,8 @@ def _newline_at_its_end(result: dict[str, Any]) -> None:
         result[name] += "\n"
 
 
-def _canned_base() -> None:
-    kept: list[str] = []
-
-    def first_one(result: dict[str, Any]) -> None:
-        kept.append(result["signature_base"])
-        result["signature_base"] = result["signing_base"] = kept[0]
-
-    told(EXPLAIN, first_one)()
+def _canned_base(result: dict[str, Any]) -> None:
+    result["signature_base"] = result["signing_base"] = _EXAMPLE
 
 
 def _sorted_components(result: dict[str, Any]) -> None:
@@ -140,7 +137,7 @@ MUTANTS = (
     agent_mutant(
         "base-newline", "the base has no line feed at its end (RFC 9421 2.5)", _explained(_newline_at_its_end)
     ),
-    agent_mutant("base-canned", "the base is this message's (6.3)", _canned_base),
+    agent_mutant("base-canned", "the base is this message's (6.3)", _explained(_canned_base)),
     agent_mutant("components-sorted", "components are in signed order (6.3)", _explained(_sorted_components)),
     agent_mutant("parameters-short", "all parameters are told (6.3)", _explained(_without_nonce)),
     agent_mutant("digest-echoed", "the digest is computed (6.3)", _explained(_digest_echoed)),
