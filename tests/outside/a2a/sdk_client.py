@@ -1,29 +1,18 @@
-"""The A2A SDK's own clients, line 1 and line 0.3, each in an environment of its own in the user's cache.
-
-The environments are made at first use from pinned versions and kept under the digest of the pins, so that later runs
-need no network. Nothing of them ever gets into the project's environment.
-"""
+"""The A2A SDK's own clients, line 1 and line 0.3, each a process in an environment of its own."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
-import platform
 import subprocess
-import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import pytest
+from tests.outside.a2a.environments import python_of
 
-LINES = ("1", "0.3")
 _HERE = Path(__file__).parent
-_SECONDS = 600
 
 
 class SdkError(Exception):
@@ -41,7 +30,7 @@ class SdkClient:
         """Take the SDK's line, `1` or `0.3`, and the agent's address."""
         script = _HERE / f"talk_{line.replace('.', '_')}.py"
         self._process = subprocess.Popen(
-            [str(_python(line)), str(script), url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(python_of(line)), str(script), url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def __enter__(self) -> Self:
@@ -97,30 +86,3 @@ class SdkClient:
         if "error" in told:
             raise SdkError(told["error"]["kind"], told["error"]["text"])
         return dict(told["ok"])
-
-
-def _python(line: str) -> Path:
-    """Return the interpreter of a line's environment, making it at first use; without it the test fails."""
-    pins = _HERE / f"requirements-{line}.txt"
-    digest = hashlib.sha256(pins.read_bytes() + f"{sys.base_prefix} {platform.python_version()}".encode())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = cache / "weldproof" / "a2a" / digest.hexdigest()[:16]
-    home.mkdir(parents=True, exist_ok=True)
-    python = home / "venv" / "bin" / "python"
-    with (home / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        if not (home / "complete").exists():
-            _run([sys.executable, "-m", "venv", "--clear", str(home / "venv")], home)
-            pip = [str(python), "-m", "pip", "install", "--quiet", "--retries", "1", "--no-deps"]
-            _run([*pip, "-r", str(pins)], home)
-            (home / "complete").touch()
-    return python
-
-
-def _run(words: list[str], home: Path) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    if done.returncode != 0:
-        pytest.fail(
-            f"{' '.join(words[:4])} failed; see that this machine reaches its package registry, or copy {home} from one"
-            f" that does. It said: {done.stderr.strip()[-400:]}"
-        )

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from reference.protocol.message_signatures import SignRequest, sign
-from tests.outside.a2a.sdk_client import LINES, SdkClient, SdkError
+from tests.outside.a2a.environments import LINES
+from tests.outside.a2a.sdk_client import SdkClient, SdkError
 from tests.reference.agent.test_agent_process import served
 
 PLAIN: dict[str, Any] = {"method": "GET", "authority": "example.com", "path": "/a"}

@@ -10,7 +10,8 @@ import pytest
 from algosdk import account
 from x402.schemas.helpers import parse_payment_required
 
-from tests.outside.a2a.sdk_client import LINES, SdkClient, SdkError
+from tests.outside.a2a.environments import LINES
+from tests.outside.a2a.sdk_client import SdkClient, SdkError
 from tests.reference.rail.rail_stack import Payer, Rail, SimulatedChain, proof_of
 
 URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
