@@ -21,6 +21,8 @@ from conformance.target import Profile
 SURFACES = frozenset({"rail", "gateway", "agent"})
 # The row for which an agent is started that can reach no network.
 _OFFLINE_ROW = "AGENT-VERIFY-20"
+# Surfaces that a row looks at where they are claimed, beside those that it needs.
+_ALSO = {"WH-DELIV-09": ("agent",)}
 _READY_SECONDS = 120.0
 _END_SECONDS = 15.0
 
@@ -52,7 +54,8 @@ def surface_options(rows: Iterable[Requirement]) -> list[str]:
 
 def _bringing(row: Requirement) -> tuple[str, ...]:
     """Return the surfaces that a row brings up: webhooks come with the gateway, whatever else the row looks at."""
-    return ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
+    own = ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
+    return (*own, *_ALSO.get(row.id, ()))
 
 
 @asynccontextmanager

@@ -6,11 +6,9 @@ import dataclasses
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
-import aiohttp
 import orjson
 from sqlalchemy import select
 
@@ -23,19 +21,13 @@ from reference.mutants.webhooks_signature import requests
 from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ObservedTransaction, TxStatus
-from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DeliveryState, EventType, Following, Outcome
-from reference.protocol.webhook_event import PaidBy, Sale, event_body
-from reference.protocol.webhook_signature import header_name, header_value
-from reference.rail.redemption import Redeemer
+from reference.protocol.webhook_event import PaidBy
 from reference.store.checkout_tables import links
 from reference.store.deliveries import Due
 from reference.store.links import Link
-from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payment
 from reference.store.webhook_tables import destinations
-from reference.web.keyring import secret_bytes
-from reference.web.sealing import Seal, webhook_place
 from reference.webhooks import dispatcher
 from reference.webhooks.dispatcher import Dispatcher
 from reference.webhooks.sending import Sent
@@ -280,36 +272,6 @@ def _untold(confirm: Callable[..., Any]) -> Callable[..., Any]:
 # From elsewhere.
 
 
-def _rail_tells(serve: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The rail tells the webhook destinations of the gateway beside it of what it sold."""
-
-    async def served(self: Redeemer, row: Any, *given: Any) -> Any:
-        answer = await serve(self, row, *given)
-        folder = self._settings.rail_data_dir.parent / "gateway"
-        with suppress(OSError):
-            seal = Seal(secret_bytes(folder / "seal_key"))
-            database = open_database(sqlite_dsn(folder / "gateway.sqlite3"))
-            sale = Sale(NETWORKS["algorand_testnet"], row.token, row.service_id, int(row.amount))
-            body = event_body(
-                f"evt_{uuid.uuid4()}",
-                EventType.PAYMENT_CONFIRMED,
-                sale,
-                PaidBy(row.tx_id, row.payer or "", int(row.amount)),
-                created=int(time.time()),
-            )
-            async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
-                for id_, _, url, sealed in await database.rows(select(*_PLACE)):
-                    secret = seal.open(sealed, webhook_place(id_)).decode()
-                    signed = header_value(secret, body, t=int(time.time()))
-                    headers = {header_name(ServiceWord()): signed, "Content-Type": "application/json"}
-                    with suppress(aiohttp.ClientError, TimeoutError):
-                        await (await session.post(url, data=body, headers=headers)).read()
-            await database.close()
-        return answer
-
-    return served
-
-
 async def _no_look(_: Dispatcher) -> None:
     """Deliver nothing."""
 
@@ -364,8 +326,5 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
             ("base-untold", "payments on every chain are told of (3.5)", _swap(Outbox, "confirmed", _untold)),
         )
-    ),
-    Mutant(
-        "webhooks-rail-tells", "the rail sends no webhooks (P-WH-14)", _swap(Redeemer, "_serve", _rail_tells), "rail"
     ),
 )

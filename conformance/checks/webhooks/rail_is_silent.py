@@ -26,7 +26,7 @@ async def the_rail_tells_nobody(case: Case) -> None:
 
     Pays a call of the rail while every destination is received at, and looks at all that comes. Expects no request that
     has the challenge's token, the payment's transaction or the receipt in it. As a control, an event of a paid link
-    must have come to the same destinations. The agent's half of the row waits until the suite has an agent to ask.
+    must have come to the same destinations.
     """
     control = deliveries(case, (await sales(case))[0])[0]
     bought = await purchase(case, case.session.operations[0], case.lane)

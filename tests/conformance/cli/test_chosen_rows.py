@@ -20,9 +20,10 @@ def test_nothing_named_is_everything() -> None:
 
 
 def test_webhooks_bring_the_gateway_up() -> None:
-    """Webhooks come with the gateway; the row about the rail brings that, too."""
+    """Webhooks come with the gateway; the row about rail and agent brings these, too."""
     gateway = ["--surface", "gateway", "--companions"]
+    everything = ["--surface", "agent", "--surface", "gateway", "--surface", "rail", "--companions"]
     assert surface_options(chosen(["WH-SIG", "WH-BODY"])) == gateway
-    assert surface_options(chosen(["WH"])) == ["--surface", "gateway", "--surface", "rail", "--companions"]
-    assert surface_options(chosen(["X-NET-01"])) == ["--surface", "gateway", "--surface", "rail", "--companions"]
+    assert surface_options(chosen(["WH"])) == everything
+    assert surface_options(chosen(["X-NET-01"])) == everything
     assert surface_options(chosen(["GW-LINK"])) == gateway

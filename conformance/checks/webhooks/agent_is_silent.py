@@ -1,0 +1,105 @@
+"""WH-DELIV-09: what the agent is asked is told in its answer alone."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from conformance import json_rpc
+from conformance.agent import A2A, Agent, Subject, agent_of, answers
+from conformance.agent import subject as signed
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.oracles.message_signatures.digests import FIELD
+from conformance.oracles.message_signatures.keys import did_key
+from conformance.webhooks.inbox import Received
+from conformance.webhooks.sales import deliveries, on_lane, sales
+
+# As long as an event of the gateway may take after its payment is seen, and as long again.
+_SECONDS = 2.0
+# A shorter id may stand in any event.
+_SHORTEST = 16
+_OK = 200
+_BASE64 = re.compile(r":([A-Za-z0-9+/]{40,}={0,2})")
+
+
+@check(
+    "WH-DELIV-09",
+    surface="agent",
+    fix="Have the agent answer and tell nobody else; events are of payment links.",
+)
+async def the_agent_tells_nobody(case: Case) -> None:
+    """The agent sends no webhook events.
+
+    Has it verify a message that holds and one that does not, explain, sign, and read a message over A2A, while every
+    destination is received at. Expects no request that has a word of these messages, which nobody else has, or a
+    signature or task of the answers in it. As a control, an event of a paid link must have come to the same
+    destinations.
+    """
+    control = await _control(case)
+    words = tuple(await _asked(case, await agent_of(case)))
+    await asyncio.sleep(_SECONDS)
+    came = [one for one in case.session.inbox.received if one.tells_of(words)]
+    found = f"{len(came)} requests that tell of it"
+    case.expect("WH-DELIV-09", not came, "no event of a call", found, exchange=came[0] if came else control)
+
+
+async def _control(case: Case) -> Received:
+    """Return the event of a link that was paid on the first lane that can be paid on.
+
+    Raises:
+        Inconclusive: None came, or no lane can be.
+    """
+    reasons = []
+    for lane in case.profile.claims.lanes:
+        try:
+            return deliveries(case, (await sales(on_lane(case, lane)))[0])[0]
+        except Inconclusive as reason:
+            reasons.append(f"{lane}: {reason}")
+    raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")
+
+
+async def _asked(case: Case, agent: Agent) -> list[str]:
+    """Use every operation that judges or makes something, and return the words by which an event of it is known.
+
+    Raises:
+        Inconclusive: The agent verifies nothing, so that it has nothing to tell of.
+    """
+    mark = case.rng.randbytes(16).hex()
+    one = signed(case, target=f"/orders/{mark}", body=f'{{"order":"{mark}"}}'.encode(), parameters={"nonce": mark})
+    verified = await agent.verify(one)
+    if verified.status != _OK:
+        raise Inconclusive(f"verify answers {verified.status} to a message that holds, which AGENT-VERIFY-01 judges")
+    await agent.verify(one.changed(body=b"{}"))
+    await agent.explain(one)
+    demo = await agent.sign(one.changed(headers=()).message)
+    parts: list[dict[str, Any]] = [
+        {"kind": "text", "text": f"Verify the message {mark}."},
+        {"kind": "data", "data": {"skill": "verify-rfc9421", "request": agent.verify_body(one)}},
+    ]
+    params = json_rpc.message(parts, f"m-{mark}")
+    task = await json_rpc.call(case, agent.url + A2A, "message/send", params)
+    return [mark, *_of_message(one), *_of_answers(case, demo, task)]
+
+
+def _of_message(one: Subject) -> Iterator[str]:
+    """Yield texts that are of one message alone."""
+    yield base64.b64encode(one.message.body).decode()
+    for name in ("signature", FIELD):
+        yield from _BASE64.findall(one.message.field(name) or "")
+    if one.key is not None:
+        yield from (one.key.hex(), did_key(one.key))
+
+
+def _of_answers(case: Case, demo: Answer, task: Answer) -> Iterator[str]:
+    """Yield texts that are of these answers alone: the signature that was made, the task's id."""
+    for name, value in answers.signed_fields(demo.object()) or ():
+        if name.lower() == "signature":
+            yield from _BASE64.findall(value)
+    task_id = json_rpc.result(task).get("id")
+    if isinstance(task_id, str) and len(task_id) >= _SHORTEST:
+        case.client.names.name(task_id, "TASK_ID")
+        yield task_id
