@@ -1,4 +1,4 @@
-"""Request bodies from templates (see `conformance.agent_bindings`)."""
+"""Request bodies from templates (see `conformance.target.agent`)."""
 
 from __future__ import annotations
 

@@ -66,9 +66,7 @@ def show_signing(described: Mapping[str, Any]) -> None:
 
 
 def _headline(judgement: Judgement) -> None:
-    word, colour = {True: ("valid", "green"), False: ("not valid", "red"), None: ("not verified", "yellow")}[
-        judgement.valid
-    ]
+    word, colour = _WORDS[judgement.valid]
     about = ""
     if judgement.labelled is not None:
         algorithm = f", {judgement.algorithm}" if judgement.algorithm is not None else ""

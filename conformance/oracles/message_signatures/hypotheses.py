@@ -16,6 +16,7 @@ from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.headers import Labelled
 from conformance.oracles.message_signatures.message import Message
 
+_MOST_SEGMENTS = 3
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 
@@ -82,6 +83,13 @@ def _paths(message: Message) -> Iterator[Message]:
     yield replace(message, target=path + "/" + query)
 
 
+def _prefixes(message: Message) -> Iterator[Message]:
+    query = "" if message.query is None else f"?{message.query}"
+    parts = message.path.split("/")
+    for cut in range(1, min(_MOST_SEGMENTS, len(parts) - 2) + 1):
+        yield replace(message, target="/" + "/".join(parts[cut + 1 :]) + query)
+
+
 def _escapes(message: Message) -> Iterator[Message]:
     yield replace(message, target=unquote(message.target))
     yield replace(message, target=message.target.replace("%20", "+"))
@@ -109,6 +117,13 @@ _CHANGES: tuple[tuple[str, Callable[[Message], Iterator[Message]]], ...] = (
         _forwarded,
     ),
     ("the path was signed with or without a slash at its end: a router added or took it", _paths),
+    (
+        (
+            "the path was signed without its beginning: a proxy put a prefix in front; verify with the path that the "
+            "client called"
+        ),
+        _prefixes,
+    ),
     (
         "the target was signed with other percent-encodings: sign path and query exactly as they are sent, undecoded",
         _escapes,

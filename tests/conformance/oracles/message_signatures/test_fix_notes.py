@@ -58,6 +58,8 @@ def test_a_message_that_holds_has_no_notes() -> None:
         ({"authority": "internal", "headers": (("X-Forwarded-Host", "example.org"),)}, "a proxy changed them"),
         ({"authority": "internal", "headers": (("Forwarded", 'for=1;host="example.org";proto=https'),)}, "a proxy"),
         ({"target": "/a/b/?c=d%20e"}, "slash at its end"),
+        ({"target": "/api/a/b?c=d%20e"}, "a proxy put a prefix in front"),
+        ({"target": "/x/y/z/a/b?c=d%20e"}, "a proxy put a prefix in front"),
         ({"target": "/a/b?c=d+e"}, "percent-encodings"),
     ],
 )
