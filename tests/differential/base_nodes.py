@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -21,6 +20,7 @@ from localnet import anvil, npm
 from sim.base.token import NETWORK_TOKENS, artefact, call_data
 from tests.differential.comparison import shape
 from tests.differential.processes import controlled, posted, ready_line, until_it_answers
+from tests.reserved_port import reserved_port
 
 CHAIN = 8453
 USDC = NETWORK_TOKENS[CHAIN].address
@@ -142,8 +142,7 @@ def simulated() -> Iterator[BaseNode]:
 def real() -> Iterator[BaseNode]:
     """Anvil from npm with localnet's control address."""
     with ExitStack() as stack:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = stack.enter_context(reserved_port())
         # Whatever other Anvil is on this machine: the recordings are of the pinned one.
         program = npm.node_modules() / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil"
         words = [str(program), *anvil.command(port, CHAIN, NEVER)[1:]]

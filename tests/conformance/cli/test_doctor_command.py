@@ -23,6 +23,7 @@ from conformance.cli.doctor import (
     programs,
     python,
 )
+from tests.reserved_port import reserved_port
 
 
 def program(folder: Path, name: str, *, code: int = 0) -> Path:
@@ -97,7 +98,8 @@ def test_a_taken_port_is_named_with_the_way_round() -> None:
         found = free_port("rail", port)
         assert found.state == "absent"
         assert "--port-base 0" in found.remedy
-    assert free_port("rail", port).state == "ok"
+    with reserved_port() as port:
+        assert free_port("rail", port).state == "ok"
 
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("absent", 0), ("missing", 1)])

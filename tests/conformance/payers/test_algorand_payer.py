@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -24,6 +23,7 @@ from conformance.client import Names
 from conformance.payers.algorand import AlgorandPayer, Refused, invented_id, spellings
 from conformance.payers.algorand_node import AlgorandNode
 from conformance.target import AlgorandChain, Budgets, Secret
+from tests.reserved_port import reserved_port
 
 USDC = 31566704
 TOKEN = "1767225600:0011223344556677:" + "ab" * 32
@@ -180,10 +180,10 @@ async def test_node_trouble_is_inconclusive_with_a_sentence(node: Node, tmp_path
     chain = AlgorandChain(algod=node.url, token=Secret(file=wrong), control=f"{node.url}/control")
     with pytest.raises(Inconclusive, match="answered 401"):
         await AlgorandPayer.open(chain, BUDGETS, Names(), seed=1)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(Inconclusive, match="could not be asked"):
-        await AlgorandPayer.open(AlgorandChain(algod=closed, control=closed), BUDGETS, Names(), seed=1)
+    with reserved_port() as port:
+        closed = f"http://127.0.0.1:{port}"
+        with pytest.raises(Inconclusive, match="could not be asked"):
+            await AlgorandPayer.open(AlgorandChain(algod=closed, control=closed), BUDGETS, Names(), seed=1)
     missing = AlgorandChain(algod=node.url, token=Secret(file=tmp_path / "none"))
     with pytest.raises(Inconclusive, match="cannot read"):
         await AlgorandPayer.open(missing, BUDGETS, Names(), seed=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +24,7 @@ from conformance.payers.base import BasePayer, Refused
 from conformance.payers.base_authorization import Authorization, Domain, nonce_of
 from conformance.payers.base_token import SPLIT, WHOLE, Token, own_call
 from conformance.target import BaseChain, Budgets, Chains, Profile, Secret
+from tests.reserved_port import reserved_port
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TOKEN = "1767225600:0011223344556677:810b7a167fcae78f8f725677312b195896cc6782690363a2edebdc2642bf33b5"
@@ -251,9 +251,8 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(
 
 async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
     """Neither control nor funder, and an address where nothing listens, are reasons."""
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="neither control nor funder"):
             await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url))), Names(), 1)
         with pytest.raises(Inconclusive, match="could not be asked"):

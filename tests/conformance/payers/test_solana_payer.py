@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -30,6 +29,7 @@ from conformance.payers.solana_instructions import TokenTransfer, associated_acc
 from conformance.payers.solana_node import CONFIRMED
 from conformance.payers.solana_relay import through
 from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain
+from tests.reserved_port import reserved_port
 
 USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 TOKEN = "1767225600:0011223344556677:a09b8bbc7b366385e78e577f66a953775dce4472ed6f732572ad6ab56172b995"
@@ -295,16 +295,16 @@ async def test_every_fault_of_the_node_is_inconclusive(node: str) -> None:
                     await payer.pay(entry())
             finally:
                 await payer.control("fault", name=name, seed=3, count=0)
+        payer.node._budgets = BUDGETS
         assert await payer.block_time()
 
 
 async def test_a_node_that_is_away() -> None:
     """A port where nobody listens is inconclusive."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(Inconclusive):
-        await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names(), seed=1)
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        with pytest.raises(Inconclusive):
+            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names(), seed=1)
 
 
 async def test_an_error_without_data_breaks_the_parser_and_nothing_else() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,15 +16,16 @@ from conformance.client import Client, Counter, HttpTransport, Names
 from conformance.events import EventLog
 from conformance.webhooks.inbox import Inbox, listening_at
 from conformance.webhooks.receiver import Reply
+from tests.reserved_port import reserved_port
 
 SECRET = "weldw_0123456789abcdef"
 
 
-def free() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port for the inbox."""
+    with reserved_port() as reserved:
+        yield reserved
 
 
 def profile(folder: Path, destinations: Mapping[str, str]) -> target.Profile:
@@ -41,7 +42,7 @@ def profile(folder: Path, destinations: Mapping[str, str]) -> target.Profile:
 async def opened(read: target.Profile) -> AsyncIterator[tuple[Inbox, EventLog]]:
     """Yield an open inbox with its log."""
     log, names = EventLog(), Names()
-    transport = HttpTransport(seconds=1, requests_per_second=0, connections=1)
+    transport = HttpTransport(seconds=30, requests_per_second=0, connections=1)
     inbox = Inbox(read, Client(transport, log, "test", names, Counter()), names)
     await inbox.open()
     try:
@@ -56,9 +57,9 @@ async def post(url: str, body: bytes) -> int:
         return response.status
 
 
-async def test_destinations_of_one_port_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+async def test_destinations_of_one_port_are_told_apart_by_their_paths(tmp_path: Path, port: int) -> None:
     """Each path is a place; another path is none, and is answered with 404 and recorded all the same."""
-    base = f"http://127.0.0.1:{free()}"
+    base = f"http://127.0.0.1:{port}"
     lines = {"one": f'url = "{base}/one?k=1"', "two": f'url = "{base}/two"\ntenant = "second"'}
     async with opened(profile(tmp_path, lines)) as (inbox, log):
         assert [one.name for one in inbox.of_tenant("first")] == ["one"]
@@ -71,9 +72,9 @@ async def test_destinations_of_one_port_are_told_apart_by_their_paths(tmp_path: 
         assert [event["destination"] for event in log.of("arrival")] == ["one", "one", "two", "no destination"]
 
 
-async def test_a_destination_behind_a_proxy_is_received_at_where_it_listens(tmp_path: Path) -> None:
+async def test_a_destination_behind_a_proxy_is_received_at_where_it_listens(tmp_path: Path, port: int) -> None:
     """With `listen` the URL may be anywhere, and the only destination there takes every path."""
-    place = f"127.0.0.1:{free()}"
+    place = f"127.0.0.1:{port}"
     lines = f'url = "https://hooks.example/x"\nlisten = "{place}"'
     async with opened(profile(tmp_path, {"one": lines})) as (inbox, _):
         assert await post(f"http://{place}/forwarded", b"{}") == 204
@@ -94,9 +95,9 @@ async def test_a_place_that_cannot_be_received_at_says_what_to_do(tmp_path: Path
                     inbox.of_tenant(tenant)
 
 
-async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path) -> None:
+async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path, port: int) -> None:
     """Whoever sends a secret along finds its name in the log."""
-    base = f"http://127.0.0.1:{free()}"
+    base = f"http://127.0.0.1:{port}"
     async with opened(profile(tmp_path, {"one": f'url = "{base}/"'})) as (_, log):
         await post(f"{base}/", f'{{"note":"{SECRET}"}}'.encode())
         (event,) = log.of("arrival")
@@ -105,9 +106,9 @@ async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path) -> None:
         assert "$WEBHOOK_ONE_SECRET" in event["curl"]
 
 
-async def test_replies_follow_the_script_of_a_word(tmp_path: Path) -> None:
+async def test_replies_follow_the_script_of_a_word(tmp_path: Path, port: int) -> None:
     """Deliveries with a word in them get the scripted replies in turn; a longer word is another one."""
-    base = f"http://127.0.0.1:{free()}/"
+    base = f"http://127.0.0.1:{port}/"
     async with opened(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
         inbox.script("order-1", inbox.of_tenant("first")[0], [Reply(500), Reply(503)])
         bodies = (b'{"a":"order-12"}', b'{"a":"my order-1."}', b'{"a":"order-1"}', b'{"a":"order-1"}')
@@ -115,9 +116,9 @@ async def test_replies_follow_the_script_of_a_word(tmp_path: Path) -> None:
         assert [one.tells_of(["order-1"]) for one in inbox.received] == [False, True, True, True]
 
 
-async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path) -> None:
+async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path, port: int) -> None:
     """What a target tells besides, under a type of its own, is taken; the event that is tried gets the reply."""
-    url = f"http://127.0.0.1:{free()}/"
+    url = f"http://127.0.0.1:{port}/"
     async with opened(profile(tmp_path, {"one": f'url = "{url}"'})) as (inbox, _):
         (place,) = inbox.of_tenant("first")
         inbox.script("order-7", place, [Reply(500)])
@@ -142,9 +143,9 @@ async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path) 
         (b"[" * 100_000, False),
     ],
 )
-async def test_only_a_json_object_is_an_event(tmp_path: Path, body: bytes, event: bool) -> None:
+async def test_only_a_json_object_is_an_event(tmp_path: Path, port: int, body: bytes, event: bool) -> None:
     """What is not a JSON object by RFC 8259 has a fault in words and no members."""
-    base = f"http://127.0.0.1:{free()}/"
+    base = f"http://127.0.0.1:{port}/"
     async with opened(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
         await post(base, body)
         (one,) = inbox.received
