@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from reference.web.clock import WpClock
 from tests.reference.agent.conftest import Opener
 
 DOCUMENTS = ("/", "/health", "/a2a", "/openapi.json", "/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -145,8 +146,15 @@ async def test_a_body_has_its_limit(agent: httpx.AsyncClient, path: str) -> None
     assert (over.status_code, list(over.json())) == (413, ["detail"])
 
 
-async def test_the_limit_of_an_address(opened: Opener) -> None:
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time stands still, so that nothing trickles into a bucket."""
+    monkeypatch.setattr(WpClock, "seconds", lambda _: 1_800_000_000.5)
+
+
+async def test_the_limit_of_an_address(opened: Opener, frozen: None) -> None:
     """P-RL-06: 60 from rest, then 429 with Retry-After; told with every answer, whatever the call."""
+    del frozen
     agent = await opened(rate_limits=True)
     answers = [await agent.get("/health" if n % 2 else "/nowhere") for n in range(60)]
     refused = await agent.post("/verify/rfc9421", content=b"{}")
@@ -158,8 +166,9 @@ async def test_the_limit_of_an_address(opened: Opener) -> None:
     assert int(refused.headers["Retry-After"]) >= 1
 
 
-async def test_forwarded_addresses_count_only_behind_a_trusted_proxy(opened: Opener) -> None:
+async def test_forwarded_addresses_count_only_behind_a_trusted_proxy(opened: Opener, frozen: None) -> None:
     """P-CV-19: from anybody else the header is noise."""
+    del frozen
     for proxies, expected in ((("127.0.0.0/8",), "59"), ((), "57")):
         agent = await opened(rate_limits=True, trusted_proxies=proxies)
         for address in ("192.0.2.1", "192.0.2.2, 127.0.0.9", "192.0.2.3"):
