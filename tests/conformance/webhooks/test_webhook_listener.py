@@ -59,7 +59,7 @@ class Running:
 
 
 @asynccontextmanager
-async def listening(forward: str | None = None, seconds: float = 10.0, **options: Any) -> AsyncIterator[Running]:
+async def listening(forward: str | None = None, seconds: float = 30.0, **options: Any) -> AsyncIterator[Running]:
     """Run a listener on a free port, which an address to forward to may name as OWN_PORT."""
     told: list[Told] = []
     heard = asyncio.Event()
@@ -288,7 +288,7 @@ async def test_an_application_that_hangs_is_given_up() -> None:
         raise AssertionError
 
     application = Application([hangs])
-    async with application.serving() as url, listening(url, seconds=0.2) as one:
+    async with application.serving() as url, listening(url, seconds=2.0) as one:
         code, answer = await one.post()
         assert (code, answer["error"]) == (504, "forward_failed")
         assert (await one.post())[0] == 202

@@ -64,7 +64,7 @@ class Desk:
         await self.database.change_all(*self.deliveries.recording(made))
         return made
 
-    async def sender(self, check: AddressCheck | None = None, *, seconds: float = 5, v2: bool = False) -> Sender:
+    async def sender(self, check: AddressCheck | None = None, *, seconds: float = 30, v2: bool = False) -> Sender:
         """Return what sends."""
         judged = check or AddressCheck(allow_loopback=True)
         session = await self.exits.enter_async_context(open_session(ServiceWord(), judged))
@@ -98,7 +98,7 @@ class Desk:
         self.exits.push_async_callback(opened.close)
         return opened
 
-    async def until(self, holds: Callable[[list[Delivery]], bool], seconds: float = 20) -> list[Delivery]:
+    async def until(self, holds: Callable[[list[Delivery]], bool], seconds: float = 60) -> list[Delivery]:
         """Return the deliveries, once they are as they should be."""
         found: list[Delivery] = []
         with suppress(TimeoutError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from aiohttp import web
 from reference.protocol.webhook_delivery import DeliveryState, Outcome
 from tests.reference.webhooks.conftest import START, Desk
 from tests.reference.webhooks.receiver import SIGNATURE, Answer, Receiver, status
+from tests.reserved_port import reserved_port
 
 
 async def test_a_delivery_is_a_signed_post_of_the_events_bytes(desk: Desk, receiver: Receiver) -> None:
@@ -119,12 +119,11 @@ async def test_an_attempt_times_out(desk: Desk, receiver: Receiver) -> None:
 
 async def test_a_port_where_nobody_listens_is_a_failed_attempt(desk: Desk) -> None:
     """The connection's fault is told."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    await desk.destination(f"http://127.0.0.1:{port}/")
-    await desk.event()
-    await desk.started()
-    assert (await desk.told(1)).attempts[0].outcome is Outcome.CONNECTION
+    with reserved_port() as port:
+        await desk.destination(f"http://127.0.0.1:{port}/")
+        await desk.event()
+        await desk.started()
+        assert (await desk.told(1)).attempts[0].outcome is Outcome.CONNECTION
 
 
 async def test_no_more_of_an_answer_is_read_than_4_kib(desk: Desk, receiver: Receiver) -> None:
@@ -164,7 +163,7 @@ async def test_a_body_that_does_not_come_is_no_timeout(desk: Desk, receiver: Rec
     receiver.answer = stalls
     await desk.destination(receiver.url)
     await desk.event()
-    await desk.started(seconds=0.3)
+    await desk.started(seconds=3)
     assert (await desk.told(1)).attempts[0].outcome is Outcome.DELIVERED
 
 

@@ -44,7 +44,7 @@ def shop(chain: SimulatedChain, tmp_path: Path) -> Iterator[GatewayProcess]:
         "WP_INDEXER_ALGORAND_TESTNET": chain.indexer,
         "WP_NODE_TOKEN_ALGORAND_TESTNET_FILE": str(token),
         "WP_CHAIN_POLL_SECONDS": "0.2",
-        "WP_WEBHOOK_TIMEOUT": "1",
+        "WP_WEBHOOK_TIMEOUT": "3",
         "WP_WEBHOOK_SCHEDULE": "1,1,1,1,1",
     }
     made = GatewayProcess(tmp_path, settings)
@@ -99,7 +99,7 @@ def killed_and_started(shop: GatewayProcess) -> None:
     """Kill the gateway as nobody expects it, and start it again."""
     assert shop.process is not None
     shop.process.send_signal(signal.SIGKILL)
-    shop.process.wait(10)
+    shop.process.wait(30)
     shop.start().ready()
 
 

@@ -40,7 +40,7 @@ async def show(shop: Shop, link: dict[str, Any], network: str, number: int, **pa
 
 @pytest.mark.parametrize("network", CHAIN)
 async def test_a_confirmed_payment_is_told(shop: Shop, receiver: Receiver, network: str) -> None:
-    """One event with the link's values and the payment's, signed, within a second, and listed as delivered."""
+    """One event with the link's values and the payment's, signed, long before a second attempt, and listed as such."""
     tenant = await shop.tenant()
     secret = await subscribe(shop, tenant, receiver)
     link = await shop.on(network, tenant, label="Käse 🧀")
@@ -49,7 +49,7 @@ async def test_a_confirmed_payment_is_told(shop: Shop, receiver: Receiver, netwo
     began = time.monotonic()
     assert answer.status_code == 200
     (got,) = await receiver.until(1)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert got.is_signed_by(secret)
     event = got.json()
     assert (event["type"], event["api_version"]) == ("payment.confirmed", "1")
@@ -68,7 +68,7 @@ async def test_a_confirmed_payment_is_told(shop: Shop, receiver: Receiver, netwo
 
 async def until_delivered(shop: Shop, tenant: Tenant, attempts: int = 1) -> list[dict[str, Any]]:
     """Return a tenant's deliveries, once each has so many attempts behind it."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found: list[dict[str, Any]] = (await shop.internal("GET", f"/{tenant.id}/deliveries"))["deliveries"]
         if found and all(len(one["attempts"]) == attempts and one["state"] != "sending" for one in found):

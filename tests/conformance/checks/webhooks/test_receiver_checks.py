@@ -69,7 +69,7 @@ surfaces = ["webhooks"]
 [pace]
 requests_per_second = 0
 [budgets]
-confirmation = 3
+confirmation = 8
 [webhook]
 header = "X-Weldproof-Signature"
 signed_string = "{t}.{body}"
@@ -169,7 +169,7 @@ async def test_a_profile_that_does_not_fit_judges_nobody(
     """What is not bound, or not as the receiver has it, makes every row inconclusive, and says what to look at."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
     assert old in PROFILE
-    profile = PROFILE.replace("confirmation = 3", "confirmation = 0.3")
+    profile = PROFILE.replace("confirmation = 8", "confirmation = 0.3")
     log = await run("", profile.replace(old, new))
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert all(reason in event["reason"] for event in log.of("row"))
