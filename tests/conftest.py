@@ -1,7 +1,7 @@
 """For every test: the interpreter's own bound on recursion, and how Hypothesis draws and judges.
 
 py_ecc, which eth-account imports, raises the bound a hundredfold, beyond what the stack holds; whoever imported it
-first would otherwise decide whether a test of deeply nested JSON ends the whole run. What we ship restores it by itself.
+first would otherwise decide whether a test of deeply nested JSON ends the whole run. What we ship restores the bound.
 
 Hypothesis draws the same examples in every run, so that a run fails for what was changed and not for its luck, and it
 fails none for the time that it took: a busy machine holds up any call. `--hypothesis-profile explore` draws others.

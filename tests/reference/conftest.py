@@ -1,4 +1,4 @@
-"""Property tests without a stop-watch: a busy machine is no fault of the code. And PostgreSQL for those who need it."""
+"""PostgreSQL for those who need it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from hypothesis import settings
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
 
 from tests.reference.postgres_cluster import Missing, private_cluster
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

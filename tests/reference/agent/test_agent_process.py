@@ -43,13 +43,13 @@ def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: 
             for _ in range(workers)
         ]
         try:
-            with httpx.Client(base_url=url, trust_env=False, timeout=30) as http:
+            with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
                 yield http
         finally:
             for process in processes:
                 process.terminate()
             # One that was still starting has no handler of its own yet.
-            assert {process.wait(15) for process in processes} <= ({0} if workers == 1 else {0, -signal.SIGTERM})
+            assert {process.wait(30) for process in processes} <= ({0} if workers == 1 else {0, -signal.SIGTERM})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -
         env=environment(**settings),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 
@@ -119,7 +119,7 @@ def test_it_opens_no_connection(tmp_path: Path) -> None:
         )
         try:
             url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-            with httpx.Client(base_url=url, trust_env=False, timeout=30) as http:
+            with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
                 assert http.get("/health").status_code == 200
                 body = json.dumps(message | {"now": 1000})
                 assert http.post("/verify/rfc9421", content=body).json()["valid"] is True
@@ -127,5 +127,5 @@ def test_it_opens_no_connection(tmp_path: Path) -> None:
                 assert http.post("/verify/rfc9421/sign", json=PLAIN).status_code == 200
         finally:
             process.terminate()
-            assert process.wait(15) == 0
+            assert process.wait(30) == 0
     assert "OUTBOUND" not in (tmp_path / "log").read_text("utf-8")

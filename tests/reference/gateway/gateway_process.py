@@ -17,7 +17,7 @@ import httpx
 
 from tests.reference.gateway.gateway_stack import EVM, NOWHERE, Tenant
 
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 
 
 class GatewayProcess:
@@ -41,7 +41,7 @@ class GatewayProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.data = Path(self.environment["WP_GATEWAY_DATA_DIR"])
         self.http = httpx.Client(
-            base_url=f"http://127.0.0.1:{self.socket.getsockname()[1]}", trust_env=False, timeout=30
+            base_url=f"http://127.0.0.1:{self.socket.getsockname()[1]}", trust_env=False, timeout=60
         )
 
     def start(self) -> GatewayProcess:
@@ -104,7 +104,7 @@ class GatewayProcess:
         """End the process as an operator would."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(15) == 0, self.log()
+        assert self.process.wait(30) == 0, self.log()
 
     def close(self) -> None:
         """End the process, if it still runs, and give its socket back."""

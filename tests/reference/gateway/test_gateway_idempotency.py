@@ -169,7 +169,7 @@ async def test_different_bodies_at_once_make_one_link(tmp_path: Path, database: 
 
 async def test_a_first_call_that_does_not_end_is_409_after_the_wait(tmp_path: Path) -> None:
     """The caller may send the same again (P-ID-05); nothing was created twice then."""
-    async with gateway(tmp_path, idempotency_wait=0.3) as shop:
+    async with gateway(tmp_path, idempotency_wait=2) as shop:
         tenant = await shop.tenant()
         held = sqlite3.connect(shop.settings.gateway_data_dir / "gateway.sqlite3", isolation_level=None)
         held.execute("BEGIN IMMEDIATE")
@@ -189,7 +189,7 @@ async def test_the_first_call_of_a_key_is_waited_for_inside_the_database(
     tmp_path: Path, postgres_database: str
 ) -> None:
     """A worker that holds the key but has not ended makes others wait, and its death frees the key (P-ID-05)."""
-    async with gateway(tmp_path, gateway_db=postgres_database, idempotency_wait=0.3) as shop:
+    async with gateway(tmp_path, gateway_db=postgres_database, idempotency_wait=2) as shop:
         tenant = await shop.tenant()
         with psycopg.connect(postgres_database) as worker:
             worker.execute(
@@ -213,7 +213,7 @@ async def test_a_window_that_is_over_is_swept(tmp_path: Path) -> None:
     connection.execute("UPDATE gateway_answers SET expires_at = 1")
     connection.commit()
     async with gateway(tmp_path):
-        for _ in range(500):
+        for _ in range(6000):
             if connection.execute(count).fetchone() == (0,):
                 break
             await asyncio.sleep(0.01)

@@ -52,7 +52,7 @@ async def below(admin: Administrator, tenant: Tenant | str, screen: str) -> Show
 
 async def until_state(admin: Administrator, tenant: Tenant, word: str) -> Shown:
     """Open the deliveries until the first one has a state, with an attempt behind it."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         page = await below(admin, tenant, "deliveries")
         if page.has(".deliveries summary") and page.text(".deliveries .badge") == word:
