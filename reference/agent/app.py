@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException
 from reference.agent.documents import Document
 from reference.agent.faults import fault_reply, json_reply
 from reference.agent.skills import SKILL_PATHS, Moment, read_json
+from reference.protocol.a2a_card import ENDPOINT
 from reference.web.clock import WpClock
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
@@ -18,13 +19,11 @@ from reference.web.exchange import Reply, asked
 from reference.web.json_rpc import JsonRpcServer
 from reference.web.lean import LeanConnection
 
-A2A = "/a2a"
-
 
 def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:
     """Return the methods of each path."""
     reads = dict.fromkeys(documents, frozenset({"GET", "HEAD"}))
-    writes = dict.fromkeys((*SKILL_PATHS, A2A), frozenset({"POST"}))
+    writes = dict.fromkeys((*SKILL_PATHS, ENDPOINT), frozenset({"POST"}))
     return {path: reads.get(path, frozenset()) | writes.get(path, frozenset()) for path in (*reads, *writes)}
 
 
@@ -52,7 +51,7 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
         app.add_url_rule(path, f"GET {path}", document, methods=["GET"], provide_automatic_options=False)
     for path in SKILL_PATHS:
         app.add_url_rule(path, f"POST {path}", skill, methods=["POST"], provide_automatic_options=False)
-    app.add_url_rule(A2A, f"POST {A2A}", a2a, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule(ENDPOINT, f"POST {ENDPOINT}", a2a, methods=["POST"], provide_automatic_options=False)
     app.register_error_handler(Exception, _fault)
     return app
 

@@ -12,12 +12,11 @@ import orjson
 
 from reference.agent.settings import AgentSettings
 from reference.agent.skills import SKILLS
-from reference.protocol import a2a
+from reference.protocol import a2a_card
+from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
 from reference.web.exchange import JSON
 
 VERSION = "0.1.0"
-CARD = "/.well-known/agent-card.json"
-LEGACY_CARD = "/.well-known/agent.json"
 _ABOUT = (
     "Verifies RFC 9421 signed HTTP messages offline against the key that the caller expects, explains them, and signs"
     " demo requests with throwaway keys. Free, without a credential; it keeps nothing and calls nobody."
@@ -51,7 +50,7 @@ def documents(settings: AgentSettings) -> Mapping[str, Document]:
         "/": Document(orjson.dumps(_landing(settings))),
         "/health": Document(orjson.dumps(health), "no-store"),
         "/openapi.json": Document(orjson.dumps(_openapi(settings))),
-        "/a2a": Document(orjson.dumps(_hint(settings))),
+        ENDPOINT: Document(orjson.dumps(a2a_card.hint(settings.public_url))),
         CARD: card,
         LEGACY_CARD: card,
     }
@@ -62,8 +61,8 @@ def _name(settings: AgentSettings) -> str:
 
 
 def _card(settings: AgentSettings) -> dict[str, Any]:
-    skills = [a2a.Skill(one.id, one.name, one.description, one.tags) for one in SKILLS.values()]
-    return a2a.agent_card(
+    skills = [a2a_card.Skill(one.id, one.name, one.description, one.tags) for one in SKILLS.values()]
+    return a2a_card.agent_card(
         name=_name(settings),
         description=_ABOUT,
         url=settings.public_url,
@@ -77,17 +76,12 @@ def _landing(settings: AgentSettings) -> dict[str, Any]:
     url = settings.public_url
     links = {
         **{one.id: url + one.path for one in SKILLS.values()},
-        "a2a": f"{url}/a2a",
+        "a2a": url + ENDPOINT,
         "agent_card": url + CARD,
         "openapi": f"{url}/openapi.json",
         "health": f"{url}/health",
     }
     return {"name": _name(settings), "description": _ABOUT, "version": VERSION, "links": links}
-
-
-def _hint(settings: AgentSettings) -> dict[str, str]:
-    url = settings.public_url
-    return {"hint": "POST JSON-RPC 2.0 to this address", "method": "POST", "url": f"{url}/a2a", "card": url + CARD}
 
 
 def _openapi(settings: AgentSettings) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from reference.chameleon.shape import Shape
 from reference.chameleon.wire import ASKED, Answer, Asked
 from reference.protocol import a2a_x402
 from reference.protocol.a2a import ErrorCode, data_part
+from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
 from reference.protocol.canonical_json import NotJson, canonicalise, parse
 from reference.rail.door import Door
 from reference.rail.services import Service
@@ -20,7 +21,6 @@ from reference.web.a2a import A2aServer
 from reference.web.exchange import Request
 from reference.web.json_rpc import Params, RpcError, invalid_params
 
-A2A = "/a2a"
 _ASKS = frozenset({a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.RECEIPTS, a2a_x402.ERROR})
 
 
@@ -36,7 +36,7 @@ def _redeemed(redeem: Callable[..., Any]) -> Callable[..., Any]:
     """Return what lets receipts of tasks be about the paid call that a task stands for, as those by REST are."""
 
     async def redeemed(self: Door, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
-        if ASKED.get().path == A2A:
+        if ASKED.get().path == ENDPOINT:
             ASKED.set(Asked("POST", service.path, "", [canonicalise(order().body)]))
         return await redeem(self, service, proofs, order)
 
@@ -199,9 +199,9 @@ def edit(answer: Answer, shape: Shape) -> None:
     told = answer.document
     if not isinstance(told, dict) or answer.status != 200:
         return
-    if answer.asked.path == A2A and isinstance(told.get("error"), dict):
+    if answer.asked.path == ENDPOINT and isinstance(told.get("error"), dict):
         told["error"] = _error(told["error"], shape.a2a_errors)
-    elif answer.asked.path in {agent_documents.CARD, agent_documents.LEGACY_CARD}:
+    elif answer.asked.path in {CARD, LEGACY_CARD}:
         answer.document = agent_documents.card(_orders(told, shape), shape.rail_card)
 
 

@@ -8,10 +8,9 @@ from typing import Any
 from reference.chameleon.rail_documents import loosened
 from reference.chameleon.shape import Shape
 from reference.chameleon.wire import Answer, walked
+from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
 
 OPENAPI = "/openapi.json"
-CARD = "/.well-known/agent-card.json"
-LEGACY_CARD = "/.well-known/agent.json"
 _DEMANDED = (
     *("protocolVersion", "name", "description", "url", "preferredTransport", "version", "capabilities"),
     *("defaultInputModes", "defaultOutputModes", "skills"),
@@ -33,7 +32,7 @@ def edit(answer: Answer, shape: Shape) -> None:
     edits: Mapping[str, Callable[[dict[str, Any], Shape], dict[str, Any]]] = {
         "/": _landing,
         "/health": _health,
-        "/a2a": _hint,
+        ENDPOINT: _hint,
         shape.agent_openapi_path: _contract,
         CARD: lambda told, look: card(told, look.agent_card),
         LEGACY_CARD: _legacy,

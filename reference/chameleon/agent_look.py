@@ -12,13 +12,13 @@ from reference.chameleon import agent_requests, agent_results
 from reference.chameleon.seams import replace
 from reference.chameleon.shape import Shape
 from reference.chameleon.wire import Answer
+from reference.protocol.a2a_card import ENDPOINT
 from reference.protocol.message_signatures import content_digest, signing
 from reference.web.a2a import A2aServer
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Request
 from reference.web.json_rpc import Params
 
-A2A = "/a2a"
 _UNPARSABLE = frozenset({"malformed_signature_input", "malformed_signature"})
 _CALLS = ("/verify/rfc9421", "/verify/rfc9421/explain", "/verify/rfc9421/sign")
 _OLD_WORDS = {
@@ -96,7 +96,7 @@ def edit(answer: Answer, shape: Shape) -> None:
     told = answer.document
     if not isinstance(told, dict):
         return
-    if answer.asked.path == A2A and isinstance(told.get("error"), dict):
+    if answer.asked.path == ENDPOINT and isinstance(told.get("error"), dict):
         told["error"] = _rpc_error(told["error"], shape)
     elif answer.status < 400:
         return

@@ -11,9 +11,9 @@ import orjson
 from reference.mutants.seams import Mutant, replace
 from reference.protocol import a2a_x402
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
+from reference.protocol.a2a_card import CARD, ENDPOINT
 from reference.rail import documents
 from reference.rail.a2a import RailTasks
-from reference.rail.card import A2A, CARD
 from reference.rail.conversation import Conversation
 from reference.rail.documents import Document, Documents
 from reference.web.a2a import A2aServer
@@ -49,7 +49,7 @@ def _card_as_text() -> None:
 
 
 def _elsewhere(card: Members) -> Members:
-    return {**card, "url": card["url"].removesuffix(A2A) + "/agent"}
+    return {**card, "url": card["url"].removesuffix(ENDPOINT) + "/agent"}
 
 
 def _also_elsewhere(card: Members) -> Members:

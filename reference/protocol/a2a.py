@@ -1,4 +1,4 @@
-"""A2A 0.3 as both surfaces speak it: its errors and methods, a task and its states, the card (P-RA-01 to P-RA-11, 6.6).
+"""A2A 0.3 as both surfaces speak it: its errors and methods, a task and its states (P-RA-03 to P-RA-11, 6.6).
 
 A task's life is the table `FOLLOWS`: a message opens it or carries it on, a cancellation ends it, and nothing follows
 an end.
@@ -15,9 +15,6 @@ import orjson
 
 from reference.protocol.canonical_json import MAX_INTEGER
 
-PROTOCOL_VERSION = "0.3.0"
-TRANSPORT = "JSONRPC"
-MODES = ("application/json", "text/plain")
 HISTORY_KEPT = 100
 HISTORY_BYTES = 131_072
 
@@ -261,70 +258,3 @@ def _newest(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ..
             break
         count += 1
     return tuple(history[len(history) - count :])
-
-
-@dataclass(frozen=True, slots=True)
-class Skill:
-    """One skill of a card."""
-
-    id: str
-    name: str
-    description: str
-    tags: tuple[str, ...]
-    examples: tuple[str, ...] = ()
-
-
-def agent_card(
-    *,
-    name: str,
-    description: str,
-    url: str,
-    version: str,
-    organization: str,
-    skills: Sequence[Skill],
-    extensions: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Return an A2A 0.3 card, and nothing of 1.0 (P-RA-01).
-
-    Args:
-        name: The agent's name.
-        description: What it does.
-        url: The surface's public address, without a slash at its end.
-        version: The agent's own version.
-        organization: Who provides it.
-        skills: What it can do.
-        extensions: Extensions it knows, each with at least `uri`.
-    """
-    endpoint = f"{url}/a2a"
-    capabilities: dict[str, Any] = {
-        "streaming": False,
-        "pushNotifications": False,
-        "stateTransitionHistory": False,
-        "extensions": [dict(one) for one in extensions],
-    }
-    return {
-        "protocolVersion": PROTOCOL_VERSION,
-        "name": name,
-        "description": description,
-        "url": endpoint,
-        "preferredTransport": TRANSPORT,
-        "additionalInterfaces": [{"url": endpoint, "transport": TRANSPORT}],
-        "version": version,
-        "provider": {"organization": organization, "url": url},
-        "capabilities": capabilities,
-        "defaultInputModes": list(MODES),
-        "defaultOutputModes": list(MODES),
-        "skills": [
-            {
-                "id": skill.id,
-                "name": skill.name,
-                "description": skill.description,
-                "tags": list(skill.tags),
-                **({"examples": list(skill.examples)} if skill.examples else {}),
-            }
-            for skill in skills
-        ],
-        "securitySchemes": {},
-        "security": [],
-        "supportsAuthenticatedExtendedCard": False,
-    }

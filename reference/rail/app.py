@@ -7,8 +7,8 @@ from typing import cast
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from reference.protocol.a2a_card import ENDPOINT
 from reference.rail.a2a import A2aDoor
-from reference.rail.card import A2A
 from reference.rail.documents import Document, Documents, page_of
 from reference.rail.door import Door
 from reference.rail.faults import fault_reply, json_reply
@@ -44,7 +44,7 @@ def build_app(door: Door, a2a: A2aDoor, documents: Documents) -> Quart:
         app.add_url_rule(path, path, paid, methods=_METHODS, provide_automatic_options=False)
     for path in documents.paths:
         app.add_url_rule(path, path, document, methods=["GET"], provide_automatic_options=False)
-    app.add_url_rule(A2A, f"POST {A2A}", message, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule(ENDPOINT, f"POST {ENDPOINT}", message, methods=["POST"], provide_automatic_options=False)
     app.add_url_rule("/discovery/resources", "resources", resources, methods=["GET"], provide_automatic_options=False)
     app.add_url_rule("/health", "health", health, methods=["GET"], provide_automatic_options=False)
 

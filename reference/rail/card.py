@@ -1,4 +1,4 @@
-"""What the rail tells A2A clients about itself: its card, and the hint at GET /a2a (P-RA-01, P-RA-02)."""
+"""The rail's agent card (P-RA-01, P-RA-02)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from typing import Any
 
 import orjson
 
-from reference.protocol import a2a
+from reference.protocol import a2a_card
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 
 VERSION = "1.0.0"
-CARD = "/.well-known/agent-card.json"
-LEGACY_CARD = "/.well-known/agent.json"
-A2A = "/a2a"
 _TAGS = ("x402", "usdc")
 
 
@@ -32,7 +29,7 @@ def agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, Any]:
         "required": False,
         "params": {"lanes": list(lanes)},
     }
-    return a2a.agent_card(
+    return a2a_card.agent_card(
         name=f"{word} Pay Rail",
         description=(
             "Services paid per call in USDC. A message is answered by a task that asks for payment; a second message "
@@ -46,15 +43,9 @@ def agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def hint(settings: RailSettings) -> dict[str, str]:
-    """Return what GET /a2a answers."""
-    url = settings.public_url
-    return {"hint": "POST JSON-RPC 2.0 to this address", "method": "POST", "url": url + A2A, "card": url + CARD}
-
-
-def _skill(service: Service) -> a2a.Skill:
+def _skill(service: Service) -> a2a_card.Skill:
     example = orjson.dumps({"service_id": service.id, "request": dict(service.example)}).decode()
-    return a2a.Skill(
+    return a2a_card.Skill(
         id=service.path.removeprefix("/").replace("/v1/", "/").replace("/", "-"),
         name=service.id.replace("-", " ").capitalize(),
         description=f'{service.description} Data part: {{"service_id": "{service.id}", "request": …}}.',

@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 from reference.protocol import keys
-from reference.rail.card import A2A, CARD, LEGACY_CARD, agent_card, hint
+from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD, hint
+from reference.rail.card import agent_card
 from reference.rail.challenges import Challenges, Offer, entry
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
@@ -92,7 +93,7 @@ class Documents:
             "/openapi.json": _json(self._openapi()),
             CARD: card,
             LEGACY_CARD: card,
-            A2A: _json(hint(settings)),
+            ENDPOINT: _json(hint(settings.public_url)),
         }
 
     @property

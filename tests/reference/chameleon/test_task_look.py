@@ -13,7 +13,7 @@ from reference.chameleon.a2a_look import _own_message, _told, own_id, told_id
 from reference.chameleon.agent_documents import card
 from reference.chameleon.rail_a2a_points import POINTS
 from reference.chameleon.shape import Shape
-from reference.protocol.a2a import agent_card
+from reference.protocol.a2a_card import agent_card
 from reference.web.json_rpc import RpcError
 
 _ID = "0b9f6f0e-5a0c-4c0e-9d55-0f3c1f6f6a01"

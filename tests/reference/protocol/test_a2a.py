@@ -15,11 +15,9 @@ from reference.protocol.a2a import (
     SENTENCES,
     ErrorCode,
     Outcome,
-    Skill,
     Task,
     TaskState,
     advanced,
-    agent_card,
     data_part,
     refusal_of,
     text_part,
@@ -146,19 +144,3 @@ def test_methods_that_are_not_served(method: str, code: int) -> None:
     """P-RA-03: each by its code, and every code has its sentence."""
     assert code == refusal_of(method)
     assert set(SENTENCES) == set(ErrorCode)
-
-
-def test_a_card_is_a2a_0_3_and_nothing_else() -> None:
-    """Required members of 0.3 (and what its prose asks for), none of 1.0."""
-    skill = Skill("s", "S", "Does s.", ("t",), ("do s",))
-    card = agent_card(
-        name="A", description="d", url="http://a", version="1", organization="o", skills=[skill],
-        extensions=[{"uri": "https://e", "required": False}],
-    )  # fmt: skip
-
-    required = {"capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion"}
-    assert required | {"skills", "url", "version", "preferredTransport"} <= set(card)
-    assert (card["url"], card["preferredTransport"], card["protocolVersion"]) == ("http://a/a2a", "JSONRPC", "0.3.0")
-    assert card["capabilities"]["extensions"] == [{"uri": "https://e", "required": False}]
-    assert card["skills"] == [{"id": "s", "name": "S", "description": "Does s.", "tags": ["t"], "examples": ["do s"]}]
-    assert {"supportedInterfaces", "securityRequirements"}.isdisjoint(card)

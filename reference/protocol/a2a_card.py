@@ -1,0 +1,86 @@
+"""What a surface tells A2A clients about itself: its card, where that is, and the hint (P-RA-01, 6.1, 6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CARD = "/.well-known/agent-card.json"
+LEGACY_CARD = "/.well-known/agent.json"
+ENDPOINT = "/a2a"
+PROTOCOL_VERSION = "0.3.0"
+TRANSPORT = "JSONRPC"
+MODES = ("application/json", "text/plain")
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill of a card."""
+
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...]
+    examples: tuple[str, ...] = ()
+
+
+def agent_card(
+    *,
+    name: str,
+    description: str,
+    url: str,
+    version: str,
+    organization: str,
+    skills: Sequence[Skill],
+    extensions: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return an A2A 0.3 card, and nothing of 1.0 (P-RA-01).
+
+    Args:
+        name: The agent's name.
+        description: What it does.
+        url: The surface's public address, without a slash at its end.
+        version: The agent's own version.
+        organization: Who provides it.
+        skills: What it can do.
+        extensions: Extensions it knows, each with at least `uri`.
+    """
+    endpoint = url + ENDPOINT
+    capabilities: dict[str, Any] = {
+        "streaming": False,
+        "pushNotifications": False,
+        "stateTransitionHistory": False,
+        "extensions": [dict(one) for one in extensions],
+    }
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "name": name,
+        "description": description,
+        "url": endpoint,
+        "preferredTransport": TRANSPORT,
+        "additionalInterfaces": [{"url": endpoint, "transport": TRANSPORT}],
+        "version": version,
+        "provider": {"organization": organization, "url": url},
+        "capabilities": capabilities,
+        "defaultInputModes": list(MODES),
+        "defaultOutputModes": list(MODES),
+        "skills": [
+            {
+                "id": skill.id,
+                "name": skill.name,
+                "description": skill.description,
+                "tags": list(skill.tags),
+                **({"examples": list(skill.examples)} if skill.examples else {}),
+            }
+            for skill in skills
+        ],
+        "securitySchemes": {},
+        "security": [],
+        "supportsAuthenticatedExtendedCard": False,
+    }
+
+
+def hint(url: str) -> dict[str, str]:
+    """Return what GET /a2a answers; `url` is the surface's public address, without a slash at its end."""
+    return {"hint": "POST JSON-RPC 2.0 to this address", "method": "POST", "url": url + ENDPOINT, "card": url + CARD}
