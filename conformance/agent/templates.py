@@ -10,21 +10,12 @@ from typing import Any, Final, Literal
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.members import headers_of
 from conformance.oracles.message_signatures.message import Message
+from conformance.target.agent import KEYS, MESSAGE
 
 KeyForm = Literal["hex", "did", "none"]
 _PLACE = re.compile(r"\{([a-z_0-9]+)\}")
 
 # Bodies that are tried where nobody binds one: the family's own, and the same with other usual names beside them.
-_FLAT: Final[Mapping[str, Any]] = {
-    "method": "{method}",
-    "authority": "{authority}",
-    "scheme": "{scheme}",
-    "path": "{path}",
-    "status": "{status}",
-    "headers": "{headers}",
-    "body_b64": "{body_b64}",
-}
-_KEYS: Final[Mapping[str, Any]] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
 _BY_URL: Final[Mapping[str, Any]] = {
     "method": "{method}",
     "url": "{url}",
@@ -33,10 +24,10 @@ _BY_URL: Final[Mapping[str, Any]] = {
     "body_b64": "{body_b64}",
 }
 CANDIDATES: Final[tuple[Mapping[str, Any], ...]] = (
-    {**_FLAT, **_KEYS},
-    {**_FLAT, **_BY_URL, **_KEYS},
-    {**_BY_URL, **_KEYS},
-    *({name: {**_FLAT, **_BY_URL}, **_KEYS} for name in ("message", "envelope", "request", "signed_message")),
+    {**MESSAGE, **KEYS},
+    {**MESSAGE, **_BY_URL, **KEYS},
+    {**_BY_URL, **KEYS},
+    *({name: {**MESSAGE, **_BY_URL}, **KEYS} for name in ("message", "envelope", "request", "signed_message")),
 )
 
 

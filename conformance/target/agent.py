@@ -57,7 +57,8 @@ class AgentBindings(Table):
     offline_url: str | None = None
 
 
-_MESSAGE: Mapping[str, Any] = {
+# The family's own names of a message and of the expected key.
+MESSAGE: Mapping[str, Any] = {
     "method": "{method}",
     "authority": "{authority}",
     "scheme": "{scheme}",
@@ -66,7 +67,7 @@ _MESSAGE: Mapping[str, Any] = {
     "headers": "{headers}",
     "body_b64": "{body_b64}",
 }
-_KEYS: Mapping[str, Any] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
+KEYS: Mapping[str, Any] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
 _CODES = (
     *("missing_signature_input", "missing_signature", "malformed_signature_input", "malformed_signature"),
     *("label_mismatch", "multiple_labels", "empty_components", "duplicate_component", "unsupported_component"),
@@ -75,9 +76,9 @@ _CODES = (
     *("content_digest_malformed", "content_digest_unsupported", "content_digest_mismatch", "signature_mismatch"),
 )
 REFERENCE_AGENT = AgentBindings(
-    verify_body={**_MESSAGE, **_KEYS},
-    explain_body={**_MESSAGE, **_KEYS},
-    sign_body={name: value for name, value in _MESSAGE.items() if name != "status"},
+    verify_body={**MESSAGE, **KEYS},
+    explain_body={**MESSAGE, **KEYS},
+    sign_body={name: value for name, value in MESSAGE.items() if name != "status"},
     validity_at="valid",
     errors_at="errors",
     signing_base_at="signature_base",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,11 @@ class SdkClient:
         """Take the SDK's line, `1` or `0.3`, and the agent's address."""
         script = _HERE / f"talk_{line.replace('.', '_')}.py"
         self._process = subprocess.Popen(
-            [str(python_of(line)), str(script), url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(python_of(line)), str(script), url],
+            env=os.environ | {"PYTHONPATH": str(_HERE.parents[2])},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def __enter__(self) -> Self:

@@ -1,15 +1,14 @@
-"""An A2A client of the SDK's line 0.3, in an environment of its own; see `talk_1` for the form of commands."""
+"""An A2A client of the SDK's line 0.3, in an environment of its own; see `talking` for the form of commands."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory  # type: ignore[import-not-found,unused-ignore]  # of its own environment
 from a2a.types import Message, Task, TaskIdParams, TaskQueryParams  # type: ignore[import-not-found,unused-ignore]  # of its own environment
+
+from tests.outside.a2a.talking import answer_commands, told
 
 
 class Talk:
@@ -60,33 +59,8 @@ class Talk:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    told = task.model_dump(mode="json", by_alias=True, exclude_none=True)
-    status = told["status"]
-    return {
-        "id": told["id"],
-        "contextId": told["contextId"],
-        "state": status["state"],
-        "message": status.get("message", {}).get("parts", []),
-        "message_metadata": status.get("message", {}).get("metadata", {}),
-        "metadata": told.get("metadata", {}),
-        "artifacts": [
-            [part.get("data", part.get("text")) for part in one["parts"]] for one in told.get("artifacts", [])
-        ],
-    }
+    shown = task.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return told(shown, shown["status"]["state"])
 
 
-async def main(url: str) -> None:
-    """Answer commands until the input ends."""
-    async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
-        talk = Talk(http, url)
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            members = json.loads(line)
-            try:
-                told: dict[str, Any] = {"ok": await getattr(talk, members.pop("do"))(**members)}
-            except Exception as fault:  # noqa: BLE001 - the other side judges it
-                told = {"error": {"kind": type(fault).__name__, "text": str(fault)}}
-            sys.stdout.write(json.dumps(told) + "\n")
-            sys.stdout.flush()
-
-
-asyncio.run(main(sys.argv[1]))
+answer_commands(Talk)

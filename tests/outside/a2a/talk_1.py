@@ -1,13 +1,7 @@
-"""An A2A client of the SDK's line 1, in an environment of its own: commands by standard input, answers by output.
-
-Each line in is an object with `do`; each line out is `{"ok": …}` or `{"error": {"kind", "text"}}`. See `sdk_client`.
-"""
+"""An A2A client of the SDK's line 1, in an environment of its own; see `talking` for the form of commands."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 import httpx
@@ -17,6 +11,8 @@ from a2a.client.client import Client, ClientCallContext  # type: ignore[import-n
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions  # type: ignore[import-not-found,unused-ignore]  # of its own environment
 from a2a.types import a2a_pb2 as wire  # type: ignore[import-not-found,unused-ignore]  # of its own environment
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped,unused-ignore]  # of its own environment
+
+from tests.outside.a2a.talking import answer_commands, told
 
 
 class Talk:
@@ -69,33 +65,8 @@ def _context(extensions: list[str] | None) -> ClientCallContext | None:
 
 
 def _task(task: Any) -> dict[str, Any]:
-    told = MessageToDict(task)
-    status = told["status"]
-    return {
-        "id": told["id"],
-        "contextId": told["contextId"],
-        "state": status["state"].removeprefix("TASK_STATE_").lower().replace("_", "-"),
-        "message": status.get("message", {}).get("parts", []),
-        "message_metadata": status.get("message", {}).get("metadata", {}),
-        "metadata": told.get("metadata", {}),
-        "artifacts": [
-            [part.get("data", part.get("text")) for part in one["parts"]] for one in told.get("artifacts", [])
-        ],
-    }
+    shown = MessageToDict(task)
+    return told(shown, shown["status"]["state"].removeprefix("TASK_STATE_").lower().replace("_", "-"))
 
 
-async def main(url: str) -> None:
-    """Answer commands until the input ends."""
-    async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
-        talk = Talk(http, url)
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            members = json.loads(line)
-            try:
-                told: dict[str, Any] = {"ok": await getattr(talk, members.pop("do"))(**members)}
-            except Exception as fault:  # noqa: BLE001 - the other side judges it
-                told = {"error": {"kind": type(fault).__name__, "text": str(fault)}}
-            sys.stdout.write(json.dumps(told) + "\n")
-            sys.stdout.flush()
-
-
-asyncio.run(main(sys.argv[1]))
+answer_commands(Talk)
