@@ -19,7 +19,7 @@ from conformance.agent.templates import filled
 from conformance.check import Case
 from conformance.client import Answer
 from conformance.discovery import Operation
-from conformance.purchase import lane_of, name_live_values
+from conformance.purchase import name_live_values
 
 A2A: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"
@@ -65,6 +65,12 @@ class Task:
                 return value
         held = (value for _, value in leaves(dict(self.members), depth=_DEPTH) if isinstance(value, Mapping))
         return next((value for value in held if isinstance(value.get("accepts"), list)), None)
+
+    @property
+    def entries(self) -> list[Mapping[str, Any]]:
+        """The ways to pay that it offers: the objects among `accepts`."""
+        offered = (self.required or {}).get("accepts")
+        return [one for one in offered if isinstance(one, Mapping)] if isinstance(offered, list) else []
 
     @property
     def asks_for_payment(self) -> bool:
@@ -116,15 +122,16 @@ def _data(value: Any) -> dict[str, Any]:
     return {"kind": "data", "data": value}
 
 
-async def send(case: Case, parts: list[dict[str, Any]], *, call_id: object = 1, **further: Any) -> Answer:
-    """Send a message of some parts."""
-    params = json_rpc.message(parts, f"wp-{case.session.count()}", **further)
+async def send(
+    case: Case, parts: list[dict[str, Any]], *, call_id: object = 1, retry: bool = False, **further: Any
+) -> Answer:
+    """Send a message of some parts; `retry` says in the log that the target asked for it, as in `purchase.present`."""
+    # Long enough to be a name in the log: which number a message gets hangs on what runs beside it.
+    params = json_rpc.message(parts, f"wp-message-{case.session.count()}", **further)
     case.client.names.name(params["message"]["messageId"], "MESSAGE_ID")
-    headers = _activation(case)
-    return named(
-        case,
-        await json_rpc.call(case, case.session.rail + A2A, "message/send", params, call_id=call_id, headers=headers),
-    )
+    address, headers = case.session.rail + A2A, _activation(case)
+    answer = await json_rpc.call(case, address, "message/send", params, call_id=call_id, headers=headers, retry=retry)
+    return named(case, answer)
 
 
 def _activation(case: Case) -> dict[str, str]:
@@ -144,8 +151,8 @@ def named(case: Case, answer: Answer) -> Answer:
         value = task.members.get(name)
         if isinstance(value, str):
             case.client.names.name(value, f"TASK_{name.upper()}")
-    for entry in (task.required or {}).get("accepts", ()):
-        extra = entry.get("extra") if isinstance(entry, Mapping) else None
+    for entry in task.entries:
+        extra = entry.get("extra")
         token = extra.get("payment_reference") if isinstance(extra, Mapping) else None
         if isinstance(token, str):
             case.client.names.name(token, "PAYMENT_REFERENCE")
@@ -163,11 +170,11 @@ async def ordered(case: Case, operation: Operation) -> Task:
     return task
 
 
-async def paid(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
+async def paid(case: Case, task_id: str, proof: Mapping[str, Any], *, retry: bool = False) -> Task:
     """Pay a task with a proof, which is the object of `X-PAYMENT`, and return what it became."""
     parts = [{"kind": "text", "text": "payment"}]
     metadata = {STATUS: "payment-submitted", PAYLOAD: dict(proof)}
-    return task_of(await send(case, parts, taskId=task_id, metadata=metadata))
+    return task_of(await send(case, parts, retry=retry, taskId=task_id, metadata=metadata))
 
 
 async def settled(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
@@ -177,13 +184,8 @@ async def settled(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
     became = await paid(case, task_id, proof)
     while became.payment_status == "payment-submitted" and loop.time() < ends:
         await asyncio.sleep(_AGAIN)
-        became = await paid(case, task_id, proof)
+        became = await paid(case, task_id, proof, retry=True)
     return became
-
-
-def is_of_lane(entry: Any, lane: str) -> bool:
-    """Return whether an accepts entry is a lane's."""
-    return isinstance(entry, Mapping) and lane_of(entry) == lane
 
 
 def name_proof(case: Case, proof: Mapping[str, Any]) -> None:

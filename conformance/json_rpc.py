@@ -32,9 +32,11 @@ async def call(
     *,
     call_id: object = 1,
     headers: Mapping[str, str] | None = None,
+    retry: bool = False,
 ) -> Answer:
-    """Send one call to an agent's address."""
-    return await case.client.call("POST", url, json_body=request(method, params, call_id), headers=headers or {})
+    """Send one call to an agent's address; `retry` says in the log that the target asked for it."""
+    asked = request(method, params, call_id)
+    return await case.client.call("POST", url, json_body=asked, headers=headers or {}, retry=retry)
 
 
 def envelope_fault(answer: Answer, call_id: object) -> str | None:

@@ -1,0 +1,73 @@
+"""A payment over A2A that is undecided is sent again, and a run's log is the same however often that was."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance import a2a, target
+from conformance.check import Case
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.runner import registered
+from conformance.session import Session
+from tests.conformance.checks.rail.scripted_rail import PROFILE
+
+PROOF = {"tx_id": "A" * 52, "payment_reference": "1767225600:0011223344556677:" + "ab" * 32}
+
+
+class Undecided:
+    """A door at which a task stays submitted for some calls, and is completed then."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+        self.ids: list[str] = []
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one message."""
+        del method, url, headers
+        asked = json.loads(body or b"")
+        self.ids.append(asked["params"]["message"]["messageId"])
+        self.left -= 1
+        status = "payment-completed" if self.left < 0 else "payment-submitted"
+        state = "completed" if self.left < 0 else "working"
+        told = {"id": "task-1", "status": {"state": state, "message": {"metadata": {a2a.STATUS: status}}}}
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": told}
+        return 200, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(answer).encode()
+
+
+async def settled(calls: int, before: int) -> tuple[Undecided, EventLog]:
+    """Pay a task that stays undecided for some calls, in a run that counted so far before."""
+    door, log, names = Undecided(calls), EventLog(), Names()
+    profile = target.parse(PROFILE)
+    client = Client(door, log, "test", names, Counter())
+    session = Session(profile, client, names, 1)
+    for _ in range(before):
+        session.count()
+    case = Case(registered()[0], profile, client, log, random.Random(1), session)
+    assert (await a2a.settled(case, "task-1", PROOF)).state == "completed"
+    return door, log
+
+
+def first_requests(log: EventLog) -> list[Any]:
+    """Return what was sent, but for what the target asked to be sent again."""
+    return [event["request"]["template"] for event in log.of("exchange") if not event["retry"]]
+
+
+async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request counts, however often it stays undecided; each message has an id of its own, which no log shows."""
+    monkeypatch.setattr(a2a, "_AGAIN", 0.0)
+    decided, once = await settled(0, before=0)
+    undecided, often = await settled(3, before=7)
+    assert (len(decided.ids), len(set(undecided.ids))) == (1, 4)
+    assert [event["retry"] for event in often.of("exchange")] == [False, True, True, True]
+    assert first_requests(once) == first_requests(often)
+    assert len(first_requests(once)) == 1
+    assert decided.ids[0] not in json.dumps(once.events, default=str)
