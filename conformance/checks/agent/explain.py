@@ -139,7 +139,7 @@ def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str
         if isinstance(value, dict):
             lacking = [name for name, wanted in parameters.items() if not _same(value.get(name), wanted)]
         elif isinstance(value, list):
-            pairs = {one.get("name"): one.get("value") for one in value if isinstance(one, dict)}
+            pairs = {str(one.get("name")): one.get("value") for one in value if isinstance(one, dict)}
             lacking = [name for name, wanted in parameters.items() if not _same(pairs.get(name), wanted)]
         elif _is_apart(value):
             lacking = [name for name, wanted in parameters.items() if not _is_written(name, wanted, value)]

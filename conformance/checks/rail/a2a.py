@@ -79,7 +79,7 @@ async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
 
 def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:
     """Judge that a task carries one accepts entry for each lane, with what is needed to pay on it."""
-    entries = [entry for entry in (task.required or {}).get("accepts", ()) if isinstance(entry, dict)]
+    entries = task.entries
     lanes = Counter(lane_of(entry) for entry in entries)
     missing = [lane for lane in case.profile.claims.lanes if lanes[lane] != 1]
     lacking = [f"{lane_of(entry)}: {name}" for entry in entries for name in _lacking(entry)]

@@ -132,8 +132,7 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
 async def _quoted(case: Case, operation: Operation) -> tuple[Task, Challenge]:
     """Return a task that asks for payment, and what it asks as a challenge."""
     task = await _ordered(case, operation)
-    entries = tuple(one for one in (task.required or {}).get("accepts", ()) if isinstance(one, dict))
-    return task, Challenge(operation, operation.body, task.answer, entries)
+    return task, Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
 
 
 async def _submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:

@@ -9,7 +9,7 @@ from conformance.a2a import Task
 from conformance.attacks.engine import receipts
 from conformance.check import Case, check
 from conformance.discovery import Operation
-from conformance.purchase import Purchase, present, purchase
+from conformance.purchase import Purchase, lane_of, present, purchase
 
 _OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"
 _NO_DOOR = "the profile does not claim the option rail.a2a"
@@ -82,8 +82,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
 async def _bought(case: Case, operation: Operation) -> tuple[Task | None, Mapping[str, object]]:
     """Order and pay a task; return it completed with its proof, None where it was not."""
     task = await a2a.ordered(case, operation)
-    entries = (task.required or {}).get("accepts", ())
-    entry = next((one for one in entries if a2a.is_of_lane(one, case.lane)), None)
+    entry = next((one for one in task.entries if lane_of(one) == case.lane), None)
     if task.id is None or entry is None:
         return None, {}
     payer = await case.session.payer(case.lane)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from typing import Any, Final
@@ -139,7 +138,7 @@ def _text(data: bytes) -> str:
 def _json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise KeyFault(f"the JWK is no JSON: {fault}") from fault
     if not isinstance(found, dict) or "kty" not in found:
         raise KeyFault("the JSON is no JWK: it has no member kty (of a key set, give one key)")
@@ -249,5 +248,5 @@ def decode_secret(text: str) -> bytes:
     """
     try:
         return base64.b64decode(text.strip(), validate=True)
-    except binascii.Error as fault:
+    except ValueError as fault:  # also for a text that is not ASCII
         raise KeyFault("the secret is not standard base64") from fault

@@ -165,6 +165,12 @@ async def test_components_in_another_order_break_their_row(look: type[Look]) -> 
     assert breached(found) == {"AGENT-EXPLAIN-03"}
 
 
+async def test_odd_values_in_an_answer_are_judged_and_break_no_check_off() -> None:
+    """Members whose names are no texts are read over."""
+    odd = at(EXPLAIN, says(more=[{"name": {}, "value": 1}, {"name": [], "value": None}, {"name": None}, None, 5]))
+    assert breached(await judged("explanations_show_what_is_signed", Agent(odd))) == set()
+
+
 class OneKey(Look):
     """Signs with the same key for ever."""
 

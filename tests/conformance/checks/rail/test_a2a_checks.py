@@ -120,11 +120,14 @@ def state(value: str) -> Callable[[Any], Any]:
     return changed
 
 
-def without_lane(answer: Any) -> Any:
-    """Take the entries out of the terms."""
-    terms = answer["result"]["status"]["message"]["metadata"]["x402.payment.required"]
-    terms["accepts"] = []
-    return answer
+def offering(accepts: object) -> Callable[[Any], Any]:
+    """Return what puts something else in place of the terms' entries."""
+
+    def changed(answer: Any) -> Any:
+        answer["result"]["status"]["message"]["metadata"]["x402.payment.required"]["accepts"] = accepts
+        return answer
+
+    return changed
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def without_lane(answer: Any) -> Any:
         (ORDERS, "RAIL-A2A-03", of_method("message/send", state("completed"))),
         (ORDERS, "RAIL-A2A-03", of_method("message/send", lambda one: {**one, "result": {**one["result"], "id": "1"}})),
         (ORDERS, "RAIL-A2A-04", of_method("tasks/get", state("working"))),
-        (ORDERS, "RAIL-A2A-05", of_method("message/send", without_lane)),
+        *((ORDERS, "RAIL-A2A-05", of_method("message/send", offering(odd))) for odd in ([], None, 5, [None], [{}])),
         (
             ENVELOPES,
             "RAIL-A2A-02",

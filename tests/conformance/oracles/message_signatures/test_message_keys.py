@@ -111,6 +111,7 @@ def test_other_keys_read_the_same_from_pem_and_jwk(name: str) -> None:
         b'{"kty":"what"}',
         b'{"kty":"what","d":"AAAA"}',
         b'{"kty":"OKP","crv":"Ed25519","d":"AAAA"}',
+        pytest.param(b'{"kty":"OKP","x":' + b"[" * 100_000, id="nested deeply"),
     ],
 )
 def test_what_is_no_key_is_refused_in_a_sentence(text: bytes) -> None:
@@ -137,7 +138,7 @@ def test_keys_that_rfc_9421_does_not_use_are_refused() -> None:
 def test_a_secret_is_base64_and_not_empty() -> None:
     """As the RFC writes its own."""
     assert keys.decode_secret(" AQID\n") == b"\x01\x02\x03"
-    for text in ("A", "!", "AQ ID"):
+    for text in ("A", "!", "AQ ID", "é", "\ufffd"):
         with pytest.raises(KeyFault):
             keys.decode_secret(text)
     with pytest.raises(KeyFault):
