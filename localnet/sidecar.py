@@ -119,6 +119,7 @@ def _config(fd: int) -> Config:
     config = Config()
     config.bind = [f"fd://{fd}"]
     config.keep_alive_max_requests = 1_000_000
+    config.keep_alive_timeout = 60  # longer than clients keep theirs: none of them calls into one that closes
     config.graceful_timeout = 0.2
     config.accesslog = None
     config.errorlog = logging.getLogger("localnet.sidecar")

@@ -71,6 +71,7 @@ def _config(bound: socket.socket, logger: str) -> Config:
     config = Config()
     config.bind = [f"fd://{os.dup(bound.fileno())}"]
     config.keep_alive_max_requests = 1_000_000
+    config.keep_alive_timeout = 60  # longer than clients keep theirs: none of them calls into one that closes
     config.graceful_timeout = 0.2
     config.accesslog = None
     config.errorlog = logging.getLogger(logger)
