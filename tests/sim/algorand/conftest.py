@@ -37,7 +37,7 @@ class Node:
         """Return status and JSON of a POST."""
         request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as answer:
             return answer.code, json.loads(answer.read())
@@ -73,4 +73,4 @@ def node() -> Iterator[Node]:
         indexer = IndexerClient(ready["token"], ready["indexer"], {"X-Indexer-API-Token": ready["token"]})
         yield Node(ready["algod"], ready["indexer"], algod, indexer)
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0

@@ -31,7 +31,7 @@ def running(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subproce
 def get(url: str, token: str = "") -> tuple[int, Any]:
     request = urllib.request.Request(url, headers={"X-Algo-API-Token": token})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as answer:
         return answer.code, json.loads(answer.read())
@@ -43,7 +43,7 @@ def test_a_signal_ends_it_with_0_while_callers_wait(number: signal.Signals) -> N
     with running("--algod-port", "0", "--indexer-port", "0") as (process, ready):
         host, port = ready["algod"].removeprefix("http://").split(":")
         arm = json.dumps({"verb": "fault", "name": "hang", "seed": 1, "count": 1}).encode()
-        urllib.request.urlopen(urllib.request.Request(ready["algod"] + "/control", arm), timeout=10).close()
+        urllib.request.urlopen(urllib.request.Request(ready["algod"] + "/control", arm), timeout=60).close()
         with socket.create_connection((host, int(port))) as hanging, socket.create_connection((host, int(port))) as far:
             hanging.sendall(b"GET /health HTTP/1.1\r\nHost: sim\r\n\r\n")
             far.sendall(
@@ -52,7 +52,7 @@ def test_a_signal_ends_it_with_0_while_callers_wait(number: signal.Signals) -> N
             )
             assert get(ready["algod"] + "/control")[0] == 200
             process.send_signal(number)
-            assert process.wait(10) == 0
+            assert process.wait(60) == 0
 
 
 def test_it_serves_on_sockets_that_listen_already(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def running(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subproce
 
 
 def post(url: str, body: bytes) -> Any:
-    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=60) as answer:
         return json.loads(answer.read())
 
 
@@ -43,7 +43,7 @@ def test_a_signal_ends_it_with_0_while_a_caller_waits(number: signal.Signals) ->
         with socket.create_connection((host, int(port))) as hanging:
             hanging.sendall(b"POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: 2\r\n\r\n{}")
             process.send_signal(number)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
 
 
 def test_it_serves_the_test_network_on_a_socket_that_listens_already() -> None:
@@ -59,7 +59,7 @@ def test_it_serves_the_test_network_on_a_socket_that_listens_already() -> None:
 def test_an_unknown_network_does_not_start() -> None:
     """Exit 2 with the networks that there are."""
     words = [sys.executable, "-m", "sim.base", "--chain-id", "1"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, "8453" in done.stderr) == (2, True)
 
 

@@ -29,7 +29,7 @@ def running(*options: str, fds: tuple[int, ...] = ()) -> Iterator[tuple[subproce
 
 def call(url: str, method: str, *params: Any) -> Any:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=10) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=60) as answer:
         return json.loads(answer.read())["result"]
 
 
@@ -38,12 +38,12 @@ def test_a_signal_ends_it_with_0_while_a_caller_waits(number: signal.Signals) ->
     """A hanging answer does not keep it from a clean end."""
     with running("--port", "0", "--ws-port", "0") as (process, ready):
         arm = json.dumps({"verb": "fault", "name": "hang", "count": 1}).encode()
-        urllib.request.urlopen(urllib.request.Request(ready["rpc"] + "/control", arm), timeout=10).close()
+        urllib.request.urlopen(urllib.request.Request(ready["rpc"] + "/control", arm), timeout=60).close()
         host, port = ready["rpc"].removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as hanging:
             hanging.sendall(b"POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: 2\r\n\r\n{}")
             process.send_signal(number)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
 
 
 def test_it_serves_on_sockets_that_listen_already_with_its_own_mints_and_window() -> None:

@@ -31,7 +31,7 @@ def post(node: dict[str, Any], path: str, body: Any) -> tuple[int, Any]:
         node["rpc"] + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as answer:
         return answer.code, answer.read()
@@ -188,7 +188,7 @@ def test_faults_show_on_the_rpc_and_not_on_control(node: dict[str, Any]) -> None
     """An armed fault replaces the next answer alone."""
     health = {"jsonrpc": "2.0", "id": 1, "method": "getHealth"}
     assert post(node, "/control", {"verb": "fault", "name": "unavailable", "count": 1})[0] == 200
-    with urllib.request.urlopen(node["rpc"] + "/control", timeout=10) as answer:
+    with urllib.request.urlopen(node["rpc"] + "/control", timeout=60) as answer:
         told = json.loads(answer.read())
     assert {"withhold", "reject_late", "early_finality", "unavailable"} <= set(told["faults"])
     assert {"fund", "mint", "advance", "lag", "reorg", "fault", "release", "snapshot", "restore"} <= set(told["verbs"])

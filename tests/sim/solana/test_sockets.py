@@ -33,7 +33,7 @@ class Client:
 
     async def hear(self) -> Any:
         """Return the next thing that arrives."""
-        return await asyncio.wait_for(self.incoming.get(), 5)
+        return await asyncio.wait_for(self.incoming.get(), 60)
 
 
 @asynccontextmanager
