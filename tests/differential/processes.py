@@ -16,7 +16,7 @@ from typing import Any
 
 from localnet.front import Front
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 def ready_line(process: subprocess.Popen[str]) -> Any:

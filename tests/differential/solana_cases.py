@@ -289,4 +289,4 @@ def subscriptions(node: SolanaNode) -> dict[str, Any]:
             facts["bad"] = told(await ask("signatureSubscribe", "x"))
             return facts
 
-    return asyncio.run(asyncio.wait_for(listen(), 20))
+    return asyncio.run(asyncio.wait_for(listen(), 60))

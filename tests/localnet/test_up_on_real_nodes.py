@@ -36,7 +36,7 @@ def test_a_missing_node_is_named_and_not_replaced(tmp_path: Path) -> None:
         env=without_algod(tmp_path),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 3
@@ -59,7 +59,7 @@ def test_an_algod_that_does_not_answer_is_named(tmp_path: Path) -> None:
         env={**without_algod(tmp_path), **told},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 3
@@ -152,7 +152,7 @@ def _control(url: str, verb: str, **members: str) -> None:
     from urllib.request import Request, urlopen
 
     body = json.dumps({"verb": verb, **members}).encode()
-    with urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=10) as answer:
+    with urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=60) as answer:
         assert json.load(answer)["ok"] is True
 
 
@@ -160,7 +160,7 @@ def _control(url: str, verb: str, **members: str) -> None:
 def test_kinds_that_are_none_are_a_usage_fault(tmp_path: Path, text: str) -> None:
     """A word that is no kind of chain ends with 2 before anything starts."""
     done = subprocess.run(
-        [*UP, "--chains", text], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [*UP, "--chains", text], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 2
     assert "localnet" in done.stderr

@@ -106,7 +106,7 @@ def _process(environment: Mapping[str, str], listening: socket.socket) -> Iterat
 
 
 def _wait(url: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with suppress(OSError), urllib.request.urlopen(url, timeout=5):
             return
