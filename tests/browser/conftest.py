@@ -27,7 +27,7 @@ from tests.stack import running_stack
 
 NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}
-PAID_MS = 30_000
+PAID_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Shop:
             "preferred_network": NETWORKS[lane],
             **members,
         }
-        async with httpx.AsyncClient(trust_env=False, base_url=self.url) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=self.url) as http:
             answer = await http.post("/v1/payment-links", json=body, headers=headers)
         assert answer.status_code == 201, answer.text
         made = answer.json()
@@ -103,7 +103,7 @@ class Shop:
 
     async def cancel(self, link: Link) -> None:
         """Cancel a link as its tenant."""
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             answer = await http.post(f"{link.url}/cancel", json={"cancel_secret": link.cancel_secret})
         assert answer.status_code == 200, answer.text
 
@@ -134,7 +134,7 @@ async def browser() -> AsyncIterator[Browser]:
     """One Chromium for the whole session: Debian's, its headless shell first, else Playwright's own."""
     installed = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=installed, args=["--no-sandbox"])
+        launched = await playwright.chromium.launch(executable_path=installed, args=["--no-sandbox"], timeout=120_000)
         yield launched
         await launched.close()
 
@@ -201,6 +201,7 @@ class Door:
     async def visit(self, link: Link, *, script: str | None = None, **options: Any) -> Visitor:
         """Open a link's page in a window of its own, with a script that runs before the page's."""
         context = await self._browser.new_context(**{"viewport": {"width": 1100, "height": 820}, **options})
+        context.set_default_timeout(PAID_MS)
         self._contexts.append(context)
         page = await context.new_page()
         visitor = Visitor(context, page, self._origin)

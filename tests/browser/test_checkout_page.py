@@ -182,7 +182,7 @@ async def test_what_a_tenant_writes_stays_text(door: Door, shop: Shop) -> None:
 async def test_the_policy_of_the_page_leaves_nothing_open(shop: Shop) -> None:
     """The page may load from its own origin alone, is not stored, and tells nobody where it was (P-CK-04)."""
     link = await shop.link()
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         headers: Any = (await http.get(link.url)).headers
     assert headers["content-security-policy"] == (
         "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "

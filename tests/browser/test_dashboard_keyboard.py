@@ -72,7 +72,7 @@ async def new_tenant(keyboard: Keyboard, shop: Shop, name: str, hook: str) -> tu
 
 async def paid_link(shop: Shop, tenant_id: str, key: str, label: str) -> str:
     """Create a link through the API with the key that was shown, pay it on its chain, and return its token."""
-    async with httpx.AsyncClient(trust_env=False, base_url=shop.url) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=shop.url) as http:
         body = {"amount": 8.41, "currency": "USD", "label": label}
         headers = {"Authorization": f"Bearer {key}", "X-Tenant-Id": tenant_id}
         answer = await http.post("/v1/payment-links", json=body, headers=headers)
@@ -85,7 +85,7 @@ async def paid_link(shop: Shop, tenant_id: str, key: str, label: str) -> str:
 
 async def refreshed_until(keyboard: Keyboard, word: str, attempts: int) -> str:
     """Press Enter on Refresh until the newest delivery stands so, with so many attempts; return what is said of it."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         await keyboard.enter("link", "Refresh")
         found = keyboard.page.locator(".deliveries > li").first

@@ -86,7 +86,7 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
     receiver = await Receiver().open()
     headers = {"Authorization": f"Bearer {admin_key(shop)}"}
     payout = shop.profile.tenants["first"].payout[NETWORK]
-    async with httpx.AsyncClient(trust_env=False, base_url=shop.url, headers=headers) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=shop.url, headers=headers) as http:
 
         async def call(method: str, path: str, body: Any, **options: Any) -> Any:
             answer = await http.request(method, path, json=body, **options)
@@ -109,7 +109,7 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
         await payer.settle(bill)
         await receiver.until(1)
         await payer.settle(bill)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not (await call("GET", f"{base}/payments?state=late", None))["payments"]:
             assert time.monotonic() < deadline, "the second payment was not listed as late"
             await asyncio.sleep(0.1)
@@ -171,7 +171,7 @@ async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str,
 
 async def _empty_tenant(shop: Shop) -> str:
     headers = {"Authorization": f"Bearer {admin_key(shop)}"}
-    async with httpx.AsyncClient(trust_env=False, base_url=shop.url, headers=headers) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=shop.url, headers=headers) as http:
         return str((await http.post("/internal/tenants", json={"name": "Empty"})).json()["tenant_id"])
 
 

@@ -89,7 +89,7 @@ class Wallet:
     async def ask(self, method: str, *params: Any) -> Any:
         """Ask the node."""
         call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             answer = (await http.post(self.rpc, json=call)).json()
         assert "result" in answer, answer
         return answer["result"]
@@ -99,7 +99,7 @@ class Wallet:
 async def wallet(shop: Shop) -> Wallet:
     """A wallet with coins."""
     account = Account.create()
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         for verb, amount in (("fund", str(10**18)), ("mint", "100000000")):
             told = {"verb": verb, "address": account.address, "amount": amount}
             assert (await http.post(shop.ready["control_base_sepolia"], json=told)).json()["ok"] is True
