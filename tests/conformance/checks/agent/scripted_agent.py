@@ -6,9 +6,7 @@ Its judge is the suite's own oracle: what a test shows is what the checks make o
 from __future__ import annotations
 
 import json
-import random
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,20 +14,15 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance import target
 from conformance.agent import EXPLAIN, OPERATIONS, SIGN, VERIFY
-from conformance.check import Case, Inconclusive
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
 from conformance.oracles.keys import KeyFault
 from conformance.oracles.message_signatures import judgement, keys, members, signing
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.structured import BareItem
-from conformance.runner import registered
-from conformance.session import Session
-from conformance.verdict import Verdict, worst
+from conformance.verdict import Verdict
+from tests.conformance.checks.trial import tried
 
 BASE = "http://agent.test"
 PROFILE = f"""
@@ -259,26 +252,7 @@ def malformed(reason: str) -> Reply:
 
 async def judged(name: str, agent: Agent, profile: str = PROFILE) -> dict[str, Verdict]:
     """Run one check against an agent and return the verdict of each row it judged."""
-    found = next(one for one in registered() if one.id == name)
-    names, log = Names(), EventLog()
-    client = Client(agent, log, name, names, Counter())
-    read = target.parse(profile)
-    session = Session(read, client, names, 1)
-    await session.open()
-    case = Case(found, read, client, log, random.Random(1), session)
-    try:
-        await found.run(case)
-    except Inconclusive:
-        return dict.fromkeys(found.rows, Verdict.INCONCLUSIVE)
-    verdicts = defaultdict(list)
-    for event in log.of("judgement"):
-        verdicts[event["row"]].append(Verdict(event["verdict"]))
-    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
-
-
-def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
-    """Return the rows that are broken."""
-    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
+    return await tried(name, agent, profile)
 
 
 def at(path: str, change: Callable[[Any], Any]) -> Change:

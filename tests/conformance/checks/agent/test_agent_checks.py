@@ -23,10 +23,10 @@ from tests.conformance.checks.agent.scripted_agent import (
     Look,
     Reply,
     at,
-    breached,
     judged,
     malformed,
 )
+from tests.conformance.checks.trial import breached
 
 CHECKS = sorted(
     one.id

@@ -9,17 +9,8 @@ from conformance.agent.probing import AgentFound, probe_agent
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
 from conformance.target import parse
-from tests.conformance.checks.agent.scripted_agent import (
-    BASE,
-    FOREIGN,
-    Agent,
-    Foreign,
-    Look,
-    Reply,
-    at,
-    breached,
-    judged,
-)
+from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, Foreign, Look, Reply, at, judged
+from tests.conformance.checks.trial import breached
 
 
 async def probed(agent: Agent) -> AgentFound | None:

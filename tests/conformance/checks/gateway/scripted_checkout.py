@@ -8,8 +8,6 @@ import html
 import io
 import itertools
 import json
-import random
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,14 +17,10 @@ import segno
 from algosdk import account
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance import target
-from conformance.check import Case, Inconclusive
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
 from conformance.payers.bill import USDC, Bill, Way, in_two, respelled, smaller
-from conformance.runner import registered
 from conformance.session import Session
-from conformance.verdict import Verdict, worst
+from conformance.verdict import Verdict
+from tests.conformance.checks.trial import tried
 
 BASE = "http://gateway.test"
 NETWORK = "algorand_testnet"
@@ -228,31 +222,11 @@ async def judged(
     name: str, checkout: Checkout, *, defaults: str = "reference", skims: int = 0, profile: str = ""
 ) -> dict[str, Verdict]:
     """Run one check against a checkout and return the verdict of each row it judged."""
-    found = next(one for one in registered() if one.id == name)
-    bound = found.for_lane("algorand") if found.lane == "each" else found
-    names, log = Names(), EventLog()
-    client = Client(checkout, log, name, names, Counter())
-    read = target.parse(PROFILE.format(defaults=defaults, payout=PAYOUT) + profile)
-    session = Session(read, client, names, 1)
-    session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
-    await session.open()
-    case = Case(bound, read, client, log, random.Random(1), session)
-    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
-    try:
-        await bound.run(case)
-    except Inconclusive:
-        for row in bound.rows:
-            verdicts[row].append(Verdict.INCONCLUSIVE)
-    finally:
-        await session.close()
-    for event in log.of("judgement"):
-        verdicts[event["row"]].append(Verdict(event["verdict"]))
-    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
 
+    def ready(session: Session) -> None:
+        session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
 
-def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
-    """Return the rows that are broken."""
-    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
+    return await tried(name, checkout, PROFILE.format(defaults=defaults, payout=PAYOUT) + profile, ready=ready)
 
 
 def data_image(link: Link) -> str:

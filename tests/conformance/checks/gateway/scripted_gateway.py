@@ -6,12 +6,11 @@ import asyncio
 import datetime as dt
 import itertools
 import json
-import random
 import secrets
 import time
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from email.utils import format_datetime
 from pathlib import Path
@@ -20,13 +19,9 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance import target
-from conformance.check import Case, Inconclusive
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
 from conformance.runner import registered
-from conformance.session import Session
-from conformance.verdict import Verdict, worst
+from conformance.verdict import Verdict
+from tests.conformance.checks.trial import tried
 
 BASE, LIMITED, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"
 KEYS = {
@@ -324,22 +319,4 @@ async def judged(name: str, folder: Path, *flaws: str, profile: str | None = Non
     clock_file.write_text("0")
     found = next(one for one in registered() if one.id == name)
     gateway = Gateway(*flaws, offset_file=clock_file if found.exclusive == "limits" else None)
-    names, log = Names(), EventLog()
-    client = Client(gateway, log, name, names, Counter())
-    read = target.parse(profile or profile_text(folder))
-    session = Session(read, client, names, 1)
-    await session.open()
-    case = Case(found, read, client, log, random.Random(1), session)
-    verdicts = defaultdict(list)
-    try:
-        await found.run(case)
-    except Inconclusive:
-        verdicts = defaultdict(list, {row: [Verdict.INCONCLUSIVE] for row in found.rows})
-    for event in log.of("judgement"):
-        verdicts[event["row"]].append(Verdict(event["verdict"]))
-    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
-
-
-def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
-    """Return the rows that are broken."""
-    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
+    return await tried(name, gateway, profile or profile_text(folder))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,16 +10,11 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance import target
-from conformance.check import Case, Inconclusive
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
-from conformance.runner import registered
-from conformance.session import Session
-from conformance.verdict import Verdict, worst
+from conformance.verdict import Verdict
+from tests.conformance.checks.trial import tried
 
 PLATFORM = Signer(bytes(range(32)), "platform")
 PROFILE = """
@@ -108,19 +101,4 @@ class Hosted:
 
 async def judged(name: str, hosted: Hosted, *, defaults: str = "reference", profile: str = "") -> dict[str, Verdict]:
     """Run one check against a verifier and return the verdict of each row it judged."""
-    found = next(one for one in registered() if one.id == name)
-    names, log = Names(), EventLog()
-    client = Client(hosted, log, name, names, Counter())
-    read = target.parse(PROFILE.format(defaults=defaults) + profile)
-    session = Session(read, client, names, 1)
-    await session.open()
-    case = Case(found, read, client, log, random.Random(1), session)
-    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
-    try:
-        await found.run(case)
-    except Inconclusive:
-        for row in found.rows:
-            verdicts[row].append(Verdict.INCONCLUSIVE)
-    for event in log.of("judgement"):
-        verdicts[event["row"]].append(Verdict(event["verdict"]))
-    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
+    return await tried(name, hosted, PROFILE.format(defaults=defaults) + profile)

@@ -18,13 +18,13 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     Checkout,
     Link,
     Rule,
-    breached,
     data_image,
     honest,
     judged,
     payload,
     plain_page,
 )
+from tests.conformance.checks.trial import breached
 
 PAGE = "page_of_an_unpaid_link"
 SHOWN = {"GW-CHK-01", "GW-CHK-02", "GW-CHK-03", "GW-CHK-04", "GW-CHK-05", "GW-CHK-06", "GW-CHK-08", "GW-CHK-18"}

@@ -21,7 +21,8 @@ from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.client import Answer
 from conformance.runner import registered
 from conformance.verdict import Verdict
-from tests.conformance.checks.gateway.scripted_gateway import breached, judged, profile_text
+from tests.conformance.checks.gateway.scripted_gateway import judged, profile_text
+from tests.conformance.checks.trial import breached
 
 # Each flaw with the check that must see it and the rows that it must break, no others.
 FLAWS = [

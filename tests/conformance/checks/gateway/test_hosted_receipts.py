@@ -13,7 +13,6 @@ from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
 from conformance.verdict import Verdict
-from tests.conformance.checks.gateway.scripted_checkout import breached
 from tests.conformance.checks.gateway.scripted_verifier import (
     PLATFORM,
     UNBOUND_SCREEN,
@@ -22,6 +21,7 @@ from tests.conformance.checks.gateway.scripted_verifier import (
     honest,
     judged,
 )
+from tests.conformance.checks.trial import breached
 
 VECTORS = "receipt_vectors"
 ALL = (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import random
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,14 +14,10 @@ from algosdk import account
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance import target
-from conformance.check import Case, Inconclusive
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
 from conformance.oracles.hashing import jcs_bytes, sha256_hex
-from conformance.runner import registered
 from conformance.session import Session
-from conformance.verdict import Verdict, worst
+from conformance.verdict import Verdict
+from tests.conformance.checks.trial import tried
 
 PATHS = {
     "/pay/v1/compliance/receipt": "compliance-receipt",
@@ -212,29 +206,12 @@ class Payer:
 
 async def judged(name: str, rail: Rail, profile: str = PROFILE) -> dict[str, Verdict]:
     """Run one check against a rail and return the verdict of each row it judged."""
-    found = next(one for one in registered() if one.id == name)
-    bound = found.for_lane("algorand") if found.lane == "each" else found
-    names, log = Names(), EventLog()
-    client = Client(rail, log, name, names, Counter())
-    read = target.parse(profile)
-    session = Session(read, client, names, 1)
-    session._payers["algorand"] = Payer(rail)
-    await session.open()
-    rail.calls.clear()
-    case = Case(bound, read, client, log, random.Random(1), session)
-    try:
-        await bound.run(case)
-    except Inconclusive:
-        return dict.fromkeys(bound.rows, Verdict.INCONCLUSIVE)
-    verdicts = defaultdict(list)
-    for event in log.of("judgement"):
-        verdicts[event["row"]].append(Verdict(event["verdict"]))
-    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
 
+    def ready(session: Session) -> None:
+        session._payers["algorand"] = Payer(rail)
+        rail.calls.clear()
 
-def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
-    """Return the rows that are broken."""
-    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
+    return await tried(name, rail, profile, ready=ready)
 
 
 def _reference(data: bytes) -> str:

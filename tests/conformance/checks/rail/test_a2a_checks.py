@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from conformance.verdict import Verdict
-from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
 
 CARD = "/.well-known/agent-card.json"
 JSON = {"Content-Type": "application/json"}
@@ -120,6 +121,9 @@ def state(value: str) -> Callable[[Any], Any]:
     return changed
 
 
+NO_ENTRIES: tuple[object, ...] = ([], None, 5, [None], [{}])
+
+
 def offering(accepts: object) -> Callable[[Any], Any]:
     """Return what puts something else in place of the terms' entries."""
 
@@ -137,7 +141,7 @@ def offering(accepts: object) -> Callable[[Any], Any]:
         (ORDERS, "RAIL-A2A-03", of_method("message/send", state("completed"))),
         (ORDERS, "RAIL-A2A-03", of_method("message/send", lambda one: {**one, "result": {**one["result"], "id": "1"}})),
         (ORDERS, "RAIL-A2A-04", of_method("tasks/get", state("working"))),
-        *((ORDERS, "RAIL-A2A-05", of_method("message/send", offering(odd))) for odd in ([], None, 5, [None], [{}])),
+        *((ORDERS, "RAIL-A2A-05", of_method("message/send", offering(odd))) for odd in NO_ENTRIES),
         (
             ENVELOPES,
             "RAIL-A2A-02",

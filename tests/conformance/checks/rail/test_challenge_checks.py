@@ -11,7 +11,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.checks.rail.challenges import is_shareable, leaks, paid_methods
 from conformance.client import Answer
 from conformance.verdict import Verdict
-from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
 
 UNPAID = "unpaid_call_is_challenged"
 

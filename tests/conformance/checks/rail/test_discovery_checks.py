@@ -9,7 +9,8 @@ import pytest
 
 from conformance.discovery import path_of
 from conformance.verdict import Verdict
-from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
 
 AGREE = "catalogs_agree"
 OUTSIDE = {"url": "/v2/outside"}

@@ -9,7 +9,8 @@ import pytest
 
 from conformance.checks.rail.malformed import not_base64, not_json, wrong_fields
 from conformance.verdict import Verdict
-from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
 
 TOKEN = "1795240615:047652b0a2d99b35:" + "ab" * 32
 CHECKS = {

@@ -14,8 +14,9 @@ from conformance.checks.rail.services import asks_to_sign_in, security_requireme
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.verdict import Verdict
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.rail.test_challenge_checks import answer
+from tests.conformance.checks.trial import breached
 
 SIGNED = "receipt_verifies_offline"
 BOUND = "receipt_binds_request_response_and_payment"

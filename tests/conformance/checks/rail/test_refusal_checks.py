@@ -9,7 +9,8 @@ import pytest
 
 from conformance.checks.rail.paid_calls import SPELLINGS, spelled
 from conformance.verdict import Verdict
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, breached, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
 
 UNKNOWN = "unknown_transaction"
 PAID = "welded_algorand_payment_is_served"

@@ -18,7 +18,7 @@ from conformance.checks.webhooks import delivery, redelivery
 from conformance.target import ProfileError
 from conformance.verdict import Verdict
 from conformance.webhooks.receiver import bound
-from tests.conformance.checks.gateway.scripted_checkout import breached
+from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,
     Attempt,

@@ -1,0 +1,52 @@
+"""One check run against a scripted target: no network, no stack, its verdicts by row."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+from conformance import target
+from conformance.check import Case, Inconclusive
+from conformance.client import Client, Counter, Names, Transport
+from conformance.events import EventLog
+from conformance.runner import registered
+from conformance.session import Session
+from conformance.verdict import Verdict, worst
+
+
+async def tried(
+    name: str, transport: Transport, profile: str, *, ready: Callable[[Session], None] = lambda _: None
+) -> dict[str, Verdict]:
+    """Run one check, one of every lane on Algorand, and return the verdict of each row that it judged.
+
+    Args:
+        name: The check.
+        transport: Answers its requests.
+        profile: Text of the target profile.
+        ready: Called with the open session before the check, to give it payers.
+    """
+    found = next(one for one in registered() if one.id == name)
+    check = found.for_lane("algorand") if found.lane == "each" else found
+    names, log = Names(), EventLog()
+    client = Client(transport, log, name, names, Counter())
+    read = target.parse(profile)
+    session = Session(read, client, names, 1)
+    await session.open()
+    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
+    try:
+        ready(session)
+        await check.run(Case(check, read, client, log, random.Random(1), session))
+    except Inconclusive:
+        for row in check.rows:
+            verdicts[row].append(Verdict.INCONCLUSIVE)
+    finally:
+        await session.close()
+    for event in log.of("judgement"):
+        verdicts[event["row"]].append(Verdict(event["verdict"]))
+    return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
+
+
+def breached(verdicts: Mapping[str, Verdict]) -> set[str]:
+    """Return the rows that are broken."""
+    return {row for row, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.WARN}}
