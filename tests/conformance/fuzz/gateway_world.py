@@ -27,7 +27,7 @@ from conformance.payers.bill import USDC, Bill
 
 T = TypeVar("T")
 LANES = {"algorand_testnet": "algorand", "base_sepolia": "base", "solana_devnet": "solana"}
-_READY_SECONDS = 30.0
+_READY_SECONDS = 60.0
 _PAY_SECONDS = 60.0
 _RATES = ("TENANT_RATE", "TENANT_BURST", "IP_RATE", "IP_BURST", "RECEIPT_VERIFY_RATE", "CHECKOUT_TOKEN_RATE")
 

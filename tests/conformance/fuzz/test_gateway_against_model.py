@@ -25,7 +25,7 @@ _LONG = float(os.environ.get("WELDPROOF_FUZZ_SECONDS", "6000"))
 _SLICE = 300
 _SHORT = 10.0
 _EXAMPLES = 30
-_CAUGHT_SECONDS = 60.0
+_CAUGHT_SECONDS = 200.0
 
 
 @pytest.fixture(scope="module")

@@ -232,7 +232,7 @@ async def test_raw_requests_go_out_as_they_are_written() -> None:
     """Method, target and fields stand on the wire byte for byte; what is missing is added, what is given is not."""
     server = Socket(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\nX-A: 1\r\nX-A: 2\r\n\r\nno")
     async with server as address:
-        raw = RawTransport(address, seconds=5)
+        raw = RawTransport(address, seconds=30)
         status, headers, body = await raw.send(
             "gEt", address + "/%zz\udcff?é", [("X-B", "a\0b"), ("X-C", "\udcfe")], b"{}"
         )
@@ -255,7 +255,7 @@ async def test_a_connection_without_an_answer_is_unreachable(answer: bytes) -> N
     """Nothing, no HTTP or half an answer is none."""
     async with Socket(answer) as address:
         with pytest.raises(Unreachable):
-            await RawTransport(address, seconds=5).send("GET", address + "/", [], None)
+            await RawTransport(address, seconds=30).send("GET", address + "/", [], None)
 
 
 @pytest.mark.parametrize(("status", "verdict"), [(400, PASS), (501, PASS), (505, PASS), (500, WARN), (502, WARN)])

