@@ -19,7 +19,6 @@ from conformance.agent.templates import filled
 from conformance.check import Case
 from conformance.client import Answer
 from conformance.discovery import Operation
-from conformance.purchase import name_live_values
 
 A2A: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"
@@ -186,8 +185,3 @@ async def settled(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
         await asyncio.sleep(_AGAIN)
         became = await paid(case, task_id, proof, retry=True)
     return became
-
-
-def name_proof(case: Case, proof: Mapping[str, Any]) -> None:
-    """Keep the live values of a proof out of the log."""
-    name_live_values(case, proof)

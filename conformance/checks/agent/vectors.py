@@ -8,7 +8,7 @@ Signature-Input that cannot be parsed may be a malformed request elsewhere, so t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
@@ -201,8 +201,3 @@ def is_readable(note: str) -> bool:
 def _said(answer: Answer, found: bool | None) -> str:
     word = {True: "valid", False: "not valid", None: "nothing about validity"}[found]
     return f"{answer.status}, {word}"
-
-
-def refused_vectors() -> Iterator[MessageVector]:
-    """Yield the vectors that verify must refuse."""
-    return (one for one in message_signatures() if "agent" in one.doors and not one.expected.valid)

@@ -136,7 +136,7 @@ async def _quoted(case: Case, operation: Operation) -> tuple[Task, Challenge]:
 
 
 async def _submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
-    a2a.name_proof(case, proof)
+    name_live_values(case, proof)
     return await a2a.settled(case, task.id or "", proof)
 
 

@@ -9,7 +9,7 @@ from conformance.a2a import Task
 from conformance.attacks.engine import receipts
 from conformance.check import Case, check
 from conformance.discovery import Operation
-from conformance.purchase import Purchase, lane_of, present, purchase
+from conformance.purchase import Purchase, lane_of, name_live_values, present, purchase
 
 _OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"
 _NO_DOOR = "the profile does not claim the option rail.a2a"
@@ -87,6 +87,6 @@ async def _bought(case: Case, operation: Operation) -> tuple[Task | None, Mappin
         return None, {}
     payer = await case.session.payer(case.lane)
     proof = await payer.pay(entry)
-    a2a.name_proof(case, proof)
+    name_live_values(case, proof)
     became = await a2a.settled(case, task.id, proof)
     return (became if became.state == "completed" else None), proof

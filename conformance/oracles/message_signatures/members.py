@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.components import read_component
 from conformance.oracles.message_signatures.judgement import Policy
 from conformance.oracles.message_signatures.message import Fields, Message
-
-POLICY: Final = (
-    "label",
-    "require_content_digest",
-    "expected_tag",
-    "allowed_algorithms",
-    "max_age_seconds",
-    "now",
-    "required_components",
-)
 
 
 def message_of(members: Mapping[str, Any]) -> Message:

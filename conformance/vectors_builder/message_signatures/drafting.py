@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -243,8 +243,3 @@ def resigned(message: Members, signature: bytes) -> Members:
     label = message["headers"]["Signature"].partition("=")[0]
     text = f"{label}={structured.write_bare(signature)}"
     return {**message, "headers": {**message["headers"], "Signature": text}}
-
-
-def at_every(draft: Draft, **changes: Any) -> Draft:
-    """Return a draft with some members changed."""
-    return replace(draft, **changes)
