@@ -84,7 +84,7 @@ class SimulatedBase:
         """End the process."""
         self._http.close()
         self._process.terminate()
-        assert self._process.wait(10) == 0
+        assert self._process.wait(30) == 0
 
 
 class BasePayer:
@@ -182,7 +182,7 @@ def use_call(proof: Mapping[str, Any]) -> str:
     return call(f"transferWithAuthorization({_SPLIT})", *terms, bytes.fromhex(told["nonce"][2:]), *split)
 
 
-def until(ask: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(ask: Callable[[], Any], seconds: float = 60.0) -> Any:
     """Return the first answer that is true.
 
     Raises:
@@ -211,11 +211,13 @@ class Settler:
 
 
 def base_settings(chain: SimulatedBase, settler: Settler, pay_to: str, lanes: str = "base_mainnet") -> dict[str, str]:
-    """Return the settings of a rail that offers Base."""
+    """Return the settings of a rail that offers Base, and that waits long for what is on its way."""
     return {
         "WP_RAIL_LANES": lanes,
         "WP_NODE_BASE_MAINNET": chain.rpc,
         "WP_RAIL_PAYTO_BASE": pay_to,
         "WP_RAIL_SETTLER_KEY_FILE": str(settler.file),
         "WP_CHAIN_POLL_SECONDS": "0.05",
+        "WP_RAIL_CONFIRM_WAIT": "20",
+        "WP_RAIL_JOIN_WAIT": "30",
     }

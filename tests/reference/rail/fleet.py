@@ -65,6 +65,7 @@ class Shopping:
     presented: int = 0
     killed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _killers: list[threading.Thread] = field(default_factory=list)
 
     def buy(self, count: int, *, at_once: int) -> list[httpx.Response]:
         """Return the answers of `count` purchases."""
@@ -72,7 +73,10 @@ class Shopping:
         due = {round((at + 0.5) * count / self.kills) for at in range(self.kills)}
         orders = [(random.Random(rng.random()), at in due) for at in range(count)]
         with ThreadPoolExecutor(at_once) as clients:
-            return list(clients.map(lambda order: self._one(*order), orders))
+            answers = list(clients.map(lambda order: self._one(*order), orders))
+        for killer in self._killers:  # one that is late must not start a worker that nobody ends
+            killer.join()
+        return answers
 
     def _one(self, rng: random.Random, fatal: bool) -> httpx.Response:
         payers: list[Payer | BasePayer] = [*self.algorand, *self.base]
@@ -124,7 +128,9 @@ class Shopping:
                 self.killed += 1
                 worker.launch()
 
-        threading.Thread(target=kill, daemon=True).start()
+        killer = threading.Thread(target=kill, daemon=True)
+        self._killers.append(killer)
+        killer.start()
 
 
 def _is_quoted(answer: httpx.Response) -> bool:

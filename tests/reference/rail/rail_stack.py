@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
 USDC = 31566704
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 COMPLIANCE = "/pay/v1/compliance/receipt"
 COMPLIANCE_BODY: dict[str, Any] = {"recipient_address": "screen-allow", "network": "algorand_mainnet"}
 RECEIPT = "/pay/v1/verify/receipt"
@@ -45,13 +46,13 @@ class SimulatedChain:
 
     def control(self, verb: str, **members: Any) -> dict[str, Any]:
         """Carry out a control verb."""
-        answer = httpx.post(f"{self.algod}/control", json={"verb": verb, **members}, trust_env=False).json()
+        answer = httpx.post(f"{self.algod}/control", json={"verb": verb, **members}, trust_env=False, timeout=30).json()
         assert answer["ok"] is True, answer
         return dict(answer)
 
     def calm(self) -> None:
         """Switch every fault off and let withheld transactions in."""
-        for name in httpx.get(f"{self.algod}/control", trust_env=False).json()["faults"]:
+        for name in httpx.get(f"{self.algod}/control", trust_env=False, timeout=30).json()["faults"]:
             self.control("fault", name=name, count=0)
         self.control("lag", blocks=0)
         self.control("release")
@@ -59,7 +60,7 @@ class SimulatedChain:
     def stop(self) -> None:
         """End the process."""
         self._process.terminate()
-        assert self._process.wait(10) == 0
+        assert self._process.wait(30) == 0
 
 
 class Payer:
@@ -139,7 +140,7 @@ class Rail:
         self.clock_file.write_text("0", "ascii")
         token = self.folder / "algod_token"
         token.write_text(self.chain.token, "ascii")
-        self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=30)
+        self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment of the process."""
@@ -202,7 +203,7 @@ class Rail:
     def stop(self) -> None:
         """End the process as an operator would."""
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(15) == 0, self.log()
+        assert self.process.wait(30) == 0, self.log()
 
     def close(self) -> None:
         """End the process, if it still runs, and give its socket back."""
@@ -221,6 +222,17 @@ class Rail:
         assert answer.status_code == 402, answer.text
         entry: dict[str, Any] = answer.json()["accepts"][0]
         return entry
+
+    @contextlib.contextmanager
+    def presented(self, proof: object) -> Iterator[None]:
+        """Call with a proof and hang up in the end, without having read an answer."""
+        connection = http.client.HTTPConnection(*self.socket.getsockname(), timeout=60)
+        headers = {"X-PAYMENT": header(proof), "Content-Type": "application/json"}
+        try:
+            connection.request("POST", COMPLIANCE, json.dumps(COMPLIANCE_BODY), headers)
+            yield
+        finally:
+            connection.close()
 
     def present(self, proof: object, path: str = COMPLIANCE, body: Any = None, **further: Any) -> httpx.Response:
         """Call with a proof: a JSON value, or the header's text as it is."""

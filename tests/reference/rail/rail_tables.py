@@ -49,3 +49,8 @@ def settlements_of(rail: Rail) -> list[Settlement]:
         return [one for some in found for one in some]
 
     return _read(rail, reading)
+
+
+def claims_on(rail: Rail, token: str) -> list[Redemption]:
+    """Return the rows of a token."""
+    return [row for row in rows_of(rail) if row.token == token]

@@ -146,7 +146,7 @@ def test_a_confirmation_is_waited_for(rail: Rail, payer: Payer, calm_chain: Simu
         with pytest.raises(TimeoutError):
             answer.result(0.5)
         calm_chain.control("release")
-        assert answer.result(10).status_code == 200
+        assert answer.result(30).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def crashed(make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings
     proof = payer.authorize(rail.quote())
     with pytest.raises(httpx.TransportError):
         rail.present(proof)
-    assert rail.process.wait(10) == -signal.SIGKILL
+    assert rail.process.wait(30) == -signal.SIGKILL
     return rail, proof
 
 
@@ -90,7 +90,7 @@ def test_a_settlement_before_whose_nonce_a_worker_died(
     rail.start()
     started = time.monotonic()
     assert rail.present(second.authorize(rail.quote())).status_code == 200
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25
     assert base.count_of(settler.address) == 2
     until(lambda: first.usdc == 10**8 - PRICE)
     assert proof["authorization"]["from"] == first.address

@@ -94,7 +94,7 @@ def settlements_of(rail: Rail) -> list[str]:
         finally:
             await database.close()
 
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     found = asyncio.run(read())
     while any(due is not None for _, due in found) and time.monotonic() < deadline:
         time.sleep(0.05)

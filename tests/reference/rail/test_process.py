@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import stat
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import httpx
 import pytest
 
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Rail, SimulatedChain
+from tests.reserved_port import reserved_port
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def ended(rail: Rail, **changes: str | None) -> subprocess.CompletedProcess[str]
         pass_fds=[rail.socket.fileno()],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 
@@ -64,19 +64,18 @@ def test_a_wrong_setting_stops_the_start(unstarted: Rail, changes: dict[str, str
 
 def test_it_serves_on_a_port_too(unstarted: Rail) -> None:
     """Without a socket handed down it binds its own; SIGTERM ends it with status 0."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     environment = {name: value for name, value in unstarted.environment().items() if name != "WP_RAIL_FD"}
     command = [sys.executable, "-m", "reference.rail"]
-    process = subprocess.Popen(command, env=environment | {"WP_RAIL_PORT": str(port)}, stderr=subprocess.DEVNULL)
-    try:
-        unstarted.url = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=unstarted.url, trust_env=False, transport=httpx.HTTPTransport(retries=9)) as http:
-            assert http.get("/health").status_code == 200
-            assert http.post(COMPLIANCE, json=COMPLIANCE_BODY).status_code == 402
-    finally:
-        process.terminate()
-        assert process.wait(15) == 0
+    with reserved_port() as port:
+        process = subprocess.Popen(command, env=environment | {"WP_RAIL_PORT": str(port)}, stderr=subprocess.DEVNULL)
+        try:
+            url, retrying = f"http://127.0.0.1:{port}", httpx.HTTPTransport(retries=9)
+            with httpx.Client(base_url=url, trust_env=False, transport=retrying, timeout=30) as http:
+                assert http.get("/health").status_code == 200
+                assert http.post(COMPLIANCE, json=COMPLIANCE_BODY).status_code == 402
+        finally:
+            process.terminate()
+            assert process.wait(30) == 0
 
 
 def test_secrets_are_made_on_the_first_run_and_kept(own_rail: Callable[..., Rail]) -> None:
