@@ -226,7 +226,8 @@ class Rail:
     @contextlib.contextmanager
     def presented(self, proof: object) -> Iterator[None]:
         """Call with a proof and hang up in the end, without having read an answer."""
-        connection = http.client.HTTPConnection(*self.socket.getsockname(), timeout=60)
+        host, port = self.socket.getsockname()[:2]
+        connection = http.client.HTTPConnection(host, port, timeout=60)
         headers = {"X-PAYMENT": header(proof), "Content-Type": "application/json"}
         try:
             connection.request("POST", COMPLIANCE, json.dumps(COMPLIANCE_BODY), headers)
