@@ -32,7 +32,7 @@ def install(shape: Shape, surface: str) -> None:
         return dressed
 
     Config.include_date_header = False  # a look dates its answers itself
-    replace(serving, "run", lambda run: lambda build, **how: run(wrapped(build), **how))
+    replace(serving, "run", lambda run: lambda build, fd: run(wrapped(build), fd))
 
 
 def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
