@@ -17,7 +17,7 @@ import httpx
 
 from tests.reference.gateway.gateway_stack import EVM, NOWHERE, Tenant
 
-READY_SECONDS = 60.0
+READY_SECONDS = 100.0
 
 
 class GatewayProcess:
