@@ -69,7 +69,7 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         with urllib.request.urlopen(ready["agent"] + "/health", timeout=60) as answer:
             assert json.loads(answer.read())["service"] == "weldproof-agent"
         stack.send_signal(number)
-        assert stack.wait(60) == 0
+        assert stack.wait(120) == 0
     assert not (tmp_path / "weldproof.toml").exists()
     for name in ("rail", "gateway", "agent", "algod", "indexer", "base", "base_sepolia", "solana"):
         assert not listens(ready[name])
@@ -84,7 +84,7 @@ def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
     with start(tmp_path) as stack:
         ready_line(stack)
         stack.terminate()
-        assert stack.wait(60) == 0
+        assert stack.wait(120) == 0
     assert (tmp_path / "weldproof.toml").read_text() == "version = 1\n"
 
 
@@ -100,7 +100,7 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
             for pid in (stack.pid, *dict(ready["pids"]).values()):
                 assert path.read_text().strip() not in Path(f"/proc/{pid}/cmdline").read_text()
         stack.terminate()
-        assert stack.wait(60) == 0
+        assert stack.wait(120) == 0
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
@@ -121,13 +121,13 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
         assert sorted(dict(ready["pids"])) == ["the agent", "the gateway", "the rail", "the simulated Algorand"]
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
         stack.terminate()
-        assert stack.wait(60) == 0
+        assert stack.wait(120) == 0
 
 
 def test_an_unknown_mutant_is_refused(tmp_path: Path) -> None:
     """A mutant that does not exist never passes for one that was caught: the stack does not come up."""
     with start(tmp_path, "--mutant", "no-such") as stack:
-        assert stack.wait(60) == 4
+        assert stack.wait(120) == 4
         assert stack.stderr is not None
         assert b"no-such" in stack.stderr.read()
 
@@ -137,7 +137,7 @@ def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
     with start(tmp_path) as stack:
         ready = ready_line(stack)
         os.kill(int(dict(ready["pids"])["the rail"]), signal.SIGKILL)
-        assert stack.wait(60) == 4
+        assert stack.wait(120) == 4
         assert stack.stderr is not None
         assert b"the rail" in stack.stderr.read()
     assert not listens(ready["algod"])
@@ -159,7 +159,7 @@ def test_a_stack_that_starts_again_keeps_its_webhook_destinations(tmp_path: Path
                 assert Path(ready[f"webhook_{name}_secret_file"]) == one.secret.file
                 assert one.secret.read() not in json.dumps(ready)
             stack.terminate()
-            assert stack.wait(60) == 0
+            assert stack.wait(120) == 0
     first, again = starts
     assert first == again
     assert {name: tenant for name, (_, _, tenant, _) in first.items()} == {
