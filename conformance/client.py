@@ -143,7 +143,11 @@ class Names:
         """
         word = match[0]
         bare = word.rstrip("=")
-        known = self._live.get(bare) or _PART.sub(lambda part: self._live.get(part[0], part[0]), bare)
+        known = self._live.get(bare)
+        if known is None:
+            # Most words are one part, and looked up already.
+            several = "/" in bare or ":" in bare
+            known = _PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
         return self._live.get(word) or known + word[len(bare) :]
 
 
