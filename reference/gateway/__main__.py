@@ -55,6 +55,9 @@ def admin_key(scopes: tuple[str, ...]) -> None:
     except DatabaseUnavailable as fault:
         click.echo(f"WP_GATEWAY_DB: the database cannot be asked ({fault})", err=True)
         sys.exit(EXIT_USAGE)
+    except Misconfigured as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
 
 
 if __name__ == "__main__":

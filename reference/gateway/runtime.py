@@ -99,8 +99,11 @@ async def opened(
         clock = WpClock(settings.clock_offset_file)
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
         sessions = Sessions(database)
-        for tables in (tenants, links, destinations, sessions):
-            await tables.prepare()
+        try:
+            for tables in (tenants, links, destinations, sessions):
+                await tables.prepare()
+        except DatabaseUnavailable as fault:
+            raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
             keyring()
@@ -187,7 +190,8 @@ def _trusted(settings: GatewaySettings) -> Sequence[Mapping[str, Any]]:
 def _dsn(settings: GatewaySettings) -> str:
     if settings.gateway_db:
         return settings.gateway_db
-    settings.gateway_data_dir.mkdir(parents=True, exist_ok=True)
+    with naming("WP_GATEWAY_DATA_DIR"):
+        settings.gateway_data_dir.mkdir(parents=True, exist_ok=True)
     return sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3")
 
 

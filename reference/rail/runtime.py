@@ -34,6 +34,7 @@ from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement import Settler
 from reference.rail.signing import Signer
+from reference.store.database import DatabaseUnavailable
 from reference.store.generations import Generations
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
@@ -77,7 +78,10 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         ledger, generations = Redemptions(database), Generations(database)
-        await ledger.prepare()
+        try:
+            await ledger.prepare()
+        except DatabaseUnavailable as fault:
+            raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
         offers = _offers(settings, lanes)
         await generations.put_in_force(
             {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}, now=clock.now()
@@ -121,7 +125,8 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
 def _dsn(settings: RailSettings) -> str:
     if settings.rail_db:
         return settings.rail_db
-    settings.rail_data_dir.mkdir(parents=True, exist_ok=True)
+    with naming("WP_RAIL_DATA_DIR"):
+        settings.rail_data_dir.mkdir(parents=True, exist_ok=True)
     return sqlite_dsn(settings.rail_data_dir / "rail.sqlite3")
 
 

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from reference.rail.runtime import opened
+from reference.rail.settings import RailSettings
+from reference.web.settings import Misconfigured
+
 SURFACES = ("rail", "gateway", "agent")
 
 
@@ -54,3 +58,28 @@ def test_an_address_that_cannot_be_bound_is_named(settings: dict[str, str], told
 
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
     assert ended.stderr.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"WP_GATEWAY_DB": "postgresql://127.0.0.1:1/none"}, "WP_GATEWAY_DB: the database cannot be asked"),
+        ({"WP_GATEWAY_DATA_DIR": "/proc/none"}, "WP_GATEWAY_DATA_DIR: "),
+    ],
+    ids=["no database", "no folder for data"],
+)
+def test_what_it_keeps_its_data_in_is_named(settings: dict[str, str], told: str, tmp_path: Path) -> None:
+    """A database that is away, and a folder that cannot be made, name the setting that gave them."""
+    ended = started("gateway", tmp_path, WP_GATEWAY_PORT="0", **settings)
+
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert ended.stderr.startswith(told)
+
+
+async def test_a_rail_without_its_ledger_names_it(tmp_path: Path) -> None:
+    """As the gateway does; its lanes are open by then."""
+    settings = RailSettings(rail_db="postgresql://127.0.0.1:1/none", rail_data_dir=tmp_path)
+
+    with pytest.raises(Misconfigured, match="WP_RAIL_DB: the database cannot be asked"):
+        async with opened(settings, {}):
+            pass
