@@ -14,6 +14,9 @@ from conformance.client import Answer, retry_after
 from conformance.discovery import Operation
 from conformance.payers import Payer
 
+# Of an authorization on Base: who pays, until when, and for which challenge.
+_LIVE_TERMS = ("from", "validBefore", "nonce")
+
 # Chain ids of Base and its test network: other EVM chains are lanes of their own, which the suite does not pay on.
 _BASE = frozenset({"eip155:8453", "eip155:84532"})
 _NAMESPACES = {"algorand": "algorand", "solana": "solana"}
@@ -150,6 +153,12 @@ def name_live_values(case: Case, proof: Mapping[str, Any]) -> None:
     for member, value in proof.items():
         if isinstance(value, str):
             case.client.names.name(value, member.upper())
+    # Over A2A an authorization stands in the message as it is, not in one word as in a header.
+    terms = proof.get("authorization")
+    if isinstance(terms, Mapping):
+        for member in _LIVE_TERMS:
+            if isinstance(terms.get(member), str):
+                case.client.names.name(terms[member], f"AUTHORIZATION_{member.upper()}")
 
 
 async def purchase(case: Case, operation: Operation, lane: str, *, body: Any = None) -> Purchase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from conformance import a2a, target
 from conformance.check import Case
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
+from conformance.purchase import name_live_values
 from conformance.runner import registered
 from conformance.session import Session
 from tests.conformance.checks.rail.scripted_rail import PROFILE
@@ -43,7 +44,7 @@ class Undecided:
         return 200, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(answer).encode()
 
 
-async def settled(calls: int, before: int) -> tuple[Undecided, EventLog]:
+async def settled(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> tuple[Undecided, EventLog]:
     """Pay a task that stays undecided for some calls, in a run that counted so far before."""
     door, log, names = Undecided(calls), EventLog(), Names()
     profile = target.parse(PROFILE)
@@ -52,7 +53,8 @@ async def settled(calls: int, before: int) -> tuple[Undecided, EventLog]:
     for _ in range(before):
         session.count()
     case = Case(registered()[0], profile, client, log, random.Random(1), session)
-    assert (await a2a.settled(case, "task-1", PROOF)).state == "completed"
+    name_live_values(case, proof)
+    assert (await a2a.settled(case, "task-1", proof)).state == "completed"
     return door, log
 
 
@@ -71,3 +73,16 @@ async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) ->
     assert first_requests(once) == first_requests(often)
     assert len(first_requests(once)) == 1
     assert decided.ids[0] not in json.dumps(once.events, default=str)
+
+
+def authorized(payer: str, until: str, nonce: str) -> Mapping[str, Any]:
+    """Return a proof on Base."""
+    terms = {"from": payer, "to": "0x" + "ee" * 20, "value": "50000", "validAfter": "0", "validBefore": until}
+    return {"authorization": {**terms, "nonce": nonce}, "signature": "0x" + nonce[2:] * 2, "challenge_token": nonce * 2}
+
+
+async def test_two_payers_authorizations_are_alike_in_the_log() -> None:
+    """Who pays on Base, until when and for which challenge, is of one run, and hidden inside a message too."""
+    _, one = await settled(0, 0, authorized("0x" + "a1" * 20, "1795304333", "0x" + "b2" * 32))
+    _, other = await settled(0, 0, authorized("0x" + "c3" * 20, "1795306283", "0x" + "d4" * 32))
+    assert first_requests(one) == first_requests(other)
