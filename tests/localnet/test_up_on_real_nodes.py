@@ -68,7 +68,7 @@ def test_an_algod_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 def test_a_mixture_says_which_lanes_are_simulated(tmp_path: Path) -> None:
     """Every lane has its node, the profile names the simulated one, and the end leaves no process."""
-    with running_stack(tmp_path, "--chains", "localnet,algorand=sim") as ready:
+    with running_stack(tmp_path, "--surface", "rail", "--chains", "localnet,algorand=sim") as ready:
         assert ready["chains"] == "algorand=sim,base=localnet,solana=localnet"
         profile = target.load(Path(ready["profile"]))
         assert "SIMULATED: algorand" in profile.target.name
@@ -80,7 +80,7 @@ def test_a_mixture_says_which_lanes_are_simulated(tmp_path: Path) -> None:
         pids = {name: Process.of(pid) for name, pid in told.items()}
         assert set(pids) == {
             *("Anvil (8453)", "Anvil (84532)", "surfpool", "the control sidecar"),
-            *("the simulated Algorand", "the rail", "the gateway"),
+            *("the simulated Algorand", "the rail"),
         }
         assert all(one.runs for one in pids.values())
     assert not any(one.runs for one in pids.values())
