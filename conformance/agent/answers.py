@@ -21,6 +21,8 @@ _BAD: Final = frozenset({"fail", "failed", "invalid", "rejected", "false", "fail
 _DEPTH: Final = 6
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
+_PARAMETERS = '"@signature-params"'
+_LAST_LINE = re.compile(r'^\s*"@signature-params"\s*[:=]', re.MULTILINE)
 _IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _MULTIBASE_KEY = re.compile(r"z6Mk[1-9A-HJ-NP-Za-km-z]{44}")
 _PEM_KEY = "-----BEGIN PUBLIC KEY-----"
@@ -102,11 +104,12 @@ def base(document: Any, place: str | None) -> str | None:
     if named is not None:
         return _text(named[1])
     texts = (_text(value) for _, value in leaves(document))
-    return next((text for text in texts if _is_base(text)), None)
+    # A note may name the component, too; a base has a line of it.
+    return next((text for text in texts if text is not None and _LAST_LINE.search(text)), None)
 
 
 def _is_base(text: str | None) -> bool:
-    return text is not None and '"@signature-params"' in text
+    return text is not None and _PARAMETERS in text
 
 
 def _text(value: Any) -> str | None:
