@@ -17,6 +17,9 @@ MAX_DEPTH = 32
 
 _LONGEST_INTEGER = 400
 _PLAIN = frozenset({str, bool, type(None)})
+_NO_FLOAT = _PLAIN | {int}
+# JCS for texts of ASCII without floats; an integer beyond ±(2^53 - 1) is refused.
+_SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _BEYOND_BINARY64: int = 10**_LONGEST_INTEGER
 
 
@@ -64,11 +67,12 @@ def parse_canonical(data: bytes) -> JsonValue:
     """
     try:
         value: JsonValue = orjson.loads(data)
-        if data.count(b"[") + data.count(b"{") > MAX_DEPTH or not _sorts_plainly(value):
+        if not _holds_no_float(value, MAX_DEPTH) or not (data.isascii() or _sorts_plainly(value)):
             return None
-        # Equal bytes prove that the fast reader dropped no duplicate member and rounded no integer.
-        return value if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == data else None
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
+        # Equal bytes prove that the fast reader dropped no duplicate member and rounded no integer; and that no name
+        # of a text in ASCII has other letters, which only an escape could bring in.
+        return value if orjson.dumps(value, option=_SORTED) == data else None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
 
 
@@ -168,6 +172,19 @@ def _containers(values: Iterable[JsonValue]) -> list[_Container]:
 
 def _children(parent: _Container) -> Iterable[JsonValue]:
     return parent.values() if isinstance(parent, dict) else parent
+
+
+def _holds_no_float(value: JsonValue, depth: int) -> bool:
+    """Tell whether a value has no number with a fraction or an exponent, and nests no deeper than `depth`."""
+    if type(value) is dict:
+        children: Iterable[JsonValue] = value.values()
+    elif type(value) is list:
+        children = value
+    else:
+        return type(value) in _NO_FLOAT
+    if _NO_FLOAT.issuperset(map(type, children)):
+        return depth > 0
+    return depth > 0 and all(_holds_no_float(child, depth - 1) for child in children)
 
 
 def _sorts_plainly(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from reference.protocol.canonical_json import NotJson, canonicalise, parse
 from reference.protocol.keys import SigningKey, base64url, from_base64url
@@ -32,7 +32,8 @@ class Header:
     extension: str | None
 
 
-class Segments(NamedTuple):
+@dataclass(slots=True)
+class Segments:
     """The three parts of a compact JWS as they were sent, still encoded."""
 
     header: str

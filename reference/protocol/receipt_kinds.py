@@ -65,7 +65,8 @@ def member_outside_its_set(kind: ReceiptKind, payload: Mapping[str, JsonValue]) 
     Only the two results and, in a payable receipt, the hash references have a set; all else passes (P-RV-03).
     """
     for member, is_allowed in _SETS[kind]:
-        if not is_allowed(payload.get(member)):
+        value = payload.get(member)
+        if not isinstance(value, str) or not is_allowed(value):
             return member
     return None
 
@@ -75,12 +76,9 @@ def payment_hash_member(kind: ReceiptKind) -> str:
     return "payment_hash" if kind == "compliance" else "settled_payment_ref"
 
 
-def _is_hash_reference(value: JsonValue) -> bool:
-    return isinstance(value, str) and _HASH_REFERENCE.fullmatch(value) is not None
-
-
-_SETS: Mapping[ReceiptKind, Sequence[tuple[str, Callable[[JsonValue], bool]]]] = {
+# Who tells by a true value that a text is allowed; what is no text never is.
+_SETS: Mapping[ReceiptKind, Sequence[tuple[str, Callable[[str], object]]]] = {
     "compliance": (("screen_result", SCREEN_RESULTS.__contains__),),
     "settlement_attestation": (("settlement_result", SETTLEMENT_RESULTS.__contains__),),
-    "payable": tuple((member, _is_hash_reference) for member in HASH_MEMBERS),
+    "payable": tuple((member, _HASH_REFERENCE.fullmatch) for member in HASH_MEMBERS),
 }

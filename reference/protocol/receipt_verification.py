@@ -35,6 +35,7 @@ from reference.protocol.receipts import CANON_VERSION
 
 ALGORITHMS = ("EdDSA", "Ed25519")
 
+_NO_KEY_SET = 'The key set is not of the form {"keys":[…]} with at least one key; send a JWKS document.'
 # Report member -> payload member that it repeats.
 _REPORTED = {
     "screen_result": "screen_result",
@@ -48,6 +49,22 @@ _REPORTED = {
     "response_hash": "response_hash",
     "settled_payment_ref": "settled_payment_ref",
 }
+
+_NOTHING_TOLD: dict[str, JsonValue] = dict.fromkeys(
+    (
+        "verified",
+        "error_code",
+        "error_message",
+        "error_field",
+        "receipt_kind",
+        *_REPORTED,
+        "alg",
+        "kid",
+        "content_hash",
+        "key_source",
+        "checks",
+    )
+)
 
 
 class ReceiptVerifyRequest(BaseModel):
@@ -88,7 +105,12 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class Case:
-    """One verification: what was asked, and what the steps have learned so far."""
+    """One verification: what was asked, and what the steps have learned so far.
+
+    Attributes:
+        passed: How many steps passed.
+        code: The error code of the one that did not, None when all did; `message` and `member` are its refusal's.
+    """
 
     jws: str | None
     jwks: object
@@ -103,6 +125,15 @@ class Case:
     has_duplicates: bool = False
     canonical: bytes | None = None
     kind: ReceiptKind | None = None
+    passed: int = 0
+    code: str | None = None
+    message: str | None = None
+    member: str | None = None
+
+    @property
+    def verified(self) -> bool:
+        """Whether every step passed."""
+        return self.code is None
 
 
 def require_envelope(case: Case) -> None:
@@ -255,14 +286,14 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def verify_receipt(
+def judge_receipt(
     *,
     jws: str | None,
     jwks: object,
     expected_payment_hash: str | None,
     platform_keys: Sequence[Mapping[str, object]],
-) -> dict[str, JsonValue]:
-    """Return the report of profile 2.4, the same object for a pass and a fail.
+) -> Case:
+    """Return a receipt's case with the number of steps that passed, and why the next one did not.
 
     Args:
         jws: The compact JWS, or None.
@@ -276,12 +307,31 @@ def verify_receipt(
     if jwks is None and not platform_keys:
         raise ValueError("the platform key set is empty")
     case = Case(jws, jwks, expected_payment_hash, platform_keys)
-    for passed, step in enumerate(STEPS):
-        try:
+    passed = 0
+    try:
+        for step in STEPS:
             step.judge(case)
-        except Refusal as refusal:
-            return _report(case, passed, refusal)
-    return _report(case, len(STEPS), None)
+            passed += 1
+    except Refusal as refusal:
+        case.code, case.message, case.member = refusal.code or STEPS[passed].code, refusal.message, refusal.member
+    case.passed = passed
+    return case
+
+
+def verify_receipt(
+    *,
+    jws: str | None,
+    jwks: object,
+    expected_payment_hash: str | None,
+    platform_keys: Sequence[Mapping[str, object]],
+) -> dict[str, JsonValue]:
+    """Return the report of profile 2.4, the same object for a pass and a fail; takes what `judge_receipt` takes.
+
+    Raises:
+        ValueError: The platform set is needed and empty.
+    """
+    case = judge_receipt(jws=jws, jwks=jwks, expected_payment_hash=expected_payment_hash, platform_keys=platform_keys)
+    return _report(case)
 
 
 def supplied_keys(jwks: object) -> list[Mapping[str, object]]:
@@ -291,8 +341,11 @@ def supplied_keys(jwks: object) -> list[Mapping[str, object]]:
         Refusal: It is not an object whose `keys` is a non-empty array of objects.
     """
     keys = jwks.get("keys") if isinstance(jwks, dict) else None
-    if not isinstance(keys, list) or not keys or not all(isinstance(key, dict) for key in keys):
-        raise Refusal('The key set is not of the form {"keys":[…]} with at least one key; send a JWKS document.')
+    if not isinstance(keys, list) or not keys:
+        raise Refusal(_NO_KEY_SET)
+    for key in keys:
+        if not isinstance(key, dict):
+            raise Refusal(_NO_KEY_SET)
     return keys
 
 
@@ -319,30 +372,31 @@ def _canonical_or_none(payload: JsonValue) -> bytes | None:
         return None
 
 
-def _report(case: Case, passed: int, refusal: Refusal | None) -> dict[str, JsonValue]:
-    # A member that was sent twice has no one value to report.
-    payload = {} if case.has_duplicates else case.payload
+def _report(case: Case) -> dict[str, JsonValue]:
     header = case.header or compact.Header(alg=None, kid=None, extension=None)
-    return {
-        "verified": refusal is None,
-        "error_code": None if refusal is None else refusal.code or STEPS[passed].code,
-        "error_message": None if refusal is None else refusal.message,
-        "error_field": None if refusal is None else refusal.member,
-        "receipt_kind": case.kind,
-        **_repeated(payload, is_canonical=case.canonical is not None),
-        "alg": _text_or_none(header.alg),
-        "kid": _text_or_none(header.kid),
-        "content_hash": None if case.canonical is None else hashlib.sha256(case.canonical).hexdigest(),
-        "key_source": "platform" if case.jwks is None else "supplied",
-        "checks": [check.copy() for check in _CHECKS[passed]],
-    }
+    report = _NOTHING_TOLD.copy()
+    report["verified"] = case.verified
+    report["error_code"] = case.code
+    report["error_message"] = case.message
+    report["error_field"] = case.member
+    report["receipt_kind"] = case.kind
+    if not case.has_duplicates:  # a member that was sent twice has no one value to report
+        _repeat(case.payload, report)
+    report["alg"] = _text_or_none(header.alg)
+    report["kid"] = _text_or_none(header.kid)
+    if case.canonical is not None:
+        report["content_hash"] = hashlib.sha256(case.canonical).hexdigest()
+    report["key_source"] = "platform" if case.jwks is None else "supplied"
+    report["checks"] = [check.copy() for check in _CHECKS[case.passed]]
+    return report
 
 
-def _repeated(payload: Mapping[str, JsonValue], *, is_canonical: bool) -> dict[str, JsonValue]:
-    """Return the members that the report repeats; what has a canonical form is text that can be written."""
-    if not is_canonical:
-        return {name: _text_or_none(payload.get(member)) for name, member in _REPORTED.items()}
-    return {name: value if type(value := payload.get(member)) is str else None for name, member in _REPORTED.items()}
+def _repeat(payload: Mapping[str, JsonValue], report: dict[str, JsonValue]) -> None:
+    """Write the texts of a payload that the report repeats into it."""
+    for name, member in _REPORTED.items():
+        value = payload.get(member)
+        if value is not None:
+            report[name] = _text_or_none(value)
 
 
 def _result(number: int, passed: int) -> str:

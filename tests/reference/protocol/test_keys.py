@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+from itertools import product
 
 import base58
+import nacl.bindings
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
@@ -12,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
+from nacl.exceptions import BadSignatureError
 
 from reference.protocol.keys import (
     GROUP_ORDER,
@@ -86,6 +90,7 @@ def torsion_point() -> Point:
         y += 1
 
 
+BASE = decode(bytes([0x58]) + bytes([0x66]) * 31)
 EIGHT = [encode(times(factor, torsion_point())) for factor in range(8)]
 
 
@@ -194,6 +199,55 @@ def test_a_key_of_mixed_order_is_a_key() -> None:
     """Only small order is refused; a sound key plus a torsion point is judged by the equation alone."""
     mixed = PublicKey(encode(add(decode(KEY.public.raw), torsion_point())))
     assert not mixed.verify(b"m", KEY.sign(b"m"))
+
+
+def signed_by_hand(torsion_of_key: int, torsion_of_r: int, message: bytes) -> tuple[bytes, bytes]:
+    """Return a key and a signature that satisfy the equation up to the torsion points that were added to A and R."""
+    secret, nonce = 11, 13
+    a = encode(add(times(secret, BASE), decode(EIGHT[torsion_of_key])))
+    r = encode(add(times(nonce, BASE), decode(EIGHT[torsion_of_r])))
+    challenge = int.from_bytes(hashlib.sha512(r + a + message).digest(), "little")
+    return a, r + ((nonce + challenge * secret) % GROUP_ORDER).to_bytes(32, "little")
+
+
+def libsodium_takes(raw: bytes, message: bytes, signature: bytes) -> bool:
+    """Return libsodium's verdict."""
+    try:
+        nacl.bindings.crypto_sign_open(signature + message, raw)
+    except BadSignatureError:
+        return False
+    return True
+
+
+def test_torsion_is_judged_as_libsodium_judges_it() -> None:
+    """With torsion in A or R the equation without cofactor decides, in dalek as in libsodium, and both do occur."""
+    verdicts = []
+    for of_key, of_r, message in product(range(8), range(8), (b"m", b"n")):
+        raw, signature = signed_by_hand(of_key, of_r, message)
+        verdicts.append(libsodium_takes(raw, message, signature))
+        assert verdicts[-1] == PublicKey(raw).verify(message, signature)
+    assert 2 <= verdicts.count(True) <= len(verdicts) // 2
+
+
+@pytest.mark.parametrize("r", EIGHT, ids=[f"{number}T" for number in range(8)])
+def test_an_r_of_small_order_is_refused(r: bytes) -> None:
+    """R of small order is refused though the equation holds, in dalek as in libsodium."""
+    a = encode(times(11, BASE))
+    challenge = int.from_bytes(hashlib.sha512(r + a + b"m").digest(), "little")
+    signature = r + (challenge * 11 % GROUP_ORDER).to_bytes(32, "little")
+    assert not libsodium_takes(a, b"m", signature)
+    assert not PublicKey(a).verify(b"m", signature)
+
+
+@given(st.binary(min_size=32, max_size=32), st.binary(min_size=64, max_size=64))
+def test_rubbish_is_judged_as_libsodium_judges_it(raw: bytes, signature: bytes) -> None:
+    """Whatever 32 and 64 bytes are key and signature, both say the same, which is no."""
+    assert not libsodium_takes(raw, b"m", signature)
+    try:
+        key = PublicKey(raw)
+    except KeyRejected:
+        return
+    assert not key.verify(b"m", signature)
 
 
 def test_pem_is_pkcs8_and_reads_back() -> None:

@@ -1,0 +1,51 @@
+"""What a service tells the control plane of itself (profile 7.1)."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+LONGEST_ADDRESS = 2048
+LONGEST_TYPE = 64
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Visible ASCII without the characters that no address holds as they are.
+_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+")
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text is the name of a service."""
+    return _NAME.fullmatch(text) is not None
+
+
+def checked_base_url(url: str) -> str:
+    """Return an address below which a service lives: http or https, a host, no credentials, query or fragment.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if len(url) > LONGEST_ADDRESS or _PLAIN.fullmatch(url) is None:
+        raise ValueError(f"give an address of at most {LONGEST_ADDRESS} plain characters")
+    parts = urlsplit(url)  # raises ValueError
+    host = parts.netloc.removesuffix("" if parts.port is None else f":{parts.port}")
+    if parts.scheme not in {"http", "https"} or _HOST.fullmatch(host) is None or parts.port == 0:
+        raise ValueError("give an http:// or https:// address with a host and without credentials")
+    if "?" in url or "#" in url:
+        raise ValueError("give an address without a query and without a fragment")
+    return url
+
+
+def checked_health_path(path: str) -> str:
+    """Return a path that is asked for health.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if len(path) > LONGEST_ADDRESS or not path.startswith("/") or _PLAIN.fullmatch(path) is None or "#" in path:
+        raise ValueError("give a path that starts with / and holds plain characters only")
+    return path
+
+
+def health_address(base_url: str, health_path: str) -> str:
+    """Return what is asked for health (profile 7.3)."""
+    return base_url.rstrip("/") + health_path

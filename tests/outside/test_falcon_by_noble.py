@@ -1,0 +1,106 @@
+"""Three readings of Falcon-1024 agree: pqcrypto, npm's @noble/post-quantum, and the suite's oracle.
+
+Each signer's signatures hold in all three, and each altered one fails in all; the suite's own keys for one signature
+are signers, too.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.oracles import falcon, falcon_making
+from localnet.npm import node_modules
+
+HERE = Path(__file__).parent / "falcon"
+pqcrypto: Any = import_module("pqcrypto.sign.falcon_1024")
+Signed = tuple[bytes, bytes, bytes]
+MESSAGES = [b"", b"a credential", bytes(range(256)) * 5, '{"ä":1}'.encode()]
+
+
+def noble(questions: list[dict[str, Any]]) -> list[Any]:
+    """Return what noble answers."""
+    words = ["node", str(HERE / "opinion.mjs"), str(node_modules(HERE).parent)]
+    asked = json.dumps(questions)
+    done = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=240, check=True)
+    answers: list[Any] = json.loads(done.stdout)
+    return answers
+
+
+def by_noble(signed: list[Signed]) -> list[bool]:
+    """Return what noble says of signatures."""
+    return noble(
+        [
+            {"op": "verify", "key": key.hex(), "message": message.hex(), "signature": signature.hex()}
+            for key, message, signature in signed
+        ]
+    )
+
+
+def by_pqcrypto(signed: list[Signed]) -> list[bool]:
+    """Return what pqcrypto says of signatures, a refusal to look being a no."""
+
+    def one(key: bytes, message: bytes, signature: bytes) -> bool:
+        try:
+            return bool(pqcrypto.verify(key, message, signature))
+        except (ValueError, RuntimeError):
+            return False
+
+    return [one(*each) for each in signed]
+
+
+def by_the_oracle(signed: list[Signed]) -> list[bool]:
+    """Return what the oracle says of signatures."""
+    return [falcon.holds(*each) for each in signed]
+
+
+@pytest.fixture(scope="module")
+def corpora() -> dict[str, list[Signed]]:
+    """Signatures of each signer."""
+    key, secret = pqcrypto.generate_keypair()
+    (theirs,) = noble([{"op": "sign", "messages": [one.hex() for one in MESSAGES]}])
+    made = [(one, falcon_making.signed(one, random.Random(number))) for number, one in enumerate(MESSAGES)]
+    return {
+        "pqcrypto": [(key, one, pqcrypto.sign(secret, one)) for one in MESSAGES],
+        "noble": [
+            (bytes.fromhex(theirs["key"]), one, bytes.fromhex(signature))
+            for one, signature in zip(MESSAGES, theirs["signatures"], strict=True)
+        ],
+        "the suite": [(each.public_key, message, each.signature) for message, each in made],
+    }
+
+
+def altered(signed: list[Signed]) -> Iterator[Signed]:
+    """Yield altered copies: another message, a bit in salt or vector, another's key, a shorter signature."""
+    rng = random.Random(3)
+    for key, message, signature in signed:
+        yield key, message + b".", signature
+        for place in (rng.randrange(1, 41), rng.randrange(41, len(signature) - 1)):
+            changed = bytearray(signature)
+            changed[place] ^= 1 << rng.randrange(8)
+            yield key, message, bytes(changed)
+        yield falcon_making.any_public_key(rng), message, signature
+        yield key, message, signature[:-1]
+        yield key, message, b"\x39" + signature[1:]
+
+
+@pytest.mark.parametrize("signer", ["pqcrypto", "noble", "the suite"])
+def test_a_signature_holds_in_all_three(signer: str, corpora: dict[str, list[Signed]]) -> None:
+    """Whoever signed: noble, pqcrypto and the oracle say that it holds."""
+    signed = corpora[signer]
+    assert by_noble(signed) == by_pqcrypto(signed) == by_the_oracle(signed) == [True] * len(MESSAGES)
+
+
+@pytest.mark.parametrize("signer", ["pqcrypto", "noble", "the suite"])
+def test_an_altered_one_fails_in_all_three(signer: str, corpora: dict[str, list[Signed]]) -> None:
+    """The control: with one thing changed, each of the three says no."""
+    changed = list(altered(corpora[signer]))
+    assert len(changed) == 6 * len(MESSAGES)
+    assert by_noble(changed) == by_pqcrypto(changed) == by_the_oracle(changed) == [False] * len(changed)

@@ -1,0 +1,118 @@
+"""An issuer with a real Falcon-1024 key, and the credentials that it issues."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+import rfc8785
+
+from reference.protocol.falcon import Library
+
+FALCON = cast("Library", importlib.import_module("pqcrypto.sign.falcon_1024"))
+ISSUED, EXPIRES, DURING = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
+
+
+def sealed(value: Any) -> str:
+    """Return a value as base64url of JSON, as an envelope is written."""
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+@cache
+def key_pair(number: int) -> tuple[bytes, bytes]:  # noqa: ARG001 - the cache knows them by it
+    """Return one of this run's key pairs."""
+    public, secret = FALCON.generate_keypair()
+    return bytes(public), bytes(secret)
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """Whoever signs credentials."""
+
+    did: str = "did:web:bench.example"
+    number: int = 1
+    public: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "public", key_pair(self.number)[0])
+
+    @property
+    def kid(self) -> str:
+        """What names its key."""
+        return hashlib.sha256(self.public).hexdigest()[:16]
+
+    @property
+    def public_key_b64(self) -> str:
+        """Its key as the trust set has it."""
+        return base64.b64encode(self.public).decode()
+
+    def certificate(self, **changed: Any) -> dict[str, Any]:
+        """Return the payload of an ATB certificate; a member that is changed to None is left out."""
+        return _changed(
+            {
+                "atb_cert_version": "2",
+                "bench_issuer": self.did,
+                "bench_kid": self.kid,
+                "score": 0.91,
+                "passed": True,
+                "methodology_version": "atb-v2.1",
+                "issued_at": ISSUED,
+                "expires_at": EXPIRES,
+                "tasks_total": 120,
+            },
+            changed,
+        )
+
+    def passport(self, **changed: Any) -> dict[str, Any]:
+        """Return the payload of an agent passport."""
+        return _changed(
+            {
+                "passport_id": "pp_1",
+                "agent_did": "did:web:agent.example",
+                "issuer_did": self.did,
+                "scopes": ["pay", "screen"],
+                "spend_limit_microusd": 5_000_000,
+                "spend_window": "day",
+                "issued_at": ISSUED,
+                "expires_at": EXPIRES,
+            },
+            changed,
+        )
+
+    def sign(self, payload: Mapping[str, Any]) -> bytes:
+        """Return a signature over a payload's RFC 8785 form."""
+        return bytes(FALCON.sign(key_pair(self.number)[1], rfc8785.dumps(dict(payload))))
+
+    def envelope(self, payload: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+        """Return the members of a payload's envelope."""
+        sig = base64.urlsafe_b64encode(self.sign(payload)).rstrip(b"=").decode()
+        return _changed({"payload": payload, "alg": "Falcon-1024", "kid": self.kid, "sig": sig}, changed)
+
+    def issue(self, payload: Mapping[str, Any], **changed: Any) -> str:
+        """Return a credential."""
+        return sealed(self.envelope(payload, **changed))
+
+    def key_entry(self, **changed: Any) -> dict[str, Any]:
+        """Return its entry in a key document."""
+        entry = {
+            "did": self.did,
+            "kid": self.kid,
+            "alg": "Falcon-1024",
+            "fips": "206",
+            "use": "sig",
+            "public_key_b64": self.public_key_b64,
+            "public_key_pqclean_b64": self.public_key_b64,
+            "status": "active",
+        }
+        return _changed(entry, changed)
+
+
+def _changed(members: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**members, **changed}.items() if value is not None}

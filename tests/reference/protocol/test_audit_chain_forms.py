@@ -1,0 +1,90 @@
+"""An entry's MAC is judged by its canonical form, however its members are written (profile 7.4)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+import rfc8785
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference.protocol.audit_chain import Action, ChainCheck, Flaw, Head, Stored, follow, stored
+
+KEY = bytes(range(32))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+ODD = ['"', "\\", "\n", "\x00", "é", "😀", '","actor":"', '"},"x":{"', "\u2028", "{}", ""]
+
+
+def entry(subject: str = "did:web:x", **payload: str) -> Stored:
+    made = follow(
+        Head(), KEY, ts_ms=1, actor="admin", action=Action.ISSUER_REGISTERED, subject=subject, payload=payload
+    )
+    return stored(made)
+
+
+def flaw_of(row: Stored) -> Flaw | None:
+    check = ChainCheck(KEY)
+    check.walk([row])
+    found = check.end()
+    return None if found is None else found.flaw
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_members_that_need_an_escape(text: str) -> None:
+    """They are sealed like any other, and a change of theirs is seen."""
+    row = entry(text, kid=text)
+    assert flaw_of(row) is None
+    assert flaw_of((*row[:4], text + "x", *row[5:])) is Flaw.ALTERED
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, TEXTS, TEXTS)
+def test_any_text_by_a_second_opinion(subject: str, kid: str, other: str) -> None:
+    """The MAC is HMAC-SHA256 over rfc8785's own form, and another subject has another one."""
+    row = entry(subject, kid=kid)
+    content: dict[str, Any] = {
+        "seq": 1,
+        "ts_ms": 1,
+        "actor": "admin",
+        "action": "issuer.registered",
+        "subject": subject,
+        "payload": {"kid": kid},
+        "prev_mac": "0" * 64,
+    }
+    assert row[7] == hmac.new(KEY, rfc8785.dumps(content), hashlib.sha256).hexdigest()
+    assert flaw_of(row) is None
+    assert (flaw_of((*row[:4], other, *row[5:])) is None) == (other == subject)
+
+
+def test_a_payload_that_is_written_otherwise() -> None:
+    """Spaces and another order are the same content; another value is not."""
+    row = entry(previous_kid="a", kid="b")
+    spaced = json.dumps({"previous_kid": "a", "kid": "b"}, indent=1)
+    assert flaw_of((*row[:5], spaced, *row[6:])) is None
+    assert flaw_of((*row[:5], spaced.replace("a", "c"), *row[6:])) is Flaw.ALTERED
+
+
+def test_text_that_moves_from_one_member_to_its_neighbour() -> None:
+    """The bytes in a row are the same, and the members are not: that is no sealed entry."""
+    row = entry(kid="b")
+    seq, ts_ms, actor, action, subject, text, prev_mac, mac = row
+    swallowed = f'{action}","actor":"{actor}'
+    moved: list[Stored] = [
+        (seq, ts_ms, "", swallowed, subject, text, prev_mac, mac),
+        (seq, ts_ms, actor, action, subject, f'{text},"prev_mac":"{prev_mac}"', "", mac),
+        (seq, ts_ms, f'{actor}","payload":{text}', action, subject, "", prev_mac, mac),
+        (seq, ts_ms, actor, action, f'{subject}","ts_ms":{ts_ms}', text, prev_mac, mac),
+        (seq, ts_ms, actor, action, subject, text, f'{prev_mac}","seq":{seq},"subject":"', mac),
+    ]
+    assert [flaw_of(one) for one in moved] == [Flaw.ALTERED] * 5
+
+
+@pytest.mark.parametrize("text", ["", "{", "null,", "\ud800", '{"kid":"b","kid":"b"}', "NaN"])
+def test_a_payload_that_is_no_json(text: str) -> None:
+    """It is altered, and no fault."""
+    row = entry(kid="b")
+    assert flaw_of((*row[:5], text, *row[6:])) is Flaw.ALTERED

@@ -1,0 +1,63 @@
+"""Reading the hub's documents of keys (profile 7.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reference.protocol.key_documents import keys_of_key_document, keys_of_trust_set
+from tests.reference.falcon_issuer import Issuer
+
+ONE, TWO = Issuer(), Issuer("did:web:other.example", 2)
+
+
+def test_a_trust_set() -> None:
+    """What is no key makes its issuer unknown and leaves the others."""
+    document = {ONE.did: ONE.public_key_b64, TWO.did: "AAAA", "did:web:x": 5}
+    assert keys_of_trust_set(document) == {ONE.did: ONE.public}
+    assert keys_of_trust_set({}) == {}
+
+
+def test_a_key_document() -> None:
+    """Each active entry."""
+    document = {"issuer": "did:web:hub", "updated_at": "x", "keys": [ONE.key_entry(), TWO.key_entry()]}
+    assert keys_of_key_document(document) == {ONE.did: ONE.public, TWO.did: TWO.public}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *(None, "x", [], {}),
+        *(ONE.key_entry(**{name: None}) for name in ("did", "kid", "alg", "status", "public_key_b64")),
+        ONE.key_entry(status="retired"),
+        ONE.key_entry(alg="ML-DSA-65"),
+        ONE.key_entry(kid="0" * 16),
+        ONE.key_entry(kid=["a"]),
+        ONE.key_entry(did=["a"]),
+        ONE.key_entry(public_key_b64="AAAA"),
+        ONE.key_entry(public_key_b64={"a": 1}),
+    ],
+)
+def test_an_entry_that_does_not_count(entry: Any) -> None:
+    """Only itself is left out."""
+    assert keys_of_key_document({"keys": [entry, TWO.key_entry()]}) == {TWO.did: TWO.public}
+
+
+def test_a_did_with_two_keys_has_none() -> None:
+    """Nobody guesses; the same key twice is one."""
+    other = Issuer(ONE.did, 2)
+    assert keys_of_key_document({"keys": [ONE.key_entry(), other.key_entry()]}) == {}
+    assert keys_of_key_document({"keys": [ONE.key_entry(), ONE.key_entry()]}) == {ONE.did: ONE.public}
+
+
+@pytest.mark.parametrize("document", [None, [], "x", 1])
+def test_what_is_no_document(document: Any) -> None:
+    """It is refused as a whole."""
+    for read in (keys_of_trust_set, keys_of_key_document):
+        with pytest.raises(ValueError, match="JSON object"):
+            read(document)
+    documents: list[Any] = [{}, {"keys": None}, {"keys": {}}]
+    for nothing in documents:
+        with pytest.raises(ValueError, match="list of keys"):
+            keys_of_key_document(nothing)

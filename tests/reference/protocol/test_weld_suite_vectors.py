@@ -1,0 +1,113 @@
+"""The reference's welds over the suite's vectors: a reading by other hands.
+
+What no chain takes is left out: the reference is told of transactions by a node, which has refused those before.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+import pytest
+from algosdk.encoding import encode_address
+
+from conformance.vectors import Vector, of_family
+from reference.chains import algorand, base
+from reference.protocol import eip3009, solana_transfers, weld
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.refusals import PaymentRefused
+from reference.protocol.service_word import ServiceWord
+
+ALL = [one for one in of_family("welds") if one.expected.stage != "transaction"]
+ADDRESSES = {"snd", "rcv", "close", "arcv", "asnd", "aclose", "rekey"}
+
+
+def terms_of(challenge: Mapping[str, Any]) -> Terms:
+    return Terms("", *(challenge[name] for name in ("caip2", "asset", "amount", "pay_to")))
+
+
+def token_of(challenge: Mapping[str, Any]) -> Token:
+    token = Token.parse(challenge["token"])
+    assert token is not None
+    return token
+
+
+def on_algorand(given: Mapping[str, Any]) -> str:
+    """Return the payer, from the members that a node would tell."""
+    challenge, block = given["challenge"], given["block"]
+    members = msgpack.unpackb(base64.b64decode(given["signed_transaction_b64"]), raw=False)["txn"]
+    told = {
+        name: encode_address(value)
+        if name in ADDRESSES
+        else base64.b64encode(value).decode()
+        if name == "note"
+        else value
+        for name, value in members.items()
+    }
+    seen = algorand._seen(TxStatus(given["outcome"]), block["time"] if block else 0, told)
+    claim = weld.Claim(seen, terms_of(challenge), token_of(challenge), challenge["ttl_seconds"], challenge["pay_to"])
+    return weld.judge(weld.NOTE_BINDING, claim, "").payer
+
+
+def on_solana(given: Mapping[str, Any]) -> str:
+    """Return the payer, from the transaction's bytes and what a node tells beside."""
+    challenge, loaded = given["challenge"], given["loaded_addresses"]
+    transfers = solana_transfers.transfers(
+        base64.b64decode(given["transaction_b64"]), [*loaded["writable"], *loaded["readonly"]]
+    )
+    status = TxStatus.CONFIRMED if given["err"] is None else TxStatus.FAILED
+    final = given["confirmation"] == "finalized"
+    seen = ObservedTransaction(status, final, given["block_time"], transfers=transfers)
+    word = ServiceWord(challenge["service_word"])
+    reference = hashlib.sha256(f"{word.payable_core}:solana-ref:{challenge['token']}".encode())
+    claim = weld.Claim(
+        seen,
+        terms_of(challenge),
+        token_of(challenge),
+        challenge["ttl_seconds"],
+        solana_transfers.associated_account(challenge["pay_to"], challenge["asset"]),
+        solana_transfers.reference_account(reference.digest()),
+    )
+    return weld.judge(weld.REFERENCE_BINDING, claim, "").payer
+
+
+def on_base(given: Mapping[str, Any]) -> str:
+    """Return the payer of an authorization, and of what settled it where that is told."""
+    challenge, terms = given["challenge"], terms_of(given["challenge"])
+    authorization = eip3009.Authorization.read(given["authorization"], given["signature"])
+    domain = eip3009.Domain(
+        challenge["name"], challenge["version"], int(terms.caip2.partition(":")[2]), challenge["asset"]
+    )
+    eip3009.judge_offline(eip3009.Offered(authorization, terms, challenge["token"], domain, given["now"]))
+    if "settlement" in given:
+        _settled(given["settlement"], authorization, terms)
+    return authorization.payer
+
+
+def _settled(settlement: Mapping[str, Any], authorization: eip3009.Authorization, terms: Terms) -> None:
+    receipt = settlement["receipt"]
+    if receipt["status"] != "0x1":
+        raise PaymentRefused("settlement_failed")
+    if settlement["head_block"] - int(receipt["blockNumber"], 16) + 1 < settlement["confirmations"]:
+        raise PaymentRefused("tx_not_confirmed")
+    transfers, uses = base._events(receipt["logs"])
+    seen = ObservedTransaction(TxStatus.CONFIRMED, transfers=transfers, authorizations_used=uses)
+    if eip3009.settling_transfer(seen, authorization, terms) is None:
+        raise PaymentRefused("authorization_used")
+
+
+@pytest.mark.parametrize("vector", ALL, ids=lambda one: one.id)
+def test_the_reference_says_what_is_expected(vector: Vector) -> None:
+    """By its code; of a payment that pays, by who paid."""
+    lanes = {"algorand": on_algorand, "base": on_base, "solana": on_solana}
+    judged = lanes[vector.input["lane"]]
+    if vector.expected.valid:
+        assert judged(vector.input) == vector.expected.values["payer"]
+        return
+    with pytest.raises(PaymentRefused) as caught:
+        judged(vector.input)
+    assert (caught.value.code,) == vector.expected.codes
