@@ -1,0 +1,86 @@
+"""The prime-order subgroup of edwards25519, by PyNaCl's operations, and its scalars.
+
+A point is its canonical encoding of 32 bytes; a scalar is an integer below the order, 32 bytes little-endian when it is
+written. PyNaCl knows no identity and refuses a zero scalar, so both are seen to here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nacl import bindings
+
+ORDER = 2**252 + 27742317777372353535851937790883648493
+BYTES = 32
+BASE = b"\x58" + b"\x66" * 31
+IDENTITY = b"\x01" + bytes(31)
+
+
+def is_element(point: bytes) -> bool:
+    """Return whether 32 bytes are the canonical encoding of a point in the subgroup; the identity is refused."""
+    return bindings.crypto_core_ed25519_is_valid_point(point)
+
+
+def plus(one: bytes, other: bytes) -> bytes:
+    """Return the sum of two points; unlike `times` it asks nothing of them but to be on the curve."""
+    return bindings.crypto_core_ed25519_add(one, other)
+
+
+def times(scalar: int, point: bytes) -> bytes:
+    """Return a multiple of an element, or of the identity; any integer is a scalar."""
+    reduced = scalar % ORDER
+    if reduced == 0 or point == IDENTITY:
+        return IDENTITY
+    if reduced == 1:
+        return point
+    if point == BASE:
+        return bindings.crypto_scalarmult_ed25519_base_noclamp(encoded(reduced))
+    return bindings.crypto_scalarmult_ed25519_noclamp(encoded(reduced), point)
+
+
+def total(terms: Iterable[tuple[int, bytes]]) -> bytes:
+    """Return the sum of multiples of elements."""
+    found = IDENTITY
+    for scalar, point in terms:
+        found = plus(found, times(scalar, point))
+    return found
+
+
+def encoded(scalar: int) -> bytes:
+    """Return a scalar's 32 bytes."""
+    return (scalar % ORDER).to_bytes(BYTES, "little")
+
+
+def scalar_of(data: bytes) -> int:
+    """Return the scalar of 32 bytes.
+
+    Raises:
+        ValueError: They are not its canonical encoding.
+    """
+    scalar = int.from_bytes(data, "little")
+    if len(data) != BYTES or scalar >= ORDER:
+        raise ValueError("not a canonical scalar")
+    return scalar
+
+
+def reduced(data: bytes) -> int:
+    """Return bytes, little-endian, modulo the order."""
+    return int.from_bytes(data, "little") % ORDER
+
+
+def inverse(scalar: int) -> int:
+    """Return the inverse of a scalar that is not zero."""
+    return pow(scalar, -1, ORDER)
+
+
+def dot(left: Sequence[int], right: Sequence[int]) -> int:
+    """Return the inner product of two vectors of one length."""
+    return sum(one * other for one, other in zip(left, right, strict=True)) % ORDER
+
+
+def powers(scalar: int, count: int) -> list[int]:
+    """Return the powers of a scalar, from the zeroth."""
+    found = [1]
+    while len(found) < count:
+        found.append(found[-1] * scalar % ORDER)
+    return found

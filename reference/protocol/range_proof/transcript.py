@@ -1,0 +1,46 @@
+"""The Fiat-Shamir transcript: what a challenge depends on."""
+
+from __future__ import annotations
+
+import hashlib
+
+from reference.protocol.range_proof import group
+from reference.protocol.range_proof.faults import ProofInvalid, Stage
+
+SYSTEM = "bulletproofs-ed25519/1"
+_LENGTH_BYTES = 4
+
+
+class Transcript:
+    """SHA-512 over labelled items, from the system's name and the receipt's payload on.
+
+    Label and value of an item each follow their length in four bytes, little-endian. To draw a challenge its name is
+    added as an item `challenge`; the challenge is the hash of all items until then, little-endian, modulo the order.
+    """
+
+    def __init__(self, payload: bytes) -> None:
+        """Begin.
+
+        Args:
+            payload: JCS of the receipt's payload without `proof_b64`.
+        """
+        self._hash = hashlib.sha512()
+        self.add("system", SYSTEM.encode("ascii"))
+        self.add("payload", payload)
+
+    def add(self, label: str, value: bytes) -> None:
+        """Add an item."""
+        for part in (label.encode("ascii"), value):
+            self._hash.update(len(part).to_bytes(_LENGTH_BYTES, "little") + part)
+
+    def challenge(self, name: str) -> int:
+        """Draw a challenge.
+
+        Raises:
+            ProofInvalid: It is zero.
+        """
+        self.add("challenge", name.encode("ascii"))
+        drawn = group.reduced(self._hash.copy().digest())
+        if drawn == 0:
+            raise ProofInvalid(Stage.CHALLENGE, name)
+        return drawn

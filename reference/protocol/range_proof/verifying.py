@@ -1,0 +1,90 @@
+"""Verifying a proof: both equations of Bünz et al. 2018, section 4.2, the second with the folding of section 3.1."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from reference.protocol.range_proof import group
+from reference.protocol.range_proof.faults import ProofInvalid, Stage
+from reference.protocol.range_proof.generators import BITS, generators
+from reference.protocol.range_proof.group import ORDER, inverse, powers
+from reference.protocol.range_proof.proof import PROOF_BYTES, Challenges, RangeProof
+from reference.protocol.range_proof.statement import Statement
+
+
+def check(statement: Statement, data: bytes) -> None:
+    """Check a proof; one that shows its statement passes in silence.
+
+    Raises:
+        ProofInvalid: It does not.
+    """
+    if len(data) != PROOF_BYTES:
+        raise ProofInvalid(Stage.LENGTH)
+    if not group.is_element(statement.commitment):
+        raise ProofInvalid(Stage.COMMITMENT)
+    proof = RangeProof.read(data)
+    challenges = Challenges.of(statement.payload, proof)
+    if not polynomial_holds(statement, proof, challenges):
+        raise ProofInvalid(Stage.POLYNOMIAL)
+    if not inner_product_holds(proof, challenges):
+        raise ProofInvalid(Stage.INNER_PRODUCT)
+
+
+def polynomial_holds(statement: Statement, proof: RangeProof, drawn: Challenges) -> bool:
+    """Return whether t is the value at x of the polynomial that T1, T2 and the commitment fix.
+
+    t*G + tau_x*H = z^2*(C - threshold*G) + delta*G + x*T1 + x^2*T2,
+    delta = (z - z^2)*<1, y^n> - z^3*<1, 2^n>.
+    """
+    x, z = drawn.x, drawn.z
+    delta = (z - z * z) * sum(powers(drawn.y, BITS)) - z**3 * (2**BITS - 1)
+    claimed = group.total([(proof.t, group.BASE), (proof.tau_x, generators().blinding)])
+    fixed = group.total(
+        [
+            (z * z, statement.commitment),
+            (delta - z * z * statement.threshold, group.BASE),
+            (x, proof.linear),
+            (x * x, proof.quadratic),
+        ]
+    )
+    return claimed == fixed
+
+
+def inner_product_holds(proof: RangeProof, drawn: Challenges) -> bool:
+    """Return whether t is the inner product of the vectors that A + x*S commits to.
+
+    A + x*S - z*<1, G> + <z*y^n + z^2*2^n, y^-n*H_i> - mu*H + w*t*U + sum(u_i^2*L_i + u_i^-2*R_i)
+    = a*<s, G> + b*<s^-1, y^-n*H_i> + w*a*b*U.
+    """
+    known, z = generators(), drawn.z
+    back = [inverse(u) for u in drawn.u]
+    weights = _weights(drawn.u, back)
+    downs = powers(inverse(drawn.y), BITS)
+    lefts = (-z - proof.a * weight for weight in weights)
+    rights = (
+        z + down * (z * z * two - proof.b * weight)
+        for down, two, weight in zip(downs, powers(2, BITS), reversed(weights), strict=True)
+    )
+    sides = chain.from_iterable(
+        ((u * u, left), (down * down, right))
+        for u, down, (left, right) in zip(drawn.u, back, proof.rounds, strict=True)
+    )
+    rest = [
+        (1, proof.bits),
+        (drawn.x, proof.masks),
+        (-proof.mu, known.blinding),
+        (drawn.w * (proof.t - proof.a * proof.b), known.product),
+    ]
+    terms = chain(rest, sides, zip(lefts, known.left, strict=True), zip(rights, known.right, strict=True))
+    return group.total(terms) == group.IDENTITY
+
+
+def _weights(u: tuple[int, ...], back: list[int]) -> list[int]:
+    """Return s: of each place the product of u_i where round i had it in its upper half, of 1/u_i elsewhere.
+
+    The inverses are the same products in reverse order, because the last place has the complement of the first's bits.
+    """
+    weights = [1]
+    for up, down in zip(u, back, strict=True):
+        weights = [weight * one % ORDER for weight in weights for one in (down, up)]
+    return weights

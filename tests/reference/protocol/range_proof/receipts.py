@@ -1,0 +1,49 @@
+"""Payloads with proofs, made by the reference from a seed."""
+
+from __future__ import annotations
+
+import base64
+import random
+from typing import Any
+
+from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, ProofInvalid, Statement, check, commit, prove
+from reference.protocol.range_proof.proof import ELEMENTS
+
+PAYMENT = {
+    "payment_id": "pay_1",
+    "chain": "algorand_mainnet",
+    "amount_microusd": 50_000,
+    "recipient": "7777777777777777777777777777777777777777777777777774MSJUVU",
+    "tx_id": "A" * 52,
+    "settled_at": "2026-06-01T12:00:00Z",
+    "bench_issuer": "did:web:bench.example",
+}
+
+
+def proven(score: int, threshold: int, rng: random.Random) -> tuple[dict[str, Any], bytes]:
+    """Return a payload without its proof, and the proof."""
+    nonces = Nonces.of(rng.randbytes(NONCE_BYTES))
+    commitment = base64.b64encode(commit(Opening(score, nonces.blinding))).decode()
+    payload = {**PAYMENT, "commitment_b64": commitment, "threshold_milliunits": threshold}
+    return payload, prove(Statement.of(payload), score, nonces)
+
+
+def refused(payload: dict[str, Any], proof: bytes) -> str | None:
+    """Return stage and element of a proof's refusal, None of one that holds."""
+    try:
+        check(Statement.of(payload), proof)
+    except ProofInvalid as fault:
+        return str(fault)
+    return None
+
+
+def placed(proof: bytes, name: str, element: bytes) -> bytes:
+    """Return a proof with another element at a name's place."""
+    at = ELEMENTS.index(name) * 32
+    return proof[:at] + element + proof[at + 32 :]
+
+
+def element_of(proof: bytes, name: str) -> bytes:
+    """Return the element of a name."""
+    at = ELEMENTS.index(name) * 32
+    return proof[at : at + 32]

@@ -1,0 +1,89 @@
+"""Each of a proof's 21 elements, and what may not stand in its place (profile 8.4)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from conformance.oracles.range_proof import curve
+from reference.protocol.range_proof import group
+from reference.protocol.range_proof.proof import ELEMENTS, SCALARS
+from tests.reference.protocol.range_proof.receipts import element_of, placed, proven, refused
+
+POINTS = [name for name in ELEMENTS if name not in SCALARS]
+ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
+ORDER_4, ORDER_2 = bytes(32), (curve.P - 1).to_bytes(32, "little")
+# What decodes to a point when y is taken modulo the prime, or when the sign of x = 0 is not looked at.
+UNCANONICAL = [(curve.P + y).to_bytes(32, "little") for y in (0, 1, 3, 4, 5, 6, 9, 10)] + [
+    (1 | 1 << 255).to_bytes(32, "little"),
+    (curve.P - 1 | 1 << 255).to_bytes(32, "little"),
+]
+NO_POINT = (2).to_bytes(32, "little")
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[dict[str, Any], bytes]:
+    """A payload and its proof."""
+    return proven(731, 500, random.Random(1))
+
+
+def test_there_are_21_elements() -> None:
+    """16 points and 5 scalars, in the order of the layout."""
+    assert (len(ELEMENTS), len(POINTS)) == (21, 16)
+    assert ELEMENTS[:7] == ("A", "S", "T1", "T2", "tau_x", "mu", "t")
+    assert ELEMENTS[7:9] + ELEMENTS[-4:] == ("L_1", "R_1", "L_6", "R_6", "a", "b")
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_point_is_an_element_of_the_subgroup(made: tuple[dict[str, Any], bytes], name: str) -> None:
+    """Not the identity, nothing of small or mixed order, nothing not canonical, nothing off the curve."""
+    payload, proof = made
+    here = curve.decode(element_of(proof, name))
+    mixed = [curve.encode(curve.add(here, curve.decode(small))) for small in (ORDER_8, ORDER_4, ORDER_2)]
+    others = [group.IDENTITY, ORDER_8, ORDER_4, ORDER_2, *UNCANONICAL, NO_POINT, b"\xff" * 32, *mixed]
+    for other in others:
+        assert refused(payload, placed(proof, name, other)) == f"point {name}", other.hex()
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_a_scalar_is_below_the_order(made: tuple[dict[str, Any], bytes], name: str) -> None:
+    """The same number and a multiple of the order more is another encoding, and refused."""
+    payload, proof = made
+    here = int.from_bytes(element_of(proof, name), "little")
+    for other in (here + group.ORDER, here + 7 * group.ORDER, group.ORDER, 2**255, 2**256 - 1):
+        assert refused(payload, placed(proof, name, other.to_bytes(32, "little"))) == f"scalar {name}"
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_an_element_that_was_altered_is_refused(made: tuple[dict[str, Any], bytes], name: str) -> None:
+    """Another valid point or scalar in its place: no equation holds that held; so its negative, or zero."""
+    payload, proof = made
+    whole = element_of(proof, name)
+    if name in SCALARS:
+        here = int.from_bytes(whole, "little")
+        others = [group.encoded(here + 1), group.encoded(-here), bytes(32)]
+    else:
+        negative = whole[:31] + bytes([whole[31] ^ 0x80])
+        others = [group.plus(whole, group.BASE), negative, group.BASE]
+    stages = {refused(payload, placed(proof, name, other)) for other in others}
+    assert stages <= {"polynomial", "inner_product"}
+    assert (name in {"mu", "a", "b"} or name[:2] in {"L_", "R_"}) == (stages == {"inner_product"})
+
+
+def test_no_two_elements_can_be_swapped(made: tuple[dict[str, Any], bytes]) -> None:
+    """Of all 210 pairs."""
+    payload, proof = made
+    for one, other in itertools.combinations(ELEMENTS, 2):
+        swapped = placed(placed(proof, one, element_of(proof, other)), other, element_of(proof, one))
+        assert refused(payload, swapped) is not None, (one, other)
+
+
+def test_elements_of_two_proofs_do_not_mix(made: tuple[dict[str, Any], bytes]) -> None:
+    """Of two proofs of one statement, no element fits into the other."""
+    payload, proof = made
+    _, other = proven(731, 500, random.Random(2))
+    for name in ELEMENTS:
+        assert refused(payload, placed(proof, name, element_of(other, name))) is not None, name
