@@ -45,19 +45,21 @@ def serve_surface(
     *,
     port: int,
     fd: int | None,
+    host: str = "WP_BIND",
 ) -> None:
     """Serve a surface until SIGTERM or SIGINT, or end the program with status 2 and one line that names the setting.
 
     Args:
-        name: The surface as its settings have it, such as `RAIL`.
+        name: What its own settings begin with, such as `WP_RAIL`.
         settings: Of the surface.
         build: Opens the app and closes what it holds.
         port: Port to bind when there is no `fd`; 0 takes a free one.
         fd: Number of a socket that already listens, or None.
+        host: The setting that its address comes from.
     """
     configure_logs(settings.log_level)
     try:
-        run(build, _listening(name, settings.bind, port) if fd is None else _handed_down(name, fd))
+        run(build, _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd))
     except (Misconfigured, ValueError) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
@@ -70,7 +72,7 @@ def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int) -> N
     uvloop.run(_serve(build, fd))
 
 
-def _listening(name: str, host: str, port: int) -> int:
+def _listening(name: str, setting: str, host: str, port: int) -> int:
     """Return the number of a socket that listens; its backlog is Hypercorn's to set.
 
     Raises:
@@ -85,8 +87,8 @@ def _listening(name: str, host: str, port: int) -> int:
             dualstack_ipv6=six and socket.has_dualstack_ipv6(),
         )
     except OSError as fault:
-        setting = f"WP_{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else "WP_BIND"
-        raise Misconfigured(f"{setting}: cannot listen on {bare} port {port} ({_why(fault)})") from fault
+        named = f"{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else setting
+        raise Misconfigured(f"{named}: cannot listen on {bare} port {port} ({_why(fault)})") from fault
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return bound.detach()
 
@@ -102,7 +104,7 @@ def _handed_down(name: str, fd: int) -> int:
     Raises:
         Misconfigured: There is no such socket.
     """
-    with naming(f"WP_{name}_FD"):
+    with naming(f"{name}_FD"):
         handed = socket.socket(fileno=os.dup(fd))
         handed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         handed.close()

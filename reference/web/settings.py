@@ -100,7 +100,8 @@ def read_settings(kind: type[SettingsType], **overrides: Any) -> SettingsType:
         first = fault.errors(include_input=False, include_url=False)[0]
         place = "_".join(str(part) for part in first["loc"]).upper()
         prefix = str(kind.model_config.get("env_prefix", ""))
-        name = place if not place or place.startswith(prefix) else prefix + place
+        whole = {field.validation_alias for field in kind.model_fields.values()}
+        name = place if not place or place.startswith(prefix) or place in whole else prefix + place
         sentence = first["msg"].removeprefix("Value error, ")
         # A rule over several settings names them itself.
         click.echo(f"{name}: {sentence}" if first["loc"] else sentence, err=True)

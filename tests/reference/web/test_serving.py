@@ -14,15 +14,22 @@ from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings
 from reference.web.settings import Misconfigured
 
-SURFACES = ("rail", "gateway", "agent")
+# Each service, and what its own settings begin with.
+SURFACES = {
+    "rail": "WP_RAIL",
+    "gateway": "WP_GATEWAY",
+    "agent": "WP_AGENT",
+    "control_plane": "S2CP",
+    "addons.atb_verifier": "WP_ADDON",
+}
 
 
 def started(surface: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Start a surface that will not serve; return how it ended."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("WP_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
     return subprocess.run(
         [sys.executable, "-m", f"reference.{surface}"],
-        env=clean | {"PYTHONPATH": str(Path.cwd()), "WP_DATA_DIR": str(folder)} | settings,
+        env=clean | {"PYTHONPATH": str(Path.cwd()), "S2CP_DATA_DIR": str(folder / "hub")} | settings,
         cwd=folder,
         capture_output=True,
         text=True,
@@ -36,41 +43,50 @@ def test_a_port_in_use_is_named(surface: str, tmp_path: Path) -> None:
     """The line says which setting to change, and where it could not listen; nothing was written before."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        ended = started(surface, tmp_path, **{f"WP_{surface.upper()}_PORT": str(port)})
+        ended = started(surface, tmp_path, **{f"{SURFACES[surface]}_PORT": str(port)})
 
-    told = f"WP_{surface.upper()}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
+    told = f"{SURFACES[surface]}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
     assert (2, [told]) == (ended.returncode, ended.stderr.splitlines())
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("surface", "settings", "told"),
     [
-        ({"WP_BIND": "192.0.2.1"}, "WP_BIND: cannot listen on 192.0.2.1 port 0"),
-        ({"WP_BIND": "[2001:db8::1]"}, "WP_BIND: cannot listen on 2001:db8::1 port 0"),
-        ({"WP_AGENT_FD": "973"}, "WP_AGENT_FD: "),
+        ("agent", {"WP_BIND": "192.0.2.1"}, "WP_BIND: cannot listen on 192.0.2.1 port 0"),
+        ("agent", {"WP_BIND": "[2001:db8::1]"}, "WP_BIND: cannot listen on 2001:db8::1 port 0"),
+        ("agent", {"WP_AGENT_FD": "973"}, "WP_AGENT_FD: "),
+        ("control_plane", {"S2CP_HOST": "192.0.2.1"}, "S2CP_HOST: cannot listen on 192.0.2.1 port 0"),
+        ("control_plane", {"S2CP_FD": "973"}, "S2CP_FD: "),
     ],
-    ids=["not an address of ours", "not an IPv6 address of ours", "no such descriptor"],
+    ids=[
+        *("not an address of ours", "not an IPv6 address of ours", "no such descriptor"),
+        *("not an address of ours, the control plane", "no such descriptor, the control plane"),
+    ],
 )
-def test_an_address_that_cannot_be_bound_is_named(settings: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_an_address_that_cannot_be_bound_is_named(
+    surface: str, settings: dict[str, str], told: str, tmp_path: Path
+) -> None:
     """An address of nobody here names WP_BIND, a descriptor that is none names the setting that gave it."""
-    ended = started("agent", tmp_path, WP_AGENT_PORT="0", **settings)
+    ended = started(surface, tmp_path, WP_AGENT_PORT="0", S2CP_PORT="0", **settings)
 
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
     assert ended.stderr.startswith(told)
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("surface", "settings", "told"),
     [
-        ({"WP_GATEWAY_DB": "postgresql://127.0.0.1:1/none"}, "WP_GATEWAY_DB: the database cannot be asked"),
-        ({"WP_GATEWAY_DATA_DIR": "/proc/none"}, "WP_GATEWAY_DATA_DIR: "),
+        ("gateway", {"WP_GATEWAY_DB": "postgresql://127.0.0.1:1/none"}, "WP_GATEWAY_DB: the database cannot be asked"),
+        ("gateway", {"WP_GATEWAY_DATA_DIR": "/proc/none"}, "WP_GATEWAY_DATA_DIR: "),
+        ("control_plane", {"S2CP_DB": "postgresql://127.0.0.1:1/none"}, "S2CP_DB: the database cannot be asked"),
+        ("control_plane", {"S2CP_DATA_DIR": "/proc/none"}, "S2CP_DATA_DIR: "),
     ],
-    ids=["no database", "no folder for data"],
+    ids=["no database", "no folder for data", "no database of the hub", "no folder for data of the hub"],
 )
-def test_what_it_keeps_its_data_in_is_named(settings: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_what_it_keeps_its_data_in_is_named(surface: str, settings: dict[str, str], told: str, tmp_path: Path) -> None:
     """A database that is away, and a folder that cannot be made, name the setting that gave them."""
-    ended = started("gateway", tmp_path, WP_GATEWAY_PORT="0", **settings)
+    ended = started(surface, tmp_path, WP_GATEWAY_PORT="0", S2CP_PORT="0", **settings)
 
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
     assert ended.stderr.startswith(told)

@@ -1,0 +1,107 @@
+"""Asking one address for its health: the only outbound calls of the control plane (profile 7.3, C-05)."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import h11
+
+MOST_BYTES = 65536
+_PIECE = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an address answered.
+
+    Attributes:
+        status: Its status code, None without an answer.
+        latency_ms: How long that took, None without an answer.
+        error: Why it is not healthy: `timeout`, `unreachable`, `bad_answer` or `unexpected_status`; None when it is.
+    """
+
+    status: int | None
+    latency_ms: int | None
+    error: str | None
+
+
+class HealthAsker:
+    """Sends one GET on a connection of its own, follows nothing, uses no proxy, and reads 64 KiB at most."""
+
+    def __init__(self, agent: str, *, seconds: float) -> None:
+        """Take how it asks.
+
+        Args:
+            agent: `User-Agent`.
+            seconds: How long an answer may take, looking up the name included.
+        """
+        self._agent = agent
+        self._seconds = seconds
+        self._tls = ssl.create_default_context()
+
+    async def __call__(self, address: str) -> Finding:
+        """Return what an address answers."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._seconds):
+                status = await self._status(address)
+        except TimeoutError:
+            return Finding(None, None, "timeout")
+        except (OSError, UnicodeError):  # refused, no such name, no valid certificate
+            return Finding(None, None, "unreachable")
+        except (h11.RemoteProtocolError, _BadAnswer):
+            return Finding(None, None, "bad_answer")
+        took = round((time.monotonic() - began) * 1000)
+        return Finding(status, took, None if status == 200 else "unexpected_status")
+
+    async def _status(self, address: str) -> int:
+        parts = urlsplit(address)
+        target = parts.path + ("?" + parts.query if parts.query else "")
+        headers = [("Host", parts.netloc), ("User-Agent", self._agent), ("Accept", "*/*"), ("Connection", "close")]
+        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_BYTES)
+        sent = (http.send(h11.Request(method="GET", target=target, headers=headers)), http.send(h11.EndOfMessage()))
+        async with self._connected(parts.scheme, parts.hostname or "", parts.port) as (reader, writer):
+            writer.write(b"".join(part for part in sent if part is not None))
+            await writer.drain()
+            return await _answered(http, reader)
+
+    @asynccontextmanager
+    async def _connected(
+        self, scheme: str, host: str, port: int | None
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        tls = self._tls if scheme == "https" else None
+        usual = 443 if tls else 80
+        reader, writer = await asyncio.open_connection(host, port or usual, ssl=tls, limit=_PIECE)
+        try:
+            yield reader, writer
+        finally:
+            writer.transport.abort()
+
+
+class _BadAnswer(Exception):
+    """What came is no answer."""
+
+
+async def _answered(http: h11.Connection, reader: asyncio.StreamReader) -> int:
+    """Return the status of an answer that came whole, or of which 64 KiB were read."""
+    status, left = 0, MOST_BYTES
+    while True:
+        event = http.next_event()
+        if isinstance(event, h11.Response):
+            status = event.status_code
+        elif isinstance(event, h11.EndOfMessage):
+            return status
+        elif event is h11.NEED_DATA:
+            if left == 0 and status:
+                return status
+            piece = await reader.read(min(left, _PIECE)) if left else b""
+            left -= len(piece)
+            http.receive_data(piece)
+        elif not isinstance(event, h11.InformationalResponse | h11.Data):
+            raise _BadAnswer

@@ -1,0 +1,47 @@
+"""GET /v1/audit (profile 7.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from reference.control_plane.audit_log import AuditLog
+from reference.control_plane.calls import Call, bad_query
+from reference.protocol.canonical_json import MAX_INTEGER
+from reference.web.detail_faults import json_reply
+from reference.web.exchange import Reply
+
+MOST = 1000
+_NUMBER = re.compile(r"[0-9]{1,16}")
+
+
+class AuditReading:
+    """Shows the audit log."""
+
+    def __init__(self, log: AuditLog) -> None:
+        self._log = log
+
+    async def show(self, call: Call) -> Reply:
+        """Answer GET /v1/audit."""
+        asked = call.query()
+        after = _number(asked, "after", 0, lowest=0, highest=MAX_INTEGER)
+        limit = _number(asked, "limit", MOST, lowest=1, highest=MOST)
+        if asked.get("verify", "full") != "full":
+            raise bad_query("verify", "is `full` or left out")
+        page = await self._log.page(after=after, limit=limit, full="verify" in asked)
+        told = {
+            "entries": [entry.wire() for entry in page.entries],
+            "count": page.count,
+            "head": {"seq": page.head.seq, "mac": page.head.mac},
+            "valid": page.valid,
+        }
+        return json_reply(told, headers={"Cache-Control": "no-store"})
+
+
+def _number(asked: Mapping[str, str], name: str, usual: int, *, lowest: int, highest: int) -> int:
+    text = asked.get(name)
+    if text is None:
+        return usual
+    if _NUMBER.fullmatch(text) is None or not lowest <= int(text) <= highest:
+        raise bad_query(name, f"is a whole number from {lowest} to {highest}")
+    return int(text)

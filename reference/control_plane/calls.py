@@ -1,0 +1,91 @@
+"""What every call meets on its way to its operation: who may call, the body, the query (profile 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel
+
+from reference.web.document import Document
+from reference.web.errors import Refused, Unprocessable
+from reference.web.exchange import Reply, Request
+from reference.web.json_body import as_model, read_canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose credential and form are in order.
+
+    Attributes:
+        request: As it came.
+        is_admin: Whether it came with the admin token.
+        segment: Last segment of its path as it was sent.
+        content: What the operation's model made of the body.
+    """
+
+    request: Request
+    is_admin: bool
+    segment: bytes
+    content: Any = None
+
+    def document(self, shown: Document) -> Reply:
+        """Return a document, or 304 when the caller has it already."""
+        known = {one.strip().removeprefix("W/") for one in self.request.one("if-none-match").split(",")}
+        if known & {shown.headers["ETag"], "*"}:
+            return Reply(304, b"", shown.headers)
+        return Reply(200, shown.body, shown.headers)
+
+    def query(self) -> Mapping[str, str]:
+        """Return the query by name.
+
+        Raises:
+            Unprocessable: It gives one name twice.
+        """
+        pairs = parse_qsl(self.request.query, keep_blank_values=True)
+        given = dict(pairs)
+        if len(given) != len(pairs):
+            raise bad_query(
+                next(name for name, _ in pairs if sum(name == one for one, _ in pairs) > 1), "is given twice"
+            )
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path.
+
+    Attributes:
+        method: HTTP method; HEAD goes with GET.
+        path: Literal path, or one that ends in `/` for all with exactly one segment more.
+        run: Answers the call.
+        admin: Whether it wants the admin token.
+        reads: Model of the body.
+    """
+
+    method: str
+    path: str
+    run: Callable[[Call], Awaitable[Reply]]
+    admin: bool = False
+    reads: type[BaseModel] | None = None
+
+
+def read(model: type[BaseModel], body: bytes) -> BaseModel:
+    """Return what a body holds.
+
+    Raises:
+        Unprocessable: It is not JSON, has no canonical form, or does not fit the model (P-CV-13, P-CV-20).
+    """
+    return as_model(model, read_canonical(body))
+
+
+def bad_query(name: str, sentence: str) -> Unprocessable:
+    """Return the fault of a query parameter."""
+    return Unprocessable([{"loc": ["query", name], "msg": f"{name} {sentence}", "type": "value_error"}])
+
+
+def not_found() -> Refused:
+    """Return the refusal of what is not there."""
+    return Refused(404, "not_found", "Not Found")

@@ -1,0 +1,41 @@
+"""What the control plane says of itself: health and OpenAPI (profile 7.1)."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from reference.control_plane.audit_log import AuditLog
+from reference.control_plane.calls import Call
+from reference.protocol.service_word import ServiceWord
+from reference.store.services import Services
+from reference.web.detail_faults import json_reply
+from reference.web.document import Document
+from reference.web.exchange import Reply
+
+VERSION = "0.1.0"
+
+
+class Documents:
+    """Documents that are free and want no credential."""
+
+    def __init__(self, word: ServiceWord, services: Services, log: AuditLog) -> None:
+        self._service = f"{word.lower}-controlplane"
+        self._services = services
+        self._log = log
+        self._openapi = Document(files("openapi").joinpath("control_plane.json").read_bytes())
+
+    async def health(self, _: Call) -> Reply:
+        """Answer GET /health; a database that is away is no health (503)."""
+        issuers, services = await self._services.counts()
+        told = {
+            "status": "ok" if self._log.whole else "degraded",
+            "service": self._service,
+            "version": VERSION,
+            "issuers": issuers,
+            "services": services,
+        }
+        return json_reply(told, headers={"Cache-Control": "no-store"})
+
+    async def openapi(self, call: Call) -> Reply:
+        """Answer GET /openapi.json: the contract as it was written by hand."""
+        return call.document(self._openapi)

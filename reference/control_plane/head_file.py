@@ -1,0 +1,75 @@
+"""The end of the audit log in a file beside the database, so that a tail that was cut off is missed (profile 7.4)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from reference.protocol.audit_chain import Head
+from reference.web.keyring import make_secret, write_secret
+
+_MAC = re.compile(r"[0-9a-f]{64}")
+
+
+class HeadUnreadable(ValueError):
+    """The file holds something else than a head."""
+
+
+class HeadFile:
+    """The last entry that is known to have been there. It only moves forward."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def begin(self) -> None:
+        """Write the head of an empty log unless there is a file."""
+        make_secret(self._path, _written(Head()))
+
+    def read(self) -> Head | None:
+        """Return what the file says, None when there is none.
+
+        Raises:
+            HeadUnreadable: It holds something else.
+        """
+        try:
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise HeadUnreadable("audit_head cannot be read") from fault
+        try:
+            told = orjson.loads(text)
+        except orjson.JSONDecodeError as fault:
+            raise HeadUnreadable("audit_head is no JSON") from fault
+        seq, mac = (told.get("seq"), told.get("mac")) if isinstance(told, dict) else (None, None)
+        if type(seq) is not int or seq < 0 or not isinstance(mac, str) or _MAC.fullmatch(mac) is None:
+            raise HeadUnreadable("audit_head names no entry")
+        return Head(seq, mac)
+
+    def replace(self, seen: Head | None, head: Head) -> bool:
+        """Write a head; False when the file has changed since it was read as `seen`."""
+        with self._alone():
+            if self.read() != seen:
+                return False
+            write_secret(self._path, _written(head))
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other workers of this folder out for the moment of reading and writing."""
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+
+def _written(head: Head) -> bytes:
+    return orjson.dumps({"seq": head.seq, "mac": head.mac})

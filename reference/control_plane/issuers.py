@@ -1,0 +1,131 @@
+"""Registering and revoking issuers, and publishing the trust set (profile 7.1, 7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
+
+from reference.control_plane.audit_log import AuditLog, Planned, unnumbered
+from reference.control_plane.calls import Call, not_found
+from reference.protocol.audit_chain import Action
+from reference.protocol.falcon import public_key_of
+from reference.protocol.keys import falcon_kid
+from reference.protocol.times import utc_text
+from reference.protocol.trust_set import is_did, key_document, meant_by, trust_set
+from reference.store.audit import Audit
+from reference.store.database import Change
+from reference.store.issuers import Issuer, Issuers
+from reference.web.detail_faults import json_reply
+from reference.web.document import Document
+from reference.web.exchange import Reply
+
+ALGORITHM = "Falcon-1024"
+
+
+def _did(text: str) -> str:
+    if not is_did(text):
+        raise ValueError("give a DID of at most 512 characters, like did:web:issuer.example")
+    return text
+
+
+def _key(text: str) -> str:
+    public_key_of(text)
+    return text
+
+
+class NewIssuer(BaseModel):
+    """An issuer with its key (P-CP-01); unknown members are ignored (P-CV-14)."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    did: Annotated[StrictStr, AfterValidator(_did)]
+    public_key_b64: Annotated[StrictStr, AfterValidator(_key)]
+
+
+class IssuerRegister:
+    """The issuers that are trusted."""
+
+    def __init__(self, issuers: Issuers, log: AuditLog) -> None:
+        self._issuers = issuers
+        self._log = log
+
+    async def register(self, call: Call) -> Reply:
+        """Answer POST /v1/issuers: 201 for a new one, 200 for one that is there, with this key or now with it."""
+        request: NewIssuer = call.content
+        kid = falcon_kid(public_key_of(request.public_key_b64))
+
+        async def decide(now: int) -> tuple[tuple[int, int], Planned | None]:
+            known = await self._issuers.get(request.did)
+            if known is not None and known.public_key_b64 == request.public_key_b64:
+                return (200, known.created_at), None
+
+            def change(seq: int) -> Change:
+                issuer = Issuer(request.did, seq, request.public_key_b64, kid, now)
+                return self._issuers.insertion(issuer) if known is None else self._issuers.rotation(issuer)
+
+            if known is None:
+                return (201, now), Planned(Action.ISSUER_REGISTERED, request.did, {"kid": kid}, change)
+            told = {"kid": kid, "previous_kid": known.kid}
+            return (200, now), Planned(Action.ISSUER_ROTATED, request.did, told, change)
+
+        status, created_at = await self._log.change(decide)
+        told = {"did": request.did, "kid": kid, "alg": ALGORITHM, "created_at": utc_text(created_at)}
+        return json_reply(told, status)
+
+    async def revoke(self, call: Call) -> Reply:
+        """Answer DELETE /v1/issuers/{did}."""
+        meant = [text for text in meant_by(call.segment) if is_did(text)]
+
+        async def decide(_: int) -> tuple[bool, Planned | None]:
+            for did in meant:
+                known = await self._issuers.get(did)
+                if known is not None:
+                    gone = unnumbered(self._issuers.revocation(did))
+                    return True, Planned(Action.ISSUER_REVOKED, did, {"kid": known.kid}, gone)
+            return False, None
+
+        if not await self._log.change(decide):
+            raise not_found()
+        return Reply(204, b"", {})
+
+
+class TrustDocuments:
+    """The trust set as it is published, made anew only when it has changed."""
+
+    def __init__(self, issuers: Issuers, audit: Audit, did: str, began_at: int) -> None:
+        """Take what is published.
+
+        Args:
+            issuers: The issuers.
+            audit: Tells when the trust set was changed.
+            did: DID of who publishes it.
+            began_at: Unix seconds from which an empty set is published.
+        """
+        self._issuers = issuers
+        self._audit = audit
+        self._did = did
+        self._began_at = began_at
+        self._made: dict[str, tuple[object, Document]] = {}
+
+    async def trust_set(self, call: Call) -> Reply:
+        """Answer GET /v1/issuer-pks."""
+        return await self._answer(call, lambda issuers, _: orjson.dumps(trust_set(issuers)))
+
+    async def keys(self, call: Call) -> Reply:
+        """Answer GET /.well-known/atb-keys.json and /.well-known/pqc-keys.json."""
+        return await self._answer(
+            call, lambda issuers, updated_at: orjson.dumps(key_document(self._did, utc_text(updated_at), issuers))
+        )
+
+    async def _answer(self, call: Call, write: Callable[[Sequence[Issuer], int], bytes]) -> Reply:
+        # Asked for before the issuers are read: what is kept may be newer than its version, never older.
+        last = await self._audit.last_trust_change()
+        made = self._made.get(call.request.path)
+        if made is None or made[0] != last:
+            updated_at = self._began_at if last is None else last[1] // 1000
+            document = Document(write(await self._issuers.all(), updated_at), "no-cache")
+            made = self._made[call.request.path] = last, document
+        return call.document(made[1])

@@ -1,0 +1,83 @@
+"""One running control plane: what it holds open, and how its parts are put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import cast
+
+from reference.control_plane.app import Routes, build_app, operations
+from reference.control_plane.asking import HealthAsker
+from reference.control_plane.audit_log import AuditLog
+from reference.control_plane.audit_reading import AuditReading
+from reference.control_plane.documents import Documents
+from reference.control_plane.entrance import Entrance
+from reference.control_plane.head_file import HeadFile
+from reference.control_plane.issuers import IssuerRegister, TrustDocuments
+from reference.control_plane.posture import HealthBoard, Posture
+from reference.control_plane.services import ServiceRegister
+from reference.control_plane.settings import ControlPlaneSettings
+from reference.store.audit import Audit
+from reference.store.database import DatabaseUnavailable
+from reference.store.issuers import Issuers
+from reference.store.opening import open_database
+from reference.store.services import Services
+from reference.web.bearer_token import BearerToken
+from reference.web.clock import WpClock
+from reference.web.detail_faults import told
+from reference.web.envelope import AsgiApp, Envelope
+from reference.web.keyring import secret_bytes
+from reference.web.rate import RateLimit
+from reference.web.settings import Misconfigured, naming
+
+
+@asynccontextmanager
+async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
+    """Open a control plane and close what it holds on leaving.
+
+    Raises:
+        Misconfigured: A file cannot be used, or the database cannot be asked.
+    """
+    async with AsyncExitStack() as exits:
+        with naming("S2CP_DATA_DIR"):
+            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            token, key = BearerToken.of(settings.token_file), secret_bytes(settings.audit_key_file)
+            began_at = int(settings.audit_key_file.stat().st_mtime)
+        database = open_database(settings.dsn)
+        exits.push_async_callback(database.close)
+        clock = WpClock(settings.clock_offset_file)
+        audit, issuers, services = Audit(database), Issuers(database), Services(database)
+        log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, shared=settings.is_shared)
+        await _prepare(settings, log)
+        board = HealthBoard(HealthAsker(f"{settings.word.word}/1", seconds=settings.health_timeout), clock)
+        exits.push_async_callback(board.close)
+        exits.push_async_callback(_end, asyncio.create_task(log.check_at_start()))
+        routes = Routes(
+            operations(
+                Documents(settings.word, services, log),
+                TrustDocuments(issuers, audit, settings.issuer_did, began_at),
+                IssuerRegister(issuers, log),
+                ServiceRegister(services, log),
+                Posture(services, board, clock),
+                AuditReading(log),
+            )
+        )
+        limit = RateLimit(settings.rate, clock, on=settings.rate_limits)
+        gate = Entrance(routes, token, limit, settings.proxies())
+        yield Envelope(cast("AsgiApp", build_app(routes, token)), settings.body_limit, gate=gate, told=told)
+
+
+async def _prepare(settings: ControlPlaneSettings, log: AuditLog) -> None:
+    place = "S2CP_DB" if settings.is_shared else "S2CP_DATA_DIR"
+    try:
+        with naming("S2CP_DATA_DIR"):
+            await log.prepare()
+    except DatabaseUnavailable as fault:
+        raise Misconfigured(f"{place}: the database cannot be asked ({fault})") from fault
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

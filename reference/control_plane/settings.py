@@ -1,0 +1,71 @@
+"""Settings of the control plane (profile 7.5 and section 9)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, field_validator
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from reference.protocol.trust_set import is_did
+from reference.store.opening import sqlite_dsn
+from reference.web.settings import CommonSettings
+
+
+class ControlPlaneSettings(CommonSettings):
+    """What one control plane process is told. Its own members are given by the names of the environment."""
+
+    bind: str = Field(default="127.0.0.1", validation_alias="S2CP_HOST")
+    port: int = Field(default=8094, ge=0, le=65535, validation_alias="S2CP_PORT")
+    fd: int | None = Field(default=None, ge=3, validation_alias="S2CP_FD")
+    data_dir: Path = Field(default=Path("/app/data"), validation_alias="S2CP_DATA_DIR")
+    db: str = Field(default="", validation_alias="S2CP_DB")
+    issuer_did: str = Field(default="did:web:localhost%3A8094", validation_alias="S2CP_ISSUER_DID")
+    health_timeout: float = Field(default=2, gt=0, le=2.5, validation_alias="S2CP_HEALTH_TIMEOUT")
+    rate: int = Field(default=120, ge=1, validation_alias="S2CP_RATE")
+
+    @field_validator("db")
+    @classmethod
+    def _is_postgres(cls, dsn: str) -> str:
+        if not dsn:
+            return dsn
+        try:
+            known = dsn.startswith("postgresql://") and make_url(dsn).get_backend_name() == "postgresql"
+        except (ArgumentError, ValueError):
+            known = False
+        if not known:
+            raise ValueError("give a postgresql:// address or leave it unset")
+        return dsn
+
+    @field_validator("issuer_did")
+    @classmethod
+    def _is_a_did(cls, did: str) -> str:
+        if not is_did(did):
+            raise ValueError("give a DID, like did:web:hub.example")
+        return did
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the database is PostgreSQL, which hosts with folders of their own may share."""
+        return bool(self.db)
+
+    @property
+    def dsn(self) -> str:
+        """Address of the database; SQLite in the data directory unless told otherwise."""
+        return self.db or sqlite_dsn(self.data_dir / "controlplane.sqlite3")
+
+    @property
+    def token_file(self) -> Path:
+        """File of the admin token."""
+        return self.data_dir / "admin_token"
+
+    @property
+    def audit_key_file(self) -> Path:
+        """File of the chain key, 32 bytes in hex."""
+        return self.data_dir / "audit_key"
+
+    @property
+    def audit_head_file(self) -> Path:
+        """File of the end of the audit log."""
+        return self.data_dir / "audit_head"

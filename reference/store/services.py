@@ -1,0 +1,95 @@
+"""Services that registered at the control plane (profile 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from reference.store.database import Change, Database
+from reference.store.trust_tables import issuers, services
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service.
+
+    Attributes:
+        name: Its name.
+        place: Number of the audit entry that registered it.
+        type: What it says it is.
+        base_url: Where it is.
+        health_path: What is asked there for its health.
+        registered_at: Unix seconds.
+    """
+
+    name: str
+    place: int
+    type: str
+    base_url: str
+    health_path: str
+    registered_at: int
+
+
+_NAMES = tuple(Service.__slots__)
+_COLUMNS = tuple(services.c[name] for name in _NAMES)
+_IS_IT = services.c.name == bindparam("named")
+_GET = select(*_COLUMNS).where(_IS_IT)
+_ALL = select(*_COLUMNS).order_by(services.c.place, services.c.name)
+_ADD = insert(services).values({name: bindparam(name) for name in _NAMES})
+_REPLACE = (
+    update(services)
+    .where(_IS_IT)
+    .values(
+        type=bindparam("new_type"),
+        base_url=bindparam("new_base_url"),
+        health_path=bindparam("new_health_path"),
+        registered_at=bindparam("now"),
+    )
+)
+_REMOVE = delete(services).where(_IS_IT)
+_COUNTS = select(
+    select(func.count()).select_from(issuers).scalar_subquery(),
+    select(func.count()).select_from(services).scalar_subquery(),
+)
+
+
+class Services:
+    """Statements over services."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, name: str) -> Service | None:
+        """Return a service."""
+        rows = await self._database.rows(_GET, named=name)
+        return Service(*rows[0]) if rows else None
+
+    async def all(self) -> Sequence[Service]:
+        """Return every service in the order of registration."""
+        return [Service(*row) for row in await self._database.rows(_ALL)]
+
+    async def counts(self) -> tuple[int, int]:
+        """Return how many issuers and how many services there are."""
+        issuers_there, services_there = (await self._database.rows(_COUNTS))[0]
+        return int(issuers_there), int(services_there)
+
+    def insertion(self, service: Service) -> Change:
+        """Return the change that adds a service."""
+        return Change(_ADD, {name: getattr(service, name) for name in _NAMES})
+
+    def replacement(self, service: Service) -> Change:
+        """Return the change that replaces the record of a service's name."""
+        given = {
+            "named": service.name,
+            "new_type": service.type,
+            "new_base_url": service.base_url,
+            "new_health_path": service.health_path,
+            "now": service.registered_at,
+        }
+        return Change(_REPLACE, given, needed=True)
+
+    def removal(self, name: str) -> Change:
+        """Return the change that removes a service."""
+        return Change(_REMOVE, {"named": name}, needed=True)

@@ -1,0 +1,54 @@
+"""A token of a surface's own on disk, which callers send as Bearer (P-CV-12)."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference.web.envelope import Scope
+from reference.web.errors import Refused
+from reference.web.keyring import make_secret
+
+_BYTES = 32
+_FIELD = b"authorization"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+_BEARER = re.compile(r"bearer +([^ ]+) *", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BearerToken:
+    """A token of 43 base64url characters. It shows nothing of itself."""
+
+    _token: bytes
+
+    @classmethod
+    def of(cls, path: Path) -> BearerToken:
+        """Return the token of a file, made on the first run with mode 0600.
+
+        Raises:
+            ValueError: The file holds something else.
+        """
+        if not path.exists():
+            make_secret(path, secrets.token_urlsafe(_BYTES).encode())
+        token = path.read_text("utf-8").strip()
+        if _TOKEN.fullmatch(token) is None:
+            raise ValueError(f"{path} does not hold a token of 43 base64url characters")
+        return cls(token.encode())
+
+    def came_with(self, scope: Scope) -> bool:
+        """Return whether a call carries the token, by its head alone."""
+        return self.is_in([value.decode("latin-1") for name, value in scope["headers"] if name.lower() == _FIELD])
+
+    def is_in(self, fields: Sequence[str]) -> bool:
+        """Return whether `Authorization` came once and with the token, compared in constant time."""
+        bearer = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
+        return bearer is not None and hmac.compare_digest(bearer[1].encode(), self._token)
+
+
+def unauthorized() -> Refused:
+    """Return the refusal of a call without the token."""
+    return Refused(401, "unauthorized", "Unauthorized", {"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,260 @@
+"""How a service joins the hub: it pulls the trust set, keeps it fresh, and registers itself (P-AD-02 to P-AD-04).
+
+Addons, gateway, rail and agent join alike. Nothing here holds a service up: the hub may be away at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import orjson
+import structlog
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from reference.protocol.key_documents import TRUST_SET, keys_of_trust_set
+
+if TYPE_CHECKING:
+    import aiohttp
+
+SERVICES = "/v1/services"
+RENEW_SECONDS = 30.0
+LONGEST_RETRY = 30.0
+CALL_SECONDS = 5.0
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
+State = Literal["connected", "unreachable", "disabled"]
+_log = structlog.get_logger()
+
+
+class HubSettings(BaseSettings):
+    """Where the hub is and how often it is asked (profile section 9); without an address nobody is."""
+
+    model_config = SettingsConfigDict(env_prefix="S2_HUB_", env_ignore_empty=True, extra="ignore", frozen=True)
+
+    url: str = ""
+    token: str = Field(default="", pattern=r"^[\x21-\x7e]*$", repr=False)
+    self_url: str = ""
+    name: str = Field(default="", pattern=r"^[A-Za-z0-9._-]{0,64}$")
+    poll_seconds: float = Field(default=10, gt=0, allow_inf_nan=False)
+    max_stale_seconds: float = Field(default=300, gt=0, allow_inf_nan=False)
+
+    @field_validator("url", "self_url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        if url and not url.startswith(("http://", "https://")):
+            raise ValueError("give an http:// or https:// address")
+        return url.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a service registers as.
+
+    Attributes:
+        name: Its name in the posture.
+        type: "addon", or the surface that it is.
+        base_url: Where the hub reaches it.
+        user_agent: What its calls say they come from (P-SW-02).
+    """
+
+    name: str
+    type: str
+    base_url: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which of the hub's documents the keys are read from.
+
+    Attributes:
+        path: Its path.
+        read: From the document to the key of each issuer; raises ValueError when it is none.
+    """
+
+    path: str
+    read: Callable[[object], dict[str, bytes]]
+
+
+ISSUER_KEYS = Source(TRUST_SET, keys_of_trust_set)
+
+
+@dataclass(slots=True)
+class HubLink:
+    """One service's side of the hub.
+
+    Attributes:
+        settings: Where the hub is.
+        entry: What is registered.
+        source: Where the keys are read from.
+        monotonic: Tells how old the trust set is; no file moves it (P-CV-08).
+    """
+
+    settings: HubSettings
+    entry: Entry
+    source: Source = ISSUER_KEYS
+    monotonic: Callable[[], float] = time.monotonic
+    _keys: Mapping[str, bytes] = field(default_factory=dict, init=False)
+    _tag: str = field(default="", init=False)
+    _pulled_at: float | None = field(default=None, init=False)
+    _connected: bool = field(default=False, init=False)
+    _told: str = field(default="", init=False)
+    _asked: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _back: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    @property
+    def state(self) -> State:
+        """Whether the hub answered when it was last asked."""
+        if not self.settings.url:
+            return "disabled"
+        return "connected" if self._connected else "unreachable"
+
+    def keys(self) -> Mapping[str, bytes] | None:
+        """Return each trusted issuer's key; None when the trust set was never pulled, or too long ago (P-AD-04).
+
+        A service that has no hub trusts nobody, and that does not age.
+        """
+        if not self.settings.url:
+            return {}
+        pulled = self._pulled_at
+        if pulled is None or self.monotonic() - pulled > self.settings.max_stale_seconds:
+            return None
+        return self._keys
+
+    async def asked(self, seconds: float) -> None:
+        """Wait until the hub was asked once, whatever came of it, but no longer than `seconds`."""
+        if self.settings.url:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), seconds)
+
+    async def run(self) -> None:
+        """Stay joined until cancelled."""
+        import aiohttp  # noqa: PLC0415 - only who has a hub needs it
+
+        agent = {"User-Agent": self.entry.user_agent}
+        timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
+        session = aiohttp.ClientSession(trust_env=False, headers=agent, timeout=timeout)
+        async with session, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow(session))
+            if self.settings.token:
+                tasks.create_task(self._stay_registered(session))
+
+    async def _follow(self, session: aiohttp.ClientSession) -> None:
+        """Pull the trust set again and again; sooner while the hub is away."""
+        failures = 0
+        while True:
+            started = self.monotonic()
+            if await self._pull(session):
+                failures, delay = 0, self.settings.poll_seconds
+            else:
+                failures, delay = failures + 1, min(self.settings.poll_seconds, retry_seconds(failures))
+            self._asked.set()
+            await asyncio.sleep(max(0.0, delay - (self.monotonic() - started)))
+
+    async def _stay_registered(self, session: aiohttp.ClientSession) -> None:
+        """Register, again when the hub was away, and now and then in case that it forgot (it may have started anew)."""
+        await self._may_register()
+        failures = 0
+        while True:
+            self._back.clear()
+            if await self._register(session):
+                failures, delay = 0, RENEW_SECONDS
+            else:
+                failures, delay = failures + 1, retry_seconds(failures)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._back.wait(), delay)
+
+    async def _may_register(self) -> None:
+        """Wait until the trust set was asked for, which the contract has first."""
+        await self._asked.wait()
+
+    async def _pull(self, session: aiohttp.ClientSession) -> bool:
+        was_connected, asked_at = self._connected, self.monotonic()
+        try:
+            if not was_connected and self.source.path != TRUST_SET:
+                await self._get(session, TRUST_SET, "")  # the contract's first call, whatever is read afterwards
+            # A hub that was away may be another one: what its tags mean is not known.
+            known = self._tag if was_connected else ""
+            status, tag, body = await self._get(session, self.source.path, known)
+            if status == 200:
+                self._keys, self._tag = self.source.read(orjson.loads(body)), tag
+            elif status != 304 or not known:
+                raise ValueError(f"status {status}")
+        except Exception as fault:  # noqa: BLE001 - whatever a hub answers, the link goes on
+            self._connected = False
+            self._tell("hub_away", reason=type(fault).__name__)
+            return False
+        # The age counts from the question: what changed while the answer was on its way is not in it.
+        self._pulled_at, self._connected = asked_at, True
+        if not was_connected:
+            self._told = ""
+            _log.info("hub_connected")
+            self._back.set()
+        return True
+
+    async def _get(self, session: aiohttp.ClientSession, path: str, tag: str) -> tuple[int, str, bytes]:
+        headers = {"If-None-Match": tag} if tag else {}
+        async with session.get(self.settings.url + path, headers=headers, allow_redirects=False) as response:
+            return response.status, response.headers.get("ETag", ""), await _whole(response)
+
+    async def _register(self, session: aiohttp.ClientSession) -> bool:
+        headers = {"Authorization": f"{self._scheme()} {self.settings.token}"}
+        url = self.settings.url + SERVICES
+        try:
+            async with session.post(url, json=self._record(), headers=headers, allow_redirects=False) as response:
+                status = response.status
+        except Exception:  # noqa: BLE001 - as above
+            return False
+        # What a success is called is open; other hubs than ours say 202, or 204.
+        taken = 200 <= status < 300
+        if not taken:
+            self._tell("hub_registration_refused", reason=str(status))
+        return taken
+
+    def _scheme(self) -> str:
+        return "Bearer"
+
+    def _record(self) -> dict[str, str]:
+        """Return what the hub is told of the service."""
+        entry = self.entry
+        return {"name": entry.name, "type": entry.type, "base_url": entry.base_url, "health_path": "/health"}
+
+    def _tell(self, event: str, *, reason: str) -> None:
+        """Log what changed, once."""
+        if self._told != event + reason:
+            self._told = event + reason
+            _log.warning(event, reason=reason)
+
+
+def retry_seconds(failures: int) -> float:
+    """Return how long to wait after so many failures before the last one: 1, 2, 4, … 30 (P-AD-02)."""
+    return min(LONGEST_RETRY, 2.0 ** min(failures, 5))
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for part in response.content.iter_chunked(65536):
+        body += part
+        if len(body) > MAX_ANSWER_BYTES:
+            raise ValueError("the hub answers more than is read at once")
+    return bytes(body)
+
+
+@asynccontextmanager
+async def linked(link: HubLink) -> AsyncIterator[HubLink]:
+    """Keep a link running; without an address of a hub there is nothing to run."""
+    if not link.settings.url:
+        yield link
+        return
+    running = asyncio.create_task(link.run())
+    try:
+        yield link
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running

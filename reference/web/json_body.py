@@ -1,0 +1,55 @@
+"""Reading a JSON body where faults are told as `{"detail":[…]}`: agent, hub and addons (P-CV-02, P-CV-13)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from reference.protocol.canonical_json import NotCanonical, NotJson, canonicalise, parse
+from reference.web.errors import Unprocessable
+
+FAULTS_TOLD = 50
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_json(body: bytes) -> Any:
+    """Return the value that a body holds.
+
+    Raises:
+        Unprocessable: There is no body, or it is not JSON by P-CV-02.
+    """
+    if not body:
+        raise Unprocessable([{"loc": ["body"], "msg": "the body is missing", "type": "missing"}])
+    try:
+        return parse(body)
+    except NotJson as fault:
+        raise Unprocessable.not_json(str(fault)) from fault
+
+
+def read_canonical(body: bytes) -> Any:
+    """Return the value that a body holds, which has a canonical form (P-CV-20).
+
+    Raises:
+        Unprocessable: As `read_json`; or a number or a text somewhere in it is one that JCS refuses.
+    """
+    value = read_json(body)
+    try:
+        canonicalise(value)
+    except NotCanonical as fault:
+        raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
+    return value
+
+
+def as_model(model: type[Model], body: Any) -> Model:
+    """Return a body as a request model.
+
+    Raises:
+        Unprocessable: It is no JSON object, or does not fit the model.
+    """
+    if not isinstance(body, dict):
+        raise Unprocessable([{"loc": ["body"], "msg": "the body is no JSON object", "type": "object_type"}])
+    try:
+        return model.model_validate(body)
+    except ValidationError as fault:
+        raise Unprocessable(Unprocessable.of(fault).detail[:FAULTS_TOLD]) from fault

@@ -1,0 +1,297 @@
+"""The posture: who is asked, what counts as healthy, and what hostile services can do to it (profile 7.3, C-05)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference.control_plane import posture
+from reference.control_plane.asking import Finding
+from reference.web.clock import WpClock
+from tests.reference.control_plane.hub_stack import Hub, hub
+from tests.reference.control_plane.scripted_service import Script, Writer, answers, hangs, says, service
+
+
+@pytest.fixture
+async def quick(tmp_path: Path) -> AsyncIterator[Hub]:
+    """A control plane that waits for health half a second, and shares no findings with the next call."""
+    async with hub(tmp_path, health_timeout=0.5) as one:
+        yield one
+
+
+def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posture, "SHARED_SECONDS", 0.0)
+
+
+async def finding(plane: Hub, url: str, **members: Any) -> dict[str, Any]:
+    """Register a service and return how the posture shows it."""
+    assert (await plane.serve("a", url, **members)).status_code in {200, 201}
+    told = await plane.posture()
+    found: dict[str, Any] = told["services"][0]
+    healthy = int(found["healthy"])
+    assert told["summary"] == {"total": 1, "healthy": healthy, "unhealthy": 1 - healthy}
+    assert told["status"] == ("ok" if found["healthy"] else "degraded")
+    return found
+
+
+async def test_no_service_is_an_empty_posture(either: Hub) -> None:
+    """With the number of issuers."""
+    await either.register()
+    told = await either.posture()
+    assert told == {
+        "status": "empty",
+        "checked_at": told["checked_at"],
+        "services": [],
+        "summary": {"total": 0, "healthy": 0, "unhealthy": 0},
+        "issuers": 1,
+    }
+
+
+async def test_a_service_that_answers_200_is_healthy(plane: Hub) -> None:
+    """It is asked at the registered address with one GET, and told apart by name; the address is the operator's."""
+    async with service(answers(200)) as there:
+        found = await finding(plane, f"{there.url}/base/", health_path="/up?deep=1")
+        assert found == {
+            "name": "a",
+            "type": "addon",
+            "health_path": "/up?deep=1",
+            "healthy": True,
+            "status_code": 200,
+            "latency_ms": found["latency_ms"],
+            "error": None,
+            "checked_at": found["checked_at"],
+        }
+        assert found["latency_ms"] >= 0
+        lines = there.heads[0].split("\r\n")
+        assert lines[0] == "GET /base/up?deep=1 HTTP/1.1"
+        assert "user-agent: Weldproof/1" in [one.lower().replace("weldproof", "Weldproof") for one in lines]
+        assert not [one for one in lines if one.lower().startswith(("authorization", "cookie"))]
+        assert (await plane.posture(admin=True))["services"][0]["base_url"] == f"{there.url}/base/"
+
+
+@pytest.mark.parametrize("status", [201, 204, 301, 302, 307, 308, 401, 404, 429, 500, 503])
+async def test_any_other_status_is_not_healthy(plane: Hub, status: int) -> None:
+    """200 alone is (interface)."""
+    body = "" if status == 204 else "ok"
+    async with service(answers(status, body=body)) as there:
+        found = await finding(plane, there.url)
+    assert (found["healthy"], found["status_code"], found["error"]) == (False, status, "unexpected_status")
+
+
+async def test_a_redirect_is_not_followed(plane: Hub) -> None:
+    """P-CV-21: nobody but the registered address is asked."""
+    async with service(answers(200)) as elsewhere, service(answers(302, f"Location: {elsewhere.url}/x")) as there:
+        assert (await finding(plane, there.url))["status_code"] == 302
+        assert elsewhere.heads == []
+
+
+async def test_proxies_of_the_environment_are_not_used(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-CV-21."""
+    async with service(answers(200)) as proxy, service(answers(200)) as there:
+        for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert (await finding(plane, there.url))["healthy"]
+        assert (len(there.heads), proxy.heads) == (1, [])
+
+
+async def test_nobody_listens(plane: Hub) -> None:
+    """Unreachable, without a status and a latency."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    found = await finding(plane, f"http://127.0.0.1:{port}")
+    assert (found["healthy"], found["status_code"], found["latency_ms"], found["error"]) == (
+        *(False, None, None),
+        "unreachable",
+    )
+
+
+@pytest.mark.parametrize(
+    "url", ["http://nowhere.invalid", "https://127.0.0.1:9", "http://a..b", "http://" + "a" * 64 + ".x"]
+)
+async def test_an_address_that_leads_nowhere(plane: Hub, url: str) -> None:
+    """Also a name that no resolver takes: the posture shows it, and answers."""
+    found = await finding(plane, url)
+    assert (found["healthy"], found["status_code"], found["error"]) == (False, None, "unreachable")
+
+
+async def endless_body(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+        await writer.drain()
+
+
+async def endless_head(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        writer.write(b"X: " + b"x" * 4000 + b"\r\n")
+        await writer.drain()
+
+
+async def endless_informing(writer: Writer) -> None:
+    while True:
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
+        await writer.drain()
+
+
+async def half_a_head(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nX:")
+    await hangs(writer)
+
+
+async def half_a_body(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")
+    await hangs(writer)
+
+
+@pytest.mark.parametrize(
+    ("script", "healthy", "status", "error"),
+    [
+        (hangs, False, None, "timeout"),
+        (half_a_head, False, None, "timeout"),
+        (half_a_body, False, None, "timeout"),
+        (endless_body, True, 200, None),
+        (endless_head, False, None, "bad_answer"),
+        (endless_informing, False, None, "bad_answer"),
+        (says(""), False, None, "bad_answer"),
+        (says("HTTP/1.1 200 OK\r\n"), False, None, "bad_answer"),
+        (says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx"), False, None, "bad_answer"),
+        (says("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), False, None, "bad_answer"),
+        (says("SSH-2.0-x\r\n"), False, None, "bad_answer"),
+        (says("HTTP/2 200\r\n\r\n"), False, None, "bad_answer"),
+        (says("HTTP/1.1 101 X\r\n\r\n"), False, None, "bad_answer"),
+        (says("HTTP/1.1 999 X\r\n\r\n"), False, 999, "unexpected_status"),
+        (says("HTTP/1.0 200 OK\r\n\r\nuntil the end"), True, 200, None),
+        (answers(200, body="x" * 200_000), True, 200, None),
+    ],
+)
+async def test_what_a_service_may_answer(
+    quick: Hub, script: Script, healthy: bool, status: int | None, error: str | None
+) -> None:
+    """Half an answer is none; of an endless one 64 KiB are read."""
+    async with service(script) as there:
+        found = await finding(quick, there.url)
+    assert (found["healthy"], found["status_code"], found["error"]) == (healthy, status, error)
+
+
+async def test_hanging_services_do_not_hold_the_others_up(tmp_path: Path) -> None:
+    """All are asked side by side: forty that hang take as long as one, and the last one is found healthy."""
+    async with hub(tmp_path) as plane, service(hangs) as stuck, service(answers(200)) as fine:
+        for place in range(40):
+            await plane.serve(f"stuck-{place}", f"{stuck.url}/{place}")
+        await plane.serve("fine", fine.url)
+        began = time.monotonic()
+        told = await plane.posture()
+        # Three seconds by the profile; the rest is for a machine that has other things to do.
+        assert time.monotonic() - began < 3 + 10
+        assert told["summary"] == {"total": 41, "healthy": 1, "unhealthy": 40}
+        assert {one["error"] for one in told["services"]} == {"timeout", None}
+
+
+async def test_no_more_than_some_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others wait for their turn, and are asked then."""
+    monkeypatch.setattr(posture, "AT_ONCE", 3)
+    now, most, fine = 0, 0, Finding(200, 1, None)
+
+    async def ask(_: str) -> Finding:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+        return fine
+
+    seen = await posture.HealthBoard(ask, WpClock()).look([str(place) for place in range(20)])
+    assert most == 3
+    assert [one.finding for one in seen.values()] == [fine] * 20
+
+
+async def test_a_posture_is_told_in_time_though_not_all_were_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those whose turn did not come count as late."""
+    monkeypatch.setattr(posture, "AT_ONCE", 1)
+    async with hub(tmp_path) as plane, service(hangs) as stuck:
+        for place in range(5):
+            await plane.serve(f"stuck-{place}", f"{stuck.url}/{place}")
+        began = time.monotonic()
+        assert {one["error"] for one in (await plane.posture())["services"]} == {"timeout"}
+        assert time.monotonic() - began < 5 * 2  # what asking one after the other would take
+
+
+async def test_findings_are_shared_while_they_are_fresh(plane: Hub) -> None:
+    """Twenty calls at once ask a service once; a service that is registered meanwhile is listed at once."""
+    async with service(answers(200)) as there:
+        await plane.serve("a", there.url)
+        for told in await asyncio.gather(*(plane.posture() for _ in range(20))):
+            assert told["status"] == "ok"
+        assert len(there.heads) == 1
+        await plane.serve("b", f"{there.url}/b")
+        assert [one["name"] for one in (await plane.posture())["services"]] == ["a", "b"]
+
+
+async def test_findings_are_asked_for_anew_after_a_second(plane: Hub) -> None:
+    """The posture follows a service that fails and comes back."""
+
+    async def becomes(healthy: bool) -> None:
+        async with asyncio.timeout(100):
+            while (await plane.posture())["services"][0]["healthy"] is not healthy:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.05)
+
+    async with service(answers(200)) as there:
+        await plane.serve("a", there.url)
+        await becomes(True)
+        there.script = answers(503)
+        await becomes(False)
+        there.script = answers(200)
+        await becomes(True)
+
+
+async def test_who_gives_up_waiting_takes_nothing_from_others(plane: Hub) -> None:
+    """A call that was cancelled leaves the finding to those who share it."""
+    release = asyncio.Event()
+
+    async def slowly(writer: Writer) -> None:
+        await release.wait()
+        await answers(200)(writer)
+
+    async with service(slowly) as there:
+        await plane.serve("a", there.url)
+        calls = [asyncio.create_task(plane.posture()) for _ in range(2)]
+        while not there.heads:  # noqa: ASYNC110 - a socket tells nobody
+            await asyncio.sleep(0.01)
+        calls[0].cancel()
+        await asyncio.gather(calls[0], return_exceptions=True)
+        release.set()
+        assert (await calls[1])["status"] == "ok"
+        assert len(there.heads) == 1
+
+
+async def test_a_service_that_was_removed_is_not_asked_again(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that moved is asked at its new address only (CP-CONF-06)."""
+    unshared(monkeypatch)
+    async with service(answers(200)) as old, service(answers(200)) as new:
+        await plane.serve("a", old.url)
+        await plane.posture()
+        await plane.serve("a", new.url)
+        await plane.posture()
+        await plane.http.delete("/v1/services/a", headers=plane.admin)
+        await plane.posture()
+        assert (len(old.heads), len(new.heads)) == (1, 1)
+
+
+async def test_nothing_but_the_posture_asks_anybody(plane: Hub) -> None:
+    """Registering and reading call nobody (interface: no outbound calls of its own)."""
+    async with service(answers(200)) as there:
+        await plane.serve("a", there.url)
+        await plane.register("did:web:" + there.url.removeprefix("http://").replace(":", "%3A"))
+        for path in ("/health", "/v1/issuer-pks", "/.well-known/atb-keys.json", "/openapi.json"):
+            await plane.http.get(path)
+        await plane.audit(verify="full")
+        assert there.heads == []

@@ -1,0 +1,107 @@
+"""One worker of a service as a process of its own, for what only a process shows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+READY_SECONDS = 100.0
+_END_SECONDS = 60.0
+_OURS = ("WP_", "S2CP_", "S2_")
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Return this process's environment with these settings and no other of ours."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)} | settings
+
+
+class WorkerProcess:
+    """One worker, on a socket that is handed down to it."""
+
+    def __init__(self, folder: Path, program: Sequence[str], handed: str, settings: Mapping[str, str]) -> None:
+        """Take its folder, what Python runs, the setting that names the socket, and its other settings."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._log = folder / f"log{len(list(folder.glob('log*')))}"
+        self._program = [sys.executable, *program]
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.socket.set_inheritable(True)
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        told = {handed: str(self.socket.fileno()), "WP_RATE_LIMITS": "off", **settings}
+        self.environment = environment(**told)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=100)
+
+    def start(self) -> Self:
+        """Start the process."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._program, env=self.environment, pass_fds=[self.socket.fileno()], stdout=log, stderr=log
+            )
+        return self
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def ready(self) -> Self:
+        """Wait until it does what it is there for."""
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline and self.running:
+            with contextlib.suppress(httpx.TransportError):
+                if self.is_ready():
+                    return self
+            time.sleep(0.02)
+        raise AssertionError(f"it did not start: {self.log()}")
+
+    def is_ready(self) -> bool:
+        """Whether it says that it is healthy."""
+        return self.http.get("/health", timeout=5).status_code == 200
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the same program with its settings."""
+        return subprocess.run(
+            [*self._program, *words],
+            env=self.environment,
+            pass_fds=[self.socket.fileno()],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    def log(self) -> str:
+        """Return what the process wrote."""
+        return self._log.read_text("utf-8")
+
+    def kill(self) -> None:
+        """End the process as a power cut would."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(_END_SECONDS)
+
+    def stop(self) -> None:
+        """End the process as an operator would."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(_END_SECONDS) == 0, self.log()
+
+    def close(self) -> None:
+        """End the process, if it still runs, and give its socket back."""
+        try:
+            if self.running:
+                self.stop()
+        finally:
+            if self.running:
+                self.kill()
+            self.http.close()
+            self.socket.close()
