@@ -1,0 +1,14 @@
+"""`weldproof-atb-credential-verifier`: serve the ATB credential verifier."""
+
+from __future__ import annotations
+
+from reference.addons.atb_verifier.verifying import ADDON
+
+
+def main() -> None:
+    """Serve it."""
+    ADDON.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""POST /v1/verify (profile 8.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from reference.addons.falcon_library import find_library
+from reference.addons.kit import Addon, Call, Context, Handler
+from reference.protocol import falcon
+from reference.protocol.credentials import Judgement, Question, judge
+from reference.protocol.key_documents import ATB_KEYS, keys_of_key_document
+from reference.protocol.times import unix_of
+from reference.web.errors import Unprocessable
+from reference.web.hub_link import Source
+from reference.web.json_body import as_model
+
+HEADER = "x-atb-credential"
+Text = Annotated[str, Field(strict=True)]
+
+
+class VerifyRequest(BaseModel):
+    """What is asked; the credential may come in a header instead."""
+
+    credential: Text | None = None
+    expected_issuer: Text | None = None
+    min_score: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    now: Text | None = None
+
+    @field_validator("now")
+    @classmethod
+    def _is_an_instant(cls, now: str | None) -> str | None:
+        if now is not None:
+            unix_of(now)
+        return now
+
+
+def operations(context: Context) -> Mapping[str, Handler]:
+    """Return the verifier's operations."""
+    verifier = Verifier(context, find_library())
+    return {"POST /v1/verify": verifier.verify}
+
+
+class Verifier:
+    """Judges credentials by the keys of the hub's atb-keys.json."""
+
+    def __init__(self, context: Context, library: falcon.Library | None) -> None:
+        self._context = context
+        self._library = library
+
+    async def verify(self, call: Call) -> dict[str, Any]:
+        """Answer one call: 200 whatever the credential is worth (P-AD-07)."""
+        request, credential = _asked(call)
+        now = self._context.clock.now() if request.now is None else unix_of(request.now)
+        question = Question(now, self._context.skew, request.expected_issuer, request.min_score)
+        return _told(judge(credential, question, self._context.keys(), self._library))
+
+
+def _asked(call: Call) -> tuple[VerifyRequest, str]:
+    fields = call.request.headers.get(HEADER, ())
+    request = as_model(VerifyRequest, {} if fields and not call.request.body else call.json())
+    texts = {*fields, *([] if request.credential is None else [request.credential])}
+    if len(texts) != 1:
+        what = "send one credential, in the body or in header X-ATB-Credential"
+        raise Unprocessable(
+            [{"loc": ["body", "credential"], "msg": what, "type": "value_error" if texts else "missing"}]
+        )
+    return request, texts.pop()
+
+
+def _told(judgement: Judgement) -> dict[str, Any]:
+    return {**judgement.told, "payload": judgement.verified, "content_hash": judgement.content_hash}
+
+
+ADDON = Addon(
+    "atb-credential-verifier",
+    8095,
+    operations,
+    source=Source(ATB_KEYS, keys_of_key_document),
+    openapi="atb_verifier.json",
+)

@@ -1,0 +1,14 @@
+"""`weldproof-federation-validator`: serve the federation validator."""
+
+from __future__ import annotations
+
+from reference.addons.federation_validator.validating import ADDON
+
+
+def main() -> None:
+    """Serve it."""
+    ADDON.main()
+
+
+if __name__ == "__main__":
+    main()

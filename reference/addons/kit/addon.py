@@ -1,0 +1,108 @@
+"""An addon: its name, its port, its operations; and how it runs (profile 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+import click
+
+from reference.addons.kit.app import build_app, document_of, methods_of
+from reference.addons.kit.calls import Call, Context, Handler
+from reference.addons.kit.settings import AddonSettings
+from reference.web import joining
+from reference.web.clock import WpClock
+from reference.web.detail_faults import json_reply, told
+from reference.web.document import Document
+from reference.web.envelope import AsgiApp, Envelope
+from reference.web.exchange import Reply
+from reference.web.gate import Gate
+from reference.web.hub_link import ISSUER_KEYS, HubLink, Source
+from reference.web.rate import RateLimit
+from reference.web.settings import read_settings
+
+_FRESH = {"Cache-Control": "no-store"}
+
+
+@dataclass(frozen=True, slots=True)
+class Addon:
+    """One kind of service that joins the hub.
+
+    Attributes:
+        name: What comes after `<service>-` in its name.
+        port: Its port, unless `WP_ADDON_PORT` names another.
+        operations: From what it works with to its operations, each under method and path, like `POST /v1/verify`.
+            Called once, before it serves.
+        source: Which of the hub's documents its keys are read from.
+        openapi: File of its document in `openapi/`, served at `/openapi.json`; empty for none.
+        version: What `/health` says; empty takes the distribution's.
+        notice: What `/health` says beside, for those who might rely on more than there is.
+    """
+
+    name: str
+    port: int
+    operations: Callable[[Context], Mapping[str, Handler]]
+    source: Source = ISSUER_KEYS
+    openapi: str = ""
+    version: str = ""
+    notice: str = ""
+
+    def main(self) -> None:
+        """Serve the addon; this is its command. Settings come from the environment (WP_…, S2_HUB_…)."""
+        command = click.Command(f"weldproof-{self.name}", callback=self._serve, help=f"Serve the addon {self.name}.")
+        command.main(prog_name=command.name)
+
+    def _serve(self) -> None:
+        settings = read_settings(AddonSettings)
+        joining.serve(
+            lambda link: self.running(settings, link),
+            settings,
+            self.name,
+            settings="WP_ADDON",
+            port=self.port if settings.addon_port is None else settings.addon_port,
+            fd=settings.addon_fd,
+            source=self.source,
+        )
+
+    @asynccontextmanager
+    async def running(self, settings: AddonSettings, link: HubLink) -> AsyncIterator[AsgiApp]:
+        """Open the addon over a link that runs.
+
+        Raises:
+            Misconfigured: One of its files cannot be used.
+        """
+        clock = WpClock(settings.clock_offset_file)
+        context = Context(
+            settings.word,
+            clock,
+            settings.skew_seconds,
+            settings.addon_data_dir or Path("data") / self.name,
+            link.keys,
+            lambda: link.state,
+        )
+        operations = {"GET /health": self._health(context), **self._document(), **self.operations(context)}
+        limit = RateLimit(settings.addon_rate, clock, on=settings.rate_limits)
+        gate = Gate(methods_of(operations).get, limit, settings.proxies(), options=False)
+        yield Envelope(cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, told=told)
+
+    def _health(self, context: Context) -> Handler:
+        """P-AD-01; issuers are those whose keys may be used now."""
+        service = f"{context.word.lower}-{self.name}"
+        running = self.version or version("weldproof")
+
+        async def health(_: Call) -> Reply:
+            issuers = len(context.keys() or ())
+            body = {"status": "ok", "service": service, "version": running, "hub": context.hub(), "issuers": issuers}
+            return json_reply(body | ({"notice": self.notice} if self.notice else {}), headers=_FRESH)
+
+        return health
+
+    def _document(self) -> dict[str, Handler]:
+        if not self.openapi:
+            return {}
+        return {"GET /openapi.json": document_of(Document(files("openapi").joinpath(self.openapi).read_bytes()))}

@@ -1,0 +1,70 @@
+"""The app around an addon's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import cast
+
+from quart import Quart, Response, request
+from werkzeug.exceptions import HTTPException
+
+from reference.addons.kit.calls import Call, Handler
+from reference.web.detail_faults import fault_reply, json_reply
+from reference.web.document import Document
+from reference.web.envelope import REQUEST_ID, Scope
+from reference.web.errors import Refused
+from reference.web.exchange import Reply, asked
+from reference.web.lean import LeanConnection
+from reference.web.quart_calls import current_body, replied
+
+
+def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:
+    """Return the methods of each path; HEAD goes with GET (P-CV-10).
+
+    Args:
+        routes: Keys are a method and a path, like `POST /v1/verify`.
+    """
+    methods: dict[str, frozenset[str]] = {}
+    for route in routes:
+        method, path = route.split(" ")
+        named = {method, "HEAD"} if method == "GET" else {method}
+        methods[path] = methods.get(path, frozenset()) | named
+    return methods
+
+
+def build_app(operations: Mapping[str, Handler]) -> Quart:
+    """Return the app of operations, by method and path."""
+    app = Quart(__name__, static_folder=None)
+    app.asgi_http_class = LeanConnection
+    app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
+    app.url_map.merge_slashes = False  # paths are literal
+    for route in operations:
+        method, path = route.split(" ")
+        app.add_url_rule(path, route, _view(operations[route]), methods=[method], provide_automatic_options=False)
+    app.register_error_handler(Exception, _fault)
+    return app
+
+
+def document_of(document: Document) -> Handler:
+    """Return the operation that serves a document."""
+
+    async def answer(call: Call) -> Reply:
+        if call.request.one("if-none-match") == document.headers["ETag"]:
+            return Reply(304, b"", document.headers)
+        return Reply(200, document.body, document.headers)
+
+    return answer
+
+
+def _view(handler: Handler) -> Callable[[], Awaitable[Response]]:
+    async def view() -> Response:
+        answer = await handler(Call(asked(cast("Scope", request.scope), request.path, await current_body())))
+        return replied(answer if isinstance(answer, Reply) else json_reply(dict(answer)))
+
+    return view
+
+
+async def _fault(fault: Exception) -> Response:
+    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+        fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
+    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -1,0 +1,25 @@
+"""Settings of an addon (profile section 9); those of the hub are `reference.web.hub_link.HubSettings`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from reference.web.settings import CommonSettings
+
+
+class AddonSettings(CommonSettings):
+    """What one addon process is told.
+
+    Attributes:
+        addon_port: Port; None takes the addon's own.
+        addon_fd: Number of a socket that already listens, or None.
+        addon_data_dir: Folder of what it keeps; None takes `data/<name>`.
+        addon_rate: Calls a minute and address (P-RL-07).
+    """
+
+    addon_port: int | None = Field(default=None, ge=0, le=65535)
+    addon_fd: int | None = Field(default=None, ge=3)
+    addon_data_dir: Path | None = None
+    addon_rate: int = Field(default=120, ge=1)

@@ -1,0 +1,42 @@
+"""Whose score it is and how high: as the caller says, or as a certificate does that was verified (profile 8.4)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from reference.addons.zkp_receipt.requests import IssueRequest
+from reference.protocol import falcon
+from reference.protocol.credentials import Keys, Kind, Question, judge
+from reference.web.errors import Unprocessable
+
+_MILLIUNITS = 1000
+
+
+def measured(request: IssueRequest, question: Question, keys: Keys, library: falcon.Library | None) -> tuple[str, int]:
+    """Return who measured the score, and the score in milliunits.
+
+    Raises:
+        Unprocessable: The certificate is none, or not active, or says something else than the caller.
+    """
+    if request.atb_certificate is None:
+        return request.bench_issuer or "", request.score_milliunits or 0
+    found = judge(request.atb_certificate, question, keys, library)
+    if found.verified is None or not found.valid:
+        raise _refused("atb_certificate", "the certificate is not active", found.reason or "")
+    if found.kind is not Kind.CERTIFICATE:
+        raise _refused("atb_certificate", "the credential is no ATB certificate", "not_a_certificate")
+    issuer, score = str(found.issuer), milliunits(found.verified["score"])
+    if request.bench_issuer not in {None, issuer}:
+        raise _refused("bench_issuer", "the certificate names another issuer", "disagrees")
+    if request.score_milliunits not in {None, score}:
+        raise _refused("score_milliunits", "the certificate holds another score", "disagrees")
+    return issuer, score
+
+
+def milliunits(score: float) -> int:
+    """Return a score from 0 to 1 in milliunits, rounded down; of the number as it was written."""
+    return int(Decimal(str(score)) * _MILLIUNITS)
+
+
+def _refused(member: str, sentence: str, kind: str) -> Unprocessable:
+    return Unprocessable([{"loc": ["body", member], "msg": sentence, "type": kind}])

@@ -1,0 +1,146 @@
+"""POST /v1/receipts, POST /v1/receipts/verify and the addon's key (profile 8.4)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from reference.addons.falcon_key import FalconKey, open_falcon_key, unavailable
+from reference.addons.falcon_library import find_library
+from reference.addons.kit import Addon, Call, Context, Handler
+from reference.addons.zkp_receipt.measuring import measured
+from reference.addons.zkp_receipt.requests import IssueRequest, VerifyRequest
+from reference.protocol import falcon
+from reference.protocol.credentials import Question
+from reference.protocol.envelope import signed_bytes, with_signature
+from reference.protocol.key_documents import PQC_KEYS
+from reference.protocol.range_proof import NONCE_BYTES, Nonces
+from reference.protocol.times import utc_text
+from reference.protocol.trust_set import key_document
+from reference.protocol.zk_receipts import (
+    NOTICE,
+    ReceiptJudgement,
+    ScoreTooLow,
+    issuer_did,
+    judge_receipt,
+    proven_payload,
+)
+from reference.web.bearer_token import BearerToken, unauthorized
+from reference.web.detail_faults import json_reply
+from reference.web.errors import Unprocessable
+from reference.web.exchange import Reply
+from reference.web.settings import naming
+
+KEY_FILE = "falcon_key.json"
+TOKEN_FILE = "issue_token"  # noqa: S105 - a file's name
+
+
+def operations(context: Context) -> Mapping[str, Handler]:
+    """Return the addon's operations.
+
+    Raises:
+        Misconfigured: Its key or its token cannot be read or made.
+    """
+    library = find_library()
+    did = issuer_did(context.word)
+    key = open_falcon_key(context.data_dir / KEY_FILE, did, library, now=context.clock.now())
+    with naming("WP_ADDON_DATA_DIR"):
+        token = BearerToken.of(context.data_dir / TOKEN_FILE)
+    receipts = Receipts(context, library, did, key, token)
+    return {
+        "POST /v1/receipts": receipts.issue,
+        "POST /v1/receipts/verify": receipts.verify,
+        f"GET {PQC_KEYS}": receipts.keys,
+    }
+
+
+class Receipts:
+    """Proves scores that it is told, keeps none of them, and judges receipts."""
+
+    def __init__(
+        self, context: Context, library: falcon.Library | None, did: str, key: FalconKey | None, token: BearerToken
+    ) -> None:
+        self._context = context
+        self._library = library
+        self._did = did
+        self._key = key
+        self._token = token
+        self._opened_at = utc_text(context.clock.now())
+
+    async def issue(self, call: Call) -> Reply:
+        """Issue a receipt to whoever has the token."""
+        if not self._token.is_in(call.request.headers.get("authorization", ())):
+            raise unauthorized()
+        request = call.model(IssueRequest)
+        if self._key is None or self._library is None:
+            raise unavailable()
+        payload = await self._proven(request)
+        message = signed_bytes(payload)
+        told = {
+            "receipt": with_signature(payload, self._key.kid, await self._key.sign(message)),
+            "payload": payload,
+            "content_hash": hashlib.sha256(message).hexdigest(),
+            "kid": self._key.kid,
+            "notice": NOTICE,
+        }
+        return json_reply(told, 201)
+
+    async def verify(self, call: Call) -> dict[str, Any]:
+        """Judge a receipt: 200 whatever it is worth (P-AD-07)."""
+        request = call.model(VerifyRequest)
+        own = [key.public for key in self._published()]
+        question, keys = self._question(), self._context.keys()
+        found = await asyncio.to_thread(judge_receipt, request.receipt, question, keys, self._library, own_keys=own)
+        return _told(found)
+
+    async def keys(self, _: Call) -> dict[str, Any]:
+        """Publish the key with which others check receipts."""
+        published = self._published()
+        return key_document(self._did, published[0].made_at if published else self._opened_at, published)
+
+    async def _proven(self, request: IssueRequest) -> dict[str, Any]:
+        """Return the payload; the proof's tenth of a second holds up no other call."""
+        question = self._question()
+        issuer, score = measured(request, question, self._context.keys(), self._library)
+        try:
+            return await asyncio.to_thread(
+                proven_payload,
+                request.model_dump(exclude={"score_milliunits", "atb_certificate"}),
+                bench_issuer=issuer,
+                score=score,
+                threshold=request.threshold_milliunits,
+                now=question.now,
+                ttl=request.ttl_seconds,
+                nonces=Nonces.of(secrets.token_bytes(NONCE_BYTES)),
+            )
+        except ScoreTooLow as fault:
+            where = {"loc": ["body", "threshold_milliunits"], "msg": str(fault), "type": "score_too_low"}
+            raise Unprocessable([where]) from None
+
+    def _published(self) -> Sequence[FalconKey]:
+        return () if self._key is None else (self._key,)
+
+    def _question(self) -> Question:
+        return Question(self._context.clock.now(), self._context.skew)
+
+
+def _told(found: ReceiptJudgement) -> dict[str, Any]:
+    judgement, refusal = found.judgement, found.refusal
+    return {
+        "valid": judgement.valid,
+        "status": judgement.status.value,
+        "reason": judgement.reason,
+        "stage": None if refusal is None else refusal.stage.value,
+        "element": None if refusal is None else refusal.element,
+        "checks": asdict(found.checks),
+        "content_hash": judgement.content_hash,
+        "payload": judgement.verified,
+        "notice": NOTICE,
+    }
+
+
+ADDON = Addon("zkp-receipt", 8093, operations, openapi="zkp_receipt.json", notice=NOTICE)
