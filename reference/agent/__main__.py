@@ -6,19 +6,27 @@ import click
 
 from reference.agent.runtime import running
 from reference.agent.settings import AgentSettings
-from reference.web import serving
+from reference.web import joining
 from reference.web.settings import read_settings
 
 
 @click.command()
 def main() -> None:
-    """Serve the verifiable-comms agent. Settings come from the environment (WP_…).
+    """Serve the verifiable-comms agent. Settings come from the environment (WP_…, S2_HUB_…).
 
     It keeps no database: A2A tasks are in the memory of this process for an hour. Several processes on one socket share
     everything but these, so whoever carries A2A tasks on must reach the process that has them.
     """
     settings = read_settings(AgentSettings)
-    serving.serve_surface("AGENT", settings, lambda: running(settings), port=settings.agent_port, fd=settings.agent_fd)
+    joining.serve(
+        lambda _: running(settings),
+        settings,
+        "agent",
+        settings="WP_AGENT",
+        kind="agent",
+        port=settings.agent_port,
+        fd=settings.agent_fd,
+    )
 
 
 if __name__ == "__main__":

@@ -8,16 +8,18 @@ from typing import cast
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
-from reference.agent.documents import Document
-from reference.agent.faults import fault_reply, json_reply
-from reference.agent.skills import SKILL_PATHS, Moment, read_json
+from reference.agent.skills import SKILL_PATHS, Moment
 from reference.protocol.a2a_card import ENDPOINT
 from reference.web.clock import WpClock
+from reference.web.detail_faults import fault_reply, json_reply
+from reference.web.document import Document
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import Reply, asked
+from reference.web.exchange import asked
+from reference.web.json_body import read_json
 from reference.web.json_rpc import JsonRpcServer
 from reference.web.lean import LeanConnection
+from reference.web.quart_calls import current_body, replied
 
 
 def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:
@@ -41,11 +43,11 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
         return Response(shown.body, 200, shown.headers)
 
     async def skill() -> Response:
-        body = read_json(await _body())
-        return _response(json_reply(SKILL_PATHS[request.path].call(body, Moment(clock.now(), skew))))
+        body = read_json(await current_body())
+        return replied(json_reply(SKILL_PATHS[request.path].call(body, Moment(clock.now(), skew))))
 
     async def a2a() -> Response:
-        return _response(await rpc.answer(asked(cast("Scope", request.scope), request.path, await _body())))
+        return replied(await rpc.answer(asked(cast("Scope", request.scope), request.path, await current_body())))
 
     for path in documents:
         app.add_url_rule(path, f"GET {path}", document, methods=["GET"], provide_automatic_options=False)
@@ -56,16 +58,7 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
     return app
 
 
-async def _body() -> bytes:
-    data = await request.get_data(as_text=False)
-    return data if isinstance(data, bytes) else data.encode()
-
-
-def _response(reply: Reply) -> Response:
-    return Response(reply.body, reply.status, dict(reply.headers))
-
-
 async def _fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
-    return _response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

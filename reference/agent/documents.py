@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -14,32 +12,13 @@ from reference.agent.settings import AgentSettings
 from reference.agent.skills import SKILLS
 from reference.protocol import a2a_card
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
-from reference.web.exchange import JSON
+from reference.web.document import Document
 
 VERSION = "0.1.0"
 _ABOUT = (
     "Verifies RFC 9421 signed HTTP messages offline against the key that the caller expects, explains them, and signs"
     " demo requests with throwaway keys. Free, without a credential; it keeps nothing and calls nobody."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Bytes as they are served.
-
-    Attributes:
-        body: The bytes.
-        caching: `Cache-Control`.
-    """
-
-    body: bytes
-    caching: str = "public, max-age=300"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers of a 200."""
-        tag = hashlib.sha256(self.body).hexdigest()[:32]
-        return {"Content-Type": JSON, "Cache-Control": self.caching, "ETag": f'"{tag}"'}
 
 
 def documents(settings: AgentSettings) -> Mapping[str, Document]:

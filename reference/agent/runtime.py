@@ -9,13 +9,13 @@ from typing import cast
 from reference.agent.app import build_app, methods_of
 from reference.agent.conversation import Conversation
 from reference.agent.documents import documents
-from reference.agent.faults import told
-from reference.agent.gate import Gate
 from reference.agent.settings import AgentSettings
 from reference.web.a2a import A2aServer
 from reference.web.a2a_tasks import MemoryTasks
 from reference.web.clock import WpClock
+from reference.web.detail_faults import told
 from reference.web.envelope import AsgiApp, Envelope
+from reference.web.gate import Gate
 from reference.web.rate import RateLimit
 
 TASK_SECONDS = 3600
@@ -41,5 +41,5 @@ async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     published = documents(settings)
     app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
     limit = RateLimit(settings.agent_rate, clock, on=settings.rate_limits)
-    gate = Gate(methods_of(published), limit, settings.proxies())
+    gate = Gate(methods_of(published).get, limit, settings.proxies())
     yield Envelope(cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, told=told)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from reference.protocol.canonical_json import NotJson, parse
 from reference.protocol.message_signatures import (
     MessageRequest,
     MessageVerifyRequest,
@@ -20,8 +19,7 @@ from reference.protocol.message_signatures import (
     verify,
 )
 from reference.web.errors import Unprocessable
-
-_FAULTS_TOLD = 50
+from reference.web.json_body import FAULTS_TOLD, as_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +67,11 @@ class Skill:
         Raises:
             Unprocessable: It is none (profile 6.2), or cannot be signed.
         """
-        if not isinstance(body, dict):
-            raise Unprocessable([{"loc": ["body"], "msg": "the body is no JSON object", "type": "object_type"}])
+        request = as_model(self.model, body)
         try:
-            request = self.model.model_validate(body)
             return self.run(request, moment)
-        except ValidationError as fault:
-            raise Unprocessable(Unprocessable.of(fault).detail[:_FAULTS_TOLD]) from fault
         except NotSignable as fault:
-            raise Unprocessable(fault.detail[:_FAULTS_TOLD]) from fault
-
-
-def read_json(body: bytes) -> Any:
-    """Return the value that a body holds.
-
-    Raises:
-        Unprocessable: There is no body, or it is not JSON by P-CV-02.
-    """
-    if not body:
-        raise Unprocessable([{"loc": ["body"], "msg": "the body is missing", "type": "missing"}])
-    try:
-        return parse(body)
-    except NotJson as fault:
-        raise Unprocessable.not_json(str(fault)) from fault
+            raise Unprocessable(fault.detail[:FAULTS_TOLD]) from fault
 
 
 def _verify(request: MessageVerifyRequest, moment: Moment) -> dict[str, Any]:

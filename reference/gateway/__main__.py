@@ -15,7 +15,7 @@ from reference.gateway.credentials import SCOPES
 from reference.gateway.runtime import new_admin_key, running
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
-from reference.web import keyring, serving
+from reference.web import joining, keyring
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
 from reference.webhooks.service import deliver
 
@@ -23,12 +23,18 @@ from reference.webhooks.service import deliver
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Serve the gateway. Settings come from the environment (WP_…); secrets from files."""
+    """Serve the gateway. Settings come from the environment (WP_…, S2_HUB_…); secrets from files."""
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(GatewaySettings)
-    serving.serve_surface(
-        "GATEWAY", settings, lambda: running(settings, [deliver]), port=settings.gateway_port, fd=settings.gateway_fd
+    joining.serve(
+        lambda _: running(settings, [deliver]),
+        settings,
+        "gateway",
+        settings="WP_GATEWAY",
+        kind="gateway",
+        port=settings.gateway_port,
+        fd=settings.gateway_fd,
     )
 
 

@@ -20,7 +20,8 @@ from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import Reply, asked
+from reference.web.exchange import asked
+from reference.web.quart_calls import current_body, replied
 
 _TENANT = "/internal/tenants/<tenant_id>"
 _KEY = f"{_TENANT}/api-keys/<key_id>"
@@ -75,7 +76,7 @@ def build_app(calls: Calls, routed: Mapping[str, Operation]) -> Quart:
         operation = routed[str(request.endpoint)]
         scope = cast("Scope", request.scope)
         named = {"request_id": str(scope.get(REQUEST_ID, "")), "arguments": arguments}
-        return _response(await calls.answer(operation, scope, asked(scope, request.path, await _body()), named))
+        return replied(await calls.answer(operation, scope, asked(scope, request.path, await current_body()), named))
 
     for endpoint, one in routed.items():
         app.add_url_rule(one.rule, endpoint, view, methods=[one.method], provide_automatic_options=False)
@@ -83,16 +84,7 @@ def build_app(calls: Calls, routed: Mapping[str, Operation]) -> Quart:
     return app
 
 
-async def _body() -> bytes:
-    data = await request.get_data(as_text=False)
-    return data if isinstance(data, bytes) else data.encode()
-
-
 async def _fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.description or fault.name)
-    return _response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
-
-
-def _response(reply: Reply) -> Response:
-    return Response(reply.body, reply.status, dict(reply.headers))
+    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -9,18 +9,26 @@ import click
 
 from reference.rail.runtime import running
 from reference.rail.settings import RailSettings
-from reference.web import keyring, serving
+from reference.web import joining, keyring
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Serve the pay rail. Settings come from the environment (WP_…); secrets from files."""
+    """Serve the pay rail. Settings come from the environment (WP_…, S2_HUB_…); secrets from files."""
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(RailSettings)
-    serving.serve_surface("RAIL", settings, lambda: running(settings), port=settings.rail_port, fd=settings.rail_fd)
+    joining.serve(
+        lambda _: running(settings),
+        settings,
+        "rail",
+        settings="WP_RAIL",
+        kind="rail",
+        port=settings.rail_port,
+        fd=settings.rail_fd,
+    )
 
 
 @main.command("rotate-key")

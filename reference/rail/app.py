@@ -13,8 +13,9 @@ from reference.rail.documents import Document, Documents, page_of
 from reference.rail.door import Door
 from reference.rail.faults import fault_reply, json_reply
 from reference.web.envelope import REQUEST_ID, Scope
-from reference.web.exchange import Reply, asked
+from reference.web.exchange import asked
 from reference.web.lean import LeanConnection
+from reference.web.quart_calls import current_body, replied
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -26,10 +27,10 @@ def build_app(door: Door, a2a: A2aDoor, documents: Documents) -> Quart:
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
 
     async def paid() -> Response:
-        return _response(await door.call(asked(cast("Scope", request.scope), request.path, await _body())))
+        return replied(await door.call(asked(cast("Scope", request.scope), request.path, await current_body())))
 
     async def message() -> Response:
-        return _response(await a2a.call(asked(cast("Scope", request.scope), request.path, await _body())))
+        return replied(await a2a.call(asked(cast("Scope", request.scope), request.path, await current_body())))
 
     async def document() -> Response:
         return _document(documents.fixed()[request.path])
@@ -58,27 +59,18 @@ def build_app(door: Door, a2a: A2aDoor, documents: Documents) -> Quart:
     return app
 
 
-async def _body() -> bytes:
-    data = await request.get_data(as_text=False)
-    return data if isinstance(data, bytes) else data.encode()
-
-
 def _document(document: Document) -> Response:
     if request.headers.get("If-None-Match") == document.headers["ETag"]:
         return Response(b"", 304, document.headers)
     return Response(document.body, 200, document.headers)
 
 
-def _response(reply: Reply) -> Response:
-    return Response(reply.body, reply.status, dict(reply.headers))
-
-
 def _not_routed(fault: HTTPException) -> Response:
     headers = {}
     if isinstance(fault, MethodNotAllowed) and fault.valid_methods:
         headers["Allow"] = ", ".join(sorted(fault.valid_methods))
-    return _response(json_reply(fault.code or 500, {"detail": fault.name}, headers))
+    return replied(json_reply(fault.code or 500, {"detail": fault.name}, headers))
 
 
 async def _fault(fault: Exception) -> Response:
-    return _response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

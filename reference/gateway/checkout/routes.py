@@ -22,6 +22,7 @@ from reference.store.links import Link
 from reference.web.envelope import Scope
 from reference.web.errors import Unprocessable
 from reference.web.exchange import JSON, asked
+from reference.web.quart_calls import current_body
 
 _PATH = "/checkout/<token>"
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -65,9 +66,7 @@ class Routes:
     def _add(self, app: Quart, method: str, below: str, handler: Handler, *, required: bool = False) -> None:
         async def view(token: str) -> Response:
             link = await self._link(token)
-            data = await request.get_data(as_text=False)
-            body = data if isinstance(data, bytes) else data.encode()
-            call = asked(cast("Scope", request.scope), request.path, body)
+            call = asked(cast("Scope", request.scope), request.path, await current_body())
             return await handler(link, body_of(call, required=required))
 
         app.add_url_rule(

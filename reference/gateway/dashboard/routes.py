@@ -18,6 +18,7 @@ from reference.gateway.limits import Limits
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request, asked
+from reference.web.quart_calls import current_body, replied
 
 SIGN_IN = f"{ROOT}/sign-in"
 _PLACE = re.compile(r"/dashboard(/[a-z0-9_-]+)*")
@@ -58,14 +59,13 @@ class Routes:
             scope = cast("Scope", request.scope)
             visitor: Visitor | None = None
             try:
-                data = await request.get_data(as_text=False)
-                call = asked(scope, request.path, data if isinstance(data, bytes) else data.encode())
+                call = asked(scope, request.path, await current_body())
                 visitor = await self._entrance.visitor(call)
                 reply = await answer(scope, call, arguments, visitor)
             except Exception as fault:  # noqa: BLE001 - whatever it is, the answer is a page
                 request_id = str(scope.get(REQUEST_ID, ""))
                 reply = self._pages.refusal(refusal_of(fault, request_id), request_id, visitor)
-            return Response(reply.body, reply.status, dict(reply.headers))
+            return replied(reply)
 
         app.add_url_rule(rule, f"dashboard {method} {rule}", view, methods=[method], provide_automatic_options=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
@@ -17,12 +16,9 @@ import httpx
 import pytest
 
 from reference.protocol.message_signatures import SignRequest, sign
+from tests.reference.worker_process import environment
 
 PLAIN = {"method": "GET", "authority": "example.com", "path": "/a"}
-
-
-def environment(**settings: str) -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("WP_")} | settings
 
 
 @contextmanager

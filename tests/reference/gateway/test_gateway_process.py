@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,14 @@ CALLERS = 40
 def worker(tmp_path: Path) -> Iterator[Callable[..., GatewayProcess]]:
     """Start workers that belong to one test and share their data: `worker(WP_…="…")`."""
     made: list[GatewayProcess] = []
+    with ExitStack() as exits:  # one that ends badly leaves no other behind
 
-    def start(**settings: str) -> GatewayProcess:
-        made.append(GatewayProcess(tmp_path, settings, public=made[0].socket if made else None))
-        return made[-1].start()
+        def start(**settings: str) -> GatewayProcess:
+            made.append(GatewayProcess(tmp_path, settings, public=made[0].socket if made else None))
+            exits.callback(made[-1].close)
+            return made[-1].start()
 
-    yield start
-    for one in made:
-        one.close()
+        yield start
 
 
 def test_a_gateway_starts_rotates_its_key_keeps_secrets_and_ends(worker: Callable[..., GatewayProcess]) -> None:

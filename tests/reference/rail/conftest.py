@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -56,14 +57,14 @@ def rail(chain: SimulatedChain, pay_to: str, tmp_path_factory: pytest.TempPathFa
 def own_rail(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> Iterator[Callable[..., Rail]]:
     """Make rails that belong to one test alone: `own_rail(WP_…="…", mutant=…)`."""
     made: list[Rail] = []
+    with ExitStack() as exits:  # one that ends badly leaves no other behind
 
-    def make(*, mutant: str | None = None, **settings: str) -> Rail:
-        made.append(Rail(chain, tmp_path / f"rail{len(made)}", pay_to, dict(settings), mutant))
-        return made[-1].start()
+        def make(*, mutant: str | None = None, **settings: str) -> Rail:
+            made.append(Rail(chain, tmp_path / f"rail{len(made)}", pay_to, dict(settings), mutant))
+            exits.callback(made[-1].close)
+            return made[-1].start()
 
-    yield make
-    for one in made:
-        one.close()
+        yield make
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -94,18 +95,16 @@ def test_secrets_are_made_on_the_first_run_and_kept(own_rail: Callable[..., Rail
 def test_workers_that_start_at_once_share_their_secrets(chain: SimulatedChain, pay_to: str, tmp_path: Path) -> None:
     """The first run of several workers in one data directory ends in one key and one secret for all."""
     rails = [Rail(chain, tmp_path / f"rail{n}", pay_to) for n in range(4)]
-    for rail in rails:
-        rail.settings |= {"WP_RAIL_DATA_DIR": str(tmp_path / "data"), "WP_RAIL_PUBLIC_URL": rails[0].public_url}
-        rail.launch()
-    try:
+    with ExitStack() as exits:  # one that ends badly leaves no other behind
+        for rail in rails:
+            rail.settings |= {"WP_RAIL_DATA_DIR": str(tmp_path / "data"), "WP_RAIL_PUBLIC_URL": rails[0].public_url}
+            rail.launch()
+            exits.callback(rail.close)
         for rail in rails:
             rail.await_health()
         assert len({rail.http.get("/.well-known/jwks.json").content for rail in rails}) == 1
         proof = {"tx_id": "A" * 52, "payment_reference": rails[0].quote()["extra"]["payment_reference"]}
         assert {rail.present(proof).json()["error"] for rail in rails} == {"tx_not_found"}
-    finally:
-        for rail in rails:
-            rail.close()
 
 
 def test_logs_are_structured(own_rail: Callable[..., Rail]) -> None:

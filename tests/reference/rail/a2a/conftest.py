@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -61,11 +62,11 @@ def workers(
         settings["WP_RAIL_DB"] = server.set(database=name).render_as_string(hide_password=False)
     running = [Rail(chain, folder / f"worker{number}", pay_to, dict(settings)) for number in range(2)]
     running[1].settings["WP_RAIL_PUBLIC_URL"] = running[0].public_url
-    for one in running:
-        one.start()
-    yield running
-    for one in running:
-        one.close()
+    with ExitStack() as exits:  # one that ends badly leaves no other behind
+        for one in running:
+            one.start()
+            exits.callback(one.close)
+        yield running
 
 
 @pytest.fixture(scope="module")
