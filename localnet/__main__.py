@@ -18,6 +18,7 @@ from localnet import background
 from localnet import chains as chain_kinds
 from localnet.chains import LANES
 from localnet.examination import doctor
+from localnet.hub import ADDONS
 from localnet.missing import Missing
 from localnet.processes import ChildFault
 from localnet.profile import SURFACES, WORKING_NAME, profile_text
@@ -98,13 +99,19 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
     "--lane", "lanes", type=click.Choice(LANES), multiple=True, default=LANES, help="Only these chains and lanes."
 )
 @click.option(
-    "--surface", "surfaces", type=click.Choice(SURFACES), multiple=True, default=SURFACES, help="Only these surfaces."
+    "--surface",
+    "surfaces",
+    type=click.Choice(SURFACES),
+    multiple=True,
+    default=SURFACES,
+    help="Only these surfaces. The control plane alone has no chains.",
 )
 @click.option(
     "--companions",
     is_flag=True,
     help="Also a limited gateway with a clock of its own, an edge host, and an agent without a network.",
 )
+@click.option("--addons/--no-addons", default=True, help="Whether the control plane's addons come along.")
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
@@ -119,15 +126,19 @@ def up(
     lanes: tuple[str, ...],
     surfaces: tuple[str, ...],
     companions: bool,
+    addons: bool,
     settings: tuple[tuple[str, str], ...],
     block_seconds: float,
     working_profile: bool,
     as_json: bool,
 ) -> None:
     """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C."""
+    if set(surfaces) == {"control_plane"}:
+        lanes = ()
     plan = Plan(
         *(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds, surfaces),
         companions=companions,
+        addons=ADDONS if addons else (),
         chameleon=chameleon,
     )
     if mutant is not None and chameleon is not None:

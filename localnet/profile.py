@@ -11,9 +11,10 @@ import tomlkit
 
 from localnet.chains import told
 from localnet.destinations import Destination
+from localnet.hub import ADDONS, HubFacts
 from localnet.tenants import Tenant
 
-SURFACES = ("rail", "gateway", "agent")
+SURFACES = ("rail", "gateway", "agent", "control_plane")
 
 WORKING_NAME = "weldproof.toml"
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
@@ -50,12 +51,16 @@ class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
     `payees` holds each tenant's account by chain; `sells`, `limited` and `edge` are known once those gateways run,
-    `offline` once an agent runs that can reach no network.
+    `offline` once an agent runs that can reach no network, `hub` once the control plane runs.
     """
 
     rail: str
     gateway: str
     agent: str
+    control_plane: str
+    federation_validator: str
+    zkp_receipt: str
+    atb_verifier: str
     algod: str
     indexer: str
     base: str
@@ -78,6 +83,7 @@ class StackFacts:
     limited: LimitedFacts | None = None
     edge: str | None = None
     offline: str | None = None
+    hub: HubFacts | None = None
     bindings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -96,14 +102,15 @@ class StackFacts:
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
         hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control", "surfaces", "payees", "sells"}
-        shown = [
-            one.name for one in fields(self) if one.name not in hidden | {"limited", "edge", "offline", "bindings"}
-        ]
-        absent = set(SURFACES) - set(self.surfaces)
+        hidden |= {"limited", "edge", "offline", "hub", "bindings"}
+        shown = [one.name for one in fields(self) if one.name not in hidden]
+        absent = {*SURFACES, *ADDONS} - {*self.surfaces, *(() if self.hub is None else self.hub.addons)}
         members = {name: str(getattr(self, name)) for name in shown if name not in absent} | self._selling()
+        members |= {} if self.hub is None else self.hub.as_json()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
         controls = {f"control_{name}": url for name, url in self.control.items()}
-        return {**members, "lanes": ",".join(self.lanes), "chains": chains, "control": self.controls[0], **controls}
+        first = {"control": self.controls[0]} if self.controls else {}
+        return {**members, "lanes": ",".join(self.lanes), "chains": chains, **first, **controls}
 
     def _selling(self) -> dict[str, str]:
         if self.sells is None:
@@ -145,6 +152,8 @@ def profile_text(facts: StackFacts) -> str:
         document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
     if facts.offline is not None:
         document["agent"] = {"offline_url": facts.offline}
+    if facts.hub is not None:
+        document |= facts.hub.profile()
     document["clock"] = {"offset_file": str(facts.clock_file)}
     document["pace"] = {"requests_per_second": 0.0, "workers": 8}
     for key, value in facts.bindings.items():

@@ -16,6 +16,7 @@ import aiohttp
 from localnet import accounts, algod
 from localnet.chains import LANES
 from localnet.control import ControlFault, control, verbs_of
+from localnet.hub import ADDONS
 from localnet.nodes import Nodes, Starter
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import SURFACES, StackFacts
@@ -32,6 +33,10 @@ PORTS = {
     "solana_ws": 8900,
     "gateway": 8090,
     "agent": 8403,
+    "control_plane": 8094,
+    "federation_validator": 8092,
+    "zkp_receipt": 8093,
+    "atb_verifier": 8095,
 }
 _COMPANIONS = ("limited", "edge", "offline")
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
@@ -58,6 +63,7 @@ class Plan:
         companions: Whether further services come along: a gateway with the limits that users meet, an edge host, and
             an agent that can reach no network.
         chameleon: Seed of the look that the surfaces take, or None.
+        addons: Addons that come along with the control plane.
     """
 
     data_dir: Path
@@ -71,6 +77,7 @@ class Plan:
     surfaces: tuple[str, ...] = SURFACES
     companions: bool = False
     chameleon: int | None = None
+    addons: tuple[str, ...] = ADDONS
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the lanes of this stack whose chain is of a kind."""
@@ -195,6 +202,10 @@ def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token
         rail=address("rail", host="localhost"),
         gateway=address("gateway", host="localhost"),
         agent=address("agent", host="localhost"),
+        control_plane=address("control_plane", host="localhost"),
+        federation_validator=address("federation_validator", host="localhost"),
+        zkp_receipt=address("zkp_receipt", host="localhost"),
+        atb_verifier=address("atb_verifier", host="localhost"),
         algod=address("algod"),
         indexer=address("indexer"),
         base=address("base"),

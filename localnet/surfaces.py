@@ -17,6 +17,7 @@ import aiohttp
 
 from localnet import accounts, isolation
 from localnet.destinations import destinations
+from localnet.hub import HubFacts
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
@@ -31,6 +32,10 @@ _TITLES = {
     "limited": "the limited gateway",
     "edge": "the edge host",
     "offline": "the agent without a network",
+    "control_plane": "the control plane",
+    "federation_validator": "the federation validator",
+    "zkp_receipt": "the ZK receipt addon",
+    "atb_verifier": "the credential verifier",
 }
 _RAISED = "1000000"
 _GATEWAY_RATES = (
@@ -52,10 +57,15 @@ class Surfaces:
     async def start(self) -> None:
         """Start every surface of the plan side by side and wait until each is healthy and its tenants exist.
 
+        The control plane goes before all that join it.
+
         Raises:
             ChildFault: One did not become ready.
         """
         starts = []
+        if "control_plane" in self.plan.surfaces:
+            await self._hub()
+            starts += [self._addon(name) for name in self.plan.addons]
         if "rail" in self.plan.surfaces:
             starts.append(self._rail())
         if "agent" in self.plan.surfaces:
@@ -80,11 +90,13 @@ class Surfaces:
             "WP_RAIL_SETTLER_KEY_FILE": str(facts.settler_key_file),
             "WP_RAIL_RATE": _RAISED,
             "WP_RAIL_CONFIRM_WAIT": "3",
+            **self._joining(facts.rail),
         }
         await self._started("rail", "rail", environment, facts.rail)
 
     async def _agent(self) -> None:
         environment = {"WP_AGENT_PUBLIC_URL": self.facts.agent, "WP_AGENT_RATE": _RAISED}
+        environment |= self._joining(self.facts.agent)
         await self._started("agent", "agent", environment, self.facts.agent)
 
     async def _offline(self, apart: Sequence[str]) -> None:
@@ -98,8 +110,24 @@ class Surfaces:
     async def _gateway(self) -> None:
         facts = self.facts
         environment = {**self._place("gateway", facts.gateway), **dict.fromkeys(_GATEWAY_RATES, _RAISED)}
+        environment |= self._joining(facts.gateway)
         await self._started("gateway", "gateway", environment, facts.gateway)
         await all_of([self._sold(), *([self._edge()] if self.plan.companions else [])])
+
+    async def _hub(self) -> None:
+        facts, folder = self.facts, self.plan.data_dir / "control_plane"
+        environment = {"S2CP_DATA_DIR": str(folder), "S2CP_RATE": _RAISED}
+        await self._started("control_plane", "control_plane", environment, facts.control_plane, fd="S2CP_FD")
+        facts.hub = HubFacts(facts.control_plane, folder, self._words("control_plane")[:-1], self.plan.addons)
+
+    async def _addon(self, name: str) -> None:
+        url = str(getattr(self.facts, name))
+        environment = {"WP_ADDON_DATA_DIR": str(self.plan.data_dir / name), "WP_ADDON_RATE": _RAISED}
+        environment |= self._joining(url)
+        await self._started(name, f"addons.{name}", environment, url, fd="WP_ADDON_FD")
+
+    def _joining(self, url: str) -> dict[str, str]:
+        return {} if self.facts.hub is None else self.facts.hub.joining(url)
 
     async def _sold(self) -> None:
         folder = self.plan.data_dir / "gateway"
@@ -147,22 +175,38 @@ class Surfaces:
         return payout
 
     async def _started(
-        self, name: str, surface: str, environment: Mapping[str, str], url: str, *, apart: Sequence[str] = ()
+        self,
+        name: str,
+        surface: str,
+        environment: Mapping[str, str],
+        url: str,
+        *,
+        apart: Sequence[str] = (),
+        fd: str = "",
     ) -> Child:
-        """Start a service, by the program of `apart` where there is one, and wait until it is healthy."""
+        """Start a service and wait until it is healthy.
+
+        Args:
+            name: Its place in the stack.
+            surface: Its module below `reference`.
+            environment: What it is told beside what all are told.
+            url: Where it will be.
+            apart: A program that starts it.
+            fd: The setting that takes its socket.
+        """
         bound = self.sockets[name]
         look = self.plan.data_dir / f"chameleon_{name}.json"
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
         child = await Child.run(
             _TITLES[name],
-            [*apart, sys.executable, "-m", *self._words(f"reference.{surface}")],
+            [*apart, sys.executable, "-m", *self._words(surface)],
             log=self.plan.data_dir / "logs" / f"{name}.log",
             environment={
                 **own,
                 **_nodes(self.facts),
                 "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
-                f"WP_{surface.upper()}_FD": str(bound.fileno()),
-                **({} if self.plan.chameleon is None else {"WP_CHAMELEON_FILE": str(look)}),
+                fd or f"WP_{surface.upper()}_FD": str(bound.fileno()),
+                **({"WP_CHAMELEON_FILE": str(look)} if self.plan.chameleon is not None else {}),
                 **environment,
                 **self.plan.settings,
             },
@@ -174,7 +218,8 @@ class Surfaces:
             self.facts.bindings |= json.loads(look.read_bytes())["bindings"]
         return child
 
-    def _words(self, module: str) -> list[str]:
+    def _words(self, surface: str) -> list[str]:
+        module = f"reference.{surface}"
         if self.plan.chameleon is not None:
             return ["reference.chameleon", str(self.plan.chameleon), module]
         return [module] if self.plan.mutant is None else ["reference.mutants", self.plan.mutant, module]

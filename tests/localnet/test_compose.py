@@ -11,6 +11,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are no dependency of ours
 
 from localnet import npm
+from localnet.hub import ADDONS
 from localnet.profile import SURFACES
 from localnet.stack import PORTS
 
@@ -67,7 +68,7 @@ def test_ports_are_the_usual_ones_and_of_this_machine_only(compose: dict[str, An
     ports = [port for one in compose["services"].values() for port in one.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in ports)
     published = {int(port.split(":")[1]) for port in ports}
-    assert {port for name, port in PORTS.items() if name not in SURFACES} <= published
+    assert {port for name, port in PORTS.items() if name not in {*SURFACES, *ADDONS}} <= published
 
 
 def test_the_files_it_mounts_are_there_and_readable(compose: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ LANES = ("algorand", "base", "solana")
 SECRETS = ("algod_token", "payto_algorand.mnemonic", "payto_base.key", "payto_solana.json", "settler.key")
 SHOP_SECRETS = ("signing_key.pem", "admin_key", "tenant_first.key", "tenant_second.key", "tenant_second_test.key")
 HOOK_SECRETS = ("webhook_first.secret", "webhook_first_too.secret", "webhook_second.secret")
+HUB_SECRETS = ("admin_token", "audit_key")
+SERVICES = ("rail", "gateway", "agent", "control_plane", "federation_validator", "zkp_receipt", "atb_verifier")
 UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0"]
 
 
@@ -59,23 +62,45 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         with urllib.request.urlopen(ready["rail"] + "/health", timeout=60) as answer:
             assert json.loads(answer.read())["lanes"] == [f"{lane}_mainnet" for lane in LANES]
         profile = target.load(tmp_path / "weldproof.toml")
-        assert profile.claims.surfaces == ("rail", "gateway", "agent", "webhooks")
+        assert profile.claims.surfaces == ("rail", "gateway", "agent", "control_plane", "webhooks")
         assert profile.claims.lanes == LANES
         assert {name: one.url for name, one in profile.surfaces.items()} == {
             "rail": ready["rail"],
             "gateway": ready["gateway"],
             "agent": ready["agent"],
+            "control_plane": ready["control_plane"],
         }
         with urllib.request.urlopen(ready["agent"] + "/health", timeout=60) as answer:
             assert json.loads(answer.read())["service"] == "weldproof-agent"
         stack.send_signal(number)
         assert stack.wait(120) == 0
     assert not (tmp_path / "weldproof.toml").exists()
-    for name in ("rail", "gateway", "agent", "algod", "indexer", "base", "base_sepolia", "solana"):
+    for name in (*SERVICES, "algod", "indexer", "base", "base_sepolia", "solana"):
         assert not listens(ready[name])
     for pid in dict(ready["pids"]).values():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+def test_every_service_joins_the_control_plane(tmp_path: Path) -> None:
+    """It is up before them; the posture soon shows each of them healthy, and the profile says what opens it."""
+    with start(tmp_path, "--lane", "algorand") as stack:
+        ready = ready_line(stack)
+        hub = target.load(tmp_path / "weldproof.toml").hub
+        assert (hub.token, hub.audit_key) == (
+            target.Secret(file=Path(ready["hub_token_file"])),
+            target.Secret(file=Path(ready["hub_audit_key_file"])),
+        )
+        healthy: set[str] = set()
+        deadline = time.monotonic() + 60
+        while len(healthy) < 6 and time.monotonic() < deadline:
+            with urllib.request.urlopen(ready["control_plane"] + "/v1/posture", timeout=10) as answer:
+                healthy = {one["name"] for one in json.loads(answer.read())["services"] if one["healthy"]}
+            time.sleep(0.1)
+        names = ("rail", "gateway", "agent", "federation-validator", "zkp-receipt", "atb-credential-verifier")
+        assert healthy == {f"weldproof-{name}" for name in names}
+        stack.terminate()
+        assert stack.wait(30) == 0
 
 
 def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
@@ -95,6 +120,7 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
         secrets = [tmp_path / "stack" / name for name in SECRETS]
         secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
         secrets += [tmp_path / "stack" / "gateway" / name for name in (*SHOP_SECRETS, *HOOK_SECRETS)]
+        secrets += [tmp_path / "stack" / "control_plane" / name for name in HUB_SECRETS]
         for path in secrets:
             assert path.stat().st_mode & 0o777 == 0o600, path
             for pid in (stack.pid, *dict(ready["pids"]).values()):
@@ -118,7 +144,9 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
     """`--lane` leaves the other chains away, and the profile claims what is left."""
     with start(tmp_path, "--lane", "algorand") as stack:
         ready = ready_line(stack)
-        assert sorted(dict(ready["pids"])) == ["the agent", "the gateway", "the rail", "the simulated Algorand"]
+        addons = {"the credential verifier", "the federation validator", "the ZK receipt addon"}
+        surfaces = {"the agent", "the control plane", "the gateway", "the rail"}
+        assert set(dict(ready["pids"])) == {*addons, *surfaces, "the simulated Algorand"}
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
         stack.terminate()
         assert stack.wait(120) == 0
