@@ -29,8 +29,15 @@ _P = 2**255 - 19
 # The identity, and the point of order 2: for the first every equation holds, for the second every other one.
 IDENTITY = (1).to_bytes(32, "little")
 ORDER_TWO = (_P - 1).to_bytes(32, "little")
-# The identity again, in an encoding that is not the canonical one.
+# y = 0, where x is a root of -1: of order 4.
+ORDER_FOUR = bytes(32)
+# One of the four points of order 8.
+ORDER_EIGHT = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
+# Points again, in encodings that are not the canonical ones: y not below the prime, and a sign for x = 0.
 NON_CANONICAL_IDENTITY = (_P + 1).to_bytes(32, "little")
+NON_CANONICAL_ORDER_FOUR = _P.to_bytes(32, "little")
+NEGATIVE_IDENTITY = (1 + (1 << 255)).to_bytes(32, "little")
+_ORDERS = {ORDER_TWO: 2, ORDER_FOUR: 4, NON_CANONICAL_ORDER_FOUR: 4, ORDER_EIGHT: 8}
 _ED448_SEED = 57
 
 
@@ -75,6 +82,15 @@ class Signer:
         """Return a compact JWS, truly signed whatever the header says."""
         return compact(header, payload, self._key.sign(signing_input(header, payload).encode()))
 
+    def sign_segments(self, header: str, payload: str) -> str:
+        """Return a compact JWS of two segments as they are given, whatever they hold, truly signed."""
+        text = f"{header}.{payload}"
+        return f"{text}.{base64url(self.sign_bytes(text.encode()))}"
+
+    def sign_bytes(self, message: bytes) -> bytes:
+        """Return the 64 bytes of a signature."""
+        return self._key.sign(message)
+
     def pem(self) -> bytes:
         """Return the public key as PEM, which confused verifiers take for an HMAC key."""
         return self._key.public_key().public_bytes(
@@ -103,28 +119,33 @@ def with_signature(token: str, signature: bytes) -> str:
     return f"{token.rpartition('.')[0]}.{base64url(signature)}"
 
 
-def plus_order(token: str) -> str:
-    """Return a token whose S is larger by the group order: the equation still holds, the encoding does not."""
+def plus_order(token: str, times: int = 1) -> str:
+    """Return a token whose S is larger by the group order: the equation still holds, the encoding does not.
+
+    Args:
+        token: A true one.
+        times: How often the order is added; 14 times fits any S into its bytes.
+    """
     _, signature = without_its_signature(token)
-    raised = int.from_bytes(signature[32:], "little") + ORDER
+    raised = int.from_bytes(signature[32:], "little") + times * ORDER
     return with_signature(token, signature[:32] + raised.to_bytes(32, "little"))
 
 
 def under_small_order_key(header: object, payload: bytes, key: bytes, seed: bytes) -> str:
     """Return a token whose equation holds for a public key of small order, without any private key.
 
-    With such a key A the term hA is the identity for every h (A the identity) or for every other h; R = S·B then is
-    all there is to satisfy, and S may be anybody's scalar.
+    With such a key A the term hA is the identity for every h that A's order divides; R = S·B then is all there is to
+    satisfy, and S may be anybody's scalar.
     """
     text = signing_input(header, payload).encode()
-    for count in range(64):
+    for count in range(256):
         drawn = hashlib.sha256(seed + bytes([count])).digest()
         scalar = _scalar(drawn)
         point = Ed25519PrivateKey.from_private_bytes(drawn).public_key().public_bytes_raw()
         h = int.from_bytes(hashlib.sha512(point + key + text).digest(), "little") % ORDER
-        if key != ORDER_TWO or h % 2 == 0:
+        if h % _ORDERS.get(key, 1) == 0:
             return compact(header, payload, point + (scalar % ORDER).to_bytes(32, "little"))
-    raise ValueError("no scalar fits")  # pragma: no cover - 64 coins never fall alike
+    raise ValueError("no scalar fits")  # pragma: no cover - 256 draws of one in eight never all miss
 
 
 def _scalar(seed: bytes) -> int:
@@ -141,8 +162,8 @@ def signed_by_others(header: Mapping[str, Any], payload: bytes, seed: bytes) -> 
     return {
         "ES256": _es256({**header, "alg": "ES256"}, payload, seed, kid),
         "RS256": _rs256({**header, "alg": "RS256"}, payload, kid),
-        "Ed448": _ed448({**header, "alg": "Ed448"}, payload, seed, kid),
-        "Ed448 named EdDSA": _ed448({**header, "alg": "EdDSA"}, payload, seed, kid),
+        "Ed448": ed448({**header, "alg": "Ed448"}, payload, seed, kid),
+        "Ed448 named EdDSA": ed448({**header, "alg": "EdDSA"}, payload, seed, kid),
     }
 
 
@@ -166,7 +187,8 @@ def _rs256(header: Mapping[str, Any], payload: bytes, kid: str) -> tuple[str, di
     return compact(header, payload, signature), jwk
 
 
-def _ed448(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+def ed448(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+    """Return a token that is truly signed on Ed448, with the public JWK."""
     key = Ed448PrivateKey.from_private_bytes(hashlib.shake_256(seed).digest(_ED448_SEED))
     x = base64url(key.public_key().public_bytes_raw())
     signature = key.sign(signing_input(header, payload).encode())

@@ -10,12 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from joserfc import jws
-from joserfc.errors import JoseError, SecurityWarning
-from joserfc.jwk import OKPKey
-
 from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
 from conformance.oracles.keys import verify as verify_signature
+from conformance.oracles.profile_json import refuse_constant, unique_members
 
 ALGORITHMS = ("EdDSA", "Ed25519")
 _SEARCH_DEPTH = 32
@@ -51,23 +48,12 @@ class CompactJws:
 
 def _object(data: bytes, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as fault:
         raise JwsFault(f"the {what} is not JSON") from fault
     if not isinstance(value, dict):
         raise JwsFault(f"the {what} is no object")
     return value
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("duplicate members")
-    return members
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def parse(text: str) -> CompactJws:
@@ -115,6 +101,11 @@ def _chosen(keys: Sequence[Ed25519Key], kid: Any) -> Ed25519Key:
 
 
 def _agree(text: str, key: Ed25519Key, algorithm: str) -> None:
+    # joserfc takes a quarter of a second to import, which who only reads tokens need not wait for.
+    from joserfc import jws  # noqa: PLC0415 - see above
+    from joserfc.errors import JoseError, SecurityWarning  # noqa: PLC0415 - same
+    from joserfc.jwk import OKPKey  # noqa: PLC0415 - same
+
     x = base64.urlsafe_b64encode(key.raw).decode().rstrip("=")
     registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
     # joserfc refuses a header over 512 bytes; the standard sets no limit, so the library's is no breach.

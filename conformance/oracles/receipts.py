@@ -5,45 +5,49 @@ Pure: no network, no clock. The first step that fails decides, and gives its cod
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.jose import ALGORITHMS
 from conformance.oracles.keys import KEY_BYTES, Ed25519Key, KeyFault, decode_base64url, verify
+from conformance.oracles.profile_json import has_large_integer, parse_json
+from conformance.oracles.receipt_kinds import (
+    CANON_VERSION,
+    COMPLIANCE,
+    Kind,
+    kind_of,
+    member_outside_its_set,
+    missing_member,
+    payment_member,
+)
+
+__all__ = (
+    "CANON_VERSION",
+    "COMPLIANCE",
+    "LONGEST",
+    "STEPS",
+    "Examination",
+    "ReceiptFault",
+    "examine",
+    "verify_receipt",
+)
 
 LONGEST = 16_384
-CANON_VERSION = "jcs-rfc8785-v1"
 _PARTS = 3
-_PAYABLE = re.compile(r"[a-z0-9]+/payable-svc-receipt/1")
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-COMPLIANCE = (
-    "payer_ref",
-    "screen_result",
-    "screen_timestamp_ms",
-    "screen_provider_did",
-    "jurisdiction_flags",
-    "canon_version",
+# The step a code stands for; 8b answers INVALID_PAYLOAD on the line of step 8.
+STEPS = (
+    "MISSING_ENVELOPE",
+    "INVALID_JWS_FORMAT",
+    "UNSUPPORTED_ALG",
+    "TAMPERED_SIGNATURE",
+    "INVALID_PAYLOAD",
+    "UNSUPPORTED_CANON_VERSION",
+    "NON_CANONICAL_PAYLOAD",
+    "MISSING_FIELD",
+    "PAYMENT_HASH_MISMATCH",
 )
-_HASHES = ("request_hash", "response_hash", "settled_payment_ref")
-_PAYABLE_MEMBERS = ("kind", "canon_version", "service_id", *_HASHES)
-_ATTESTATION = (
-    "canon_version",
-    "jurisdiction_flags",
-    "settled_payment_ref",
-    "settlement_amount",
-    "settlement_chain",
-    "settlement_provider_did",
-    "settlement_result",
-    "settlement_timestamp_ms",
-)
-_VALUES: Mapping[str, tuple[str, ...]] = {
-    "screen_result": ("ALLOW", "REFER", "DENY"),
-    "settlement_result": ("SETTLED", "PENDING_FINALITY", "REVERSED"),
-}
 
 
 class ReceiptFault(Exception):
@@ -51,11 +55,13 @@ class ReceiptFault(Exception):
 
     Attributes:
         code: The typed code of the step that failed.
+        field: The payload's member at fault, None where it is none.
     """
 
-    def __init__(self, code: str, reason: str) -> None:
+    def __init__(self, code: str, reason: str, field: str | None = None) -> None:
         super().__init__(reason)
         self.code = code
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,42 @@ class Envelope:
     payload: bytes
     signature: bytes
     signing_input: bytes
+
+
+@dataclass(slots=True)
+class Examination:
+    """What the nine steps found, as far as they went.
+
+    Attributes:
+        passed: How many steps passed, all nine for a receipt that verifies.
+        fault: Why the next one failed; None when none did.
+        envelope: The token by its parts, once its format holds.
+        jwk: The key that was selected, once there was one.
+        claims: The payload, once its signature held and it was a JSON object; empty before.
+    """
+
+    passed: int = 0
+    fault: ReceiptFault | None = None
+    envelope: Envelope | None = None
+    jwk: Mapping[str, Any] | None = None
+    claims: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verified(self) -> bool:
+        """Whether all nine steps passed."""
+        return self.fault is None
+
+    @property
+    def kind(self) -> Kind | None:
+        """The receipt's kind, once there are claims."""
+        return kind_of(self.claims) if self.claims else None
+
+    @property
+    def checks(self) -> list[dict[str, str]]:
+        """The nine lines of the report, in order: `{"code", "result"}`, after a fail all skipped."""
+        results = ["pass"] * self.passed + ["fail"] * (self.fault is not None)
+        results += ["skipped"] * (len(STEPS) - len(results))
+        return [{"code": code, "result": result} for code, result in zip(STEPS, results, strict=True)]
 
 
 def verify_receipt(token: Any, keys: Any, *, expected_payment_hash: str | None = None) -> dict[str, Any]:
@@ -79,29 +121,71 @@ def verify_receipt(token: Any, keys: Any, *, expected_payment_hash: str | None =
     Raises:
         ReceiptFault: It does not verify; its code is that of the first step that fails.
     """
-    envelope = _envelope(token)
-    jwk = _selected(keys, envelope.header.get("kid"))
-    if envelope.header.get("alg") not in ALGORITHMS or (jwk.get("kty"), jwk.get("crv")) != ("OKP", "Ed25519"):
-        raise ReceiptFault("UNSUPPORTED_ALG", "the algorithm or the key is not Ed25519")
-    if not verify(_key(jwk), envelope.signing_input, envelope.signature):
-        raise ReceiptFault("TAMPERED_SIGNATURE", "the signature does not hold")
-    claims = _claims(envelope.payload)
-    _structure(claims, envelope.payload)
-    if expected_payment_hash is not None and claims.get(_payment_member(claims)) != expected_payment_hash:
-        raise ReceiptFault("PAYMENT_HASH_MISMATCH", "the receipt is not bound to that payment")
-    return claims
+    found = examine(token, keys, expected_payment_hash=expected_payment_hash)
+    if found.fault is not None:
+        raise found.fault
+    return found.claims
 
 
-def _envelope(token: Any) -> Envelope:
+def examine(token: Any, keys: Any, *, expected_payment_hash: str | None = None) -> Examination:
+    """Return what the nine steps find, with the arguments of `verify_receipt`; never raises."""
+    found = Examination()
+    try:
+        for _ in _steps(found, token, keys, expected_payment_hash):
+            found.passed += 1
+    except ReceiptFault as fault:
+        found.fault = fault
+    return found
+
+
+def _steps(found: Examination, token: Any, keys: Any, expected: str | None) -> Iterator[None]:
+    """Take the nine steps one after the other, yielding after each that passes."""
     if not isinstance(token, str) or not token:
         raise ReceiptFault("MISSING_ENVELOPE", "there is no receipt")
+    yield
+    envelope = found.envelope = read_envelope(token)
+    jwk = found.jwk = _selected(keys, envelope.header.get("kid"))
+    is_ed25519 = (jwk.get("kty"), jwk.get("crv")) == ("OKP", "Ed25519")
+    key = _key(jwk) if is_ed25519 else Ed25519Key(b"", None)
+    yield
+    if envelope.header.get("alg") not in ALGORITHMS or not is_ed25519:
+        raise ReceiptFault("UNSUPPORTED_ALG", "the algorithm or the key is not Ed25519")
+    yield
+    if not verify(key, envelope.signing_input, envelope.signature):
+        raise ReceiptFault("TAMPERED_SIGNATURE", "the signature does not hold")
+    yield
+    claims = found.claims = _claims(envelope.payload)
+    yield
+    if claims.get("canon_version") != CANON_VERSION:
+        raise ReceiptFault("UNSUPPORTED_CANON_VERSION", "canon_version is not jcs-rfc8785-v1")
+    yield
+    why = departure_from_jcs(envelope.payload)
+    if why is not None:
+        raise ReceiptFault("NON_CANONICAL_PAYLOAD", why)
+    yield
+    _require_members(claims)
+    yield
+    member = payment_member(claims)
+    if expected is not None and claims.get(member) != expected:
+        raise ReceiptFault("PAYMENT_HASH_MISMATCH", f"{member} is not that of the expected payment", member)
+    yield
+
+
+def read_envelope(token: str) -> Envelope:
+    """Take a compact JWS apart, whose key is not looked at yet (first half of step 2).
+
+    Raises:
+        ReceiptFault: It is none, by INVALID_JWS_FORMAT.
+    """
     parts = token.split(".")
-    if len(token) > LONGEST or len(parts) != _PARTS or not all(parts):
+    if len(token) > LONGEST:
+        raise ReceiptFault("INVALID_JWS_FORMAT", f"longer than {LONGEST} characters")
+    if len(parts) != _PARTS or not all(parts):
         raise ReceiptFault("INVALID_JWS_FORMAT", "not three segments")
     try:
         header, payload, signature = map(decode_base64url, parts)
-        members = json.loads(header, object_pairs_hook=_no_duplicates)
-    except (KeyFault, ValueError, RecursionError) as fault:
+        members = parse_json(header, duplicates=False)
+    except (KeyFault, ValueError) as fault:
         raise ReceiptFault("INVALID_JWS_FORMAT", f"a segment is malformed: {fault}") from fault
     if not isinstance(members, dict) or "crit" in members or members.get("b64", True) is not True:
         raise ReceiptFault("INVALID_JWS_FORMAT", "the header is no object, or has critical members")
@@ -110,11 +194,16 @@ def _envelope(token: Any) -> Envelope:
     return Envelope(members, payload, signature, token.rpartition(".")[0].encode("ascii"))
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("duplicate members")
-    return members
+def departure_from_jcs(payload: bytes) -> str | None:
+    """Return why bytes that are a JSON text are not their own RFC 8785 form; None when they are (step 7, P-CV-20)."""
+    try:
+        value = parse_json(payload, duplicates=False)
+        if has_large_integer(value):
+            return "the payload has an integer beyond 2^53 - 1"
+        canonical = jcs_bytes(value)
+    except ValueError:
+        return "the payload has duplicate members or no canonical form"
+    return None if canonical == payload else "the payload is not its own JCS form"
 
 
 def _selected(document: Any, kid: Any) -> Mapping[str, Any]:
@@ -139,41 +228,18 @@ def _key(jwk: Mapping[str, Any]) -> Ed25519Key:
 
 def _claims(payload: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(payload.decode("utf-8"))
-    except (ValueError, RecursionError) as fault:
+        value = parse_json(payload, duplicates=True)
+    except ValueError as fault:
         raise ReceiptFault("INVALID_PAYLOAD", "the payload is not JSON") from fault
     if not isinstance(value, dict):
         raise ReceiptFault("INVALID_PAYLOAD", "the payload is no object")
     return value
 
 
-def _structure(claims: Mapping[str, Any], payload: bytes) -> None:
-    if claims.get("canon_version") != CANON_VERSION:
-        raise ReceiptFault("UNSUPPORTED_CANON_VERSION", "canon_version is not jcs-rfc8785-v1")
-    try:
-        canonical = jcs_bytes(json.loads(payload, object_pairs_hook=_no_duplicates))
-    except ValueError as fault:
-        raise ReceiptFault("NON_CANONICAL_PAYLOAD", "the payload has duplicate members or no canonical form") from fault
-    if canonical != payload:
-        raise ReceiptFault("NON_CANONICAL_PAYLOAD", "the payload is not its own JCS form")
-    members = _members(claims)
-    missing = [name for name in members if claims.get(name) is None]
-    if missing:
-        raise ReceiptFault("MISSING_FIELD", f"{missing[0]} is missing")
-    wrong = [name for name, allowed in _VALUES.items() if name in members and claims[name] not in allowed]
-    if members is _PAYABLE_MEMBERS:
-        wrong += [name for name in _HASHES if _HASH.fullmatch(str(claims[name])) is None]
-    if wrong:
-        raise ReceiptFault("INVALID_PAYLOAD", f"{wrong[0]} has a value outside its set")
-
-
-def _members(claims: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the required members of the receipt's kind (P-RV-02)."""
-    kind = claims.get("kind")
-    if isinstance(kind, str) and _PAYABLE.fullmatch(kind):
-        return _PAYABLE_MEMBERS
-    return _ATTESTATION if {"settlement_result", "settlement_chain"} & claims.keys() else COMPLIANCE
-
-
-def _payment_member(claims: Mapping[str, Any]) -> str:
-    return "payment_hash" if _members(claims) is COMPLIANCE else "settled_payment_ref"
+def _require_members(claims: Mapping[str, Any]) -> None:
+    missing = missing_member(claims)
+    if missing is not None:
+        raise ReceiptFault("MISSING_FIELD", f"{missing} is missing", missing)
+    wrong = member_outside_its_set(claims)
+    if wrong is not None:
+        raise ReceiptFault("INVALID_PAYLOAD", f"{wrong} has a value outside its set", wrong)

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from typing import Any
+from enum import StrEnum
+from math import isfinite
+from typing import Any, Final
+
+_EXACT: Final = 2**53 - 1
+_EXACT_DIGITS: Final = 17  # a sign and sixteen digits; what is longer is outside without being read
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class JsonTextFault(ValueError):
@@ -61,3 +68,94 @@ def is_json_type(content_type: str | None) -> bool:
     """Return whether a Content-Type is JSON: `application/json`, or a suffix `+json`."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+class IJsonKind(StrEnum):
+    """What keeps bytes from being the I-JSON that RFC 8785 takes the canonical form of."""
+
+    ENCODING = "encoding"
+    NOT_JSON = "not_json"
+    DUPLICATE_MEMBERS = "duplicate_members"
+    STRING = "string"
+    NUMBER = "number"
+
+
+class IJsonFault(JsonTextFault):
+    """The bytes are no I-JSON; `kind` says in which way."""
+
+    def __init__(self, kind: IJsonKind, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def i_json(body: bytes) -> Any:
+    """Return the value of an I-JSON text (RFC 7493) as RFC 8785 section 3.1 wants it.
+
+    A number with more digits than binary64 holds is the nearest one, as everywhere; only an integer written as such
+    must be exact (P-CV-20).
+
+    Raises:
+        IJsonFault: It is none.
+    """
+    faults: list[IJsonFault] = []
+    try:
+        value = json.loads(
+            _utf8(body),
+            parse_int=lambda digits: _integer(digits, faults),
+            parse_float=lambda digits: _binary64(digits, faults),
+            parse_constant=lambda name: faults.append(IJsonFault(IJsonKind.NUMBER, f"the literal {name}")),
+            object_pairs_hook=lambda pairs: _members(pairs, faults),
+        )
+    except IJsonFault:
+        raise
+    except (ValueError, RecursionError) as fault:
+        raise IJsonFault(IJsonKind.NOT_JSON, f"it does not parse as JSON: {fault}") from fault
+    if faults:
+        raise faults[0]
+    _demand_unicode(value)
+    return value
+
+
+def _utf8(body: bytes) -> str:
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise IJsonFault(IJsonKind.ENCODING, "it begins with a byte order mark (RFC 8259 section 8.1)")
+    # No JSON text begins with two ASCII characters of which one is NUL: that is UTF-16 or UTF-32.
+    if b"\x00" in body[:2]:
+        raise IJsonFault(IJsonKind.ENCODING, "it is not UTF-8: a code unit has more than one byte")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as fault:
+        raise IJsonFault(IJsonKind.ENCODING, f"it is not UTF-8: {fault}") from fault
+
+
+def _integer(digits: str, faults: list[IJsonFault]) -> int:
+    if len(digits) > _EXACT_DIGITS or abs(int(digits)) > _EXACT:
+        faults.append(IJsonFault(IJsonKind.NUMBER, f"the integer {digits[:40]} is outside what binary64 tells apart"))
+        return 0
+    return int(digits)
+
+
+def _binary64(digits: str, faults: list[IJsonFault]) -> float:
+    value = float(digits)
+    if not isfinite(value):
+        faults.append(IJsonFault(IJsonKind.NUMBER, f"the number {digits[:40]} is outside binary64"))
+    return value
+
+
+def _members(pairs: list[tuple[str, Any]], faults: list[IJsonFault]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        faults.append(IJsonFault(IJsonKind.DUPLICATE_MEMBERS, "two members of an object have one name"))
+    return found
+
+
+def _demand_unicode(value: Any) -> None:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and _SURROGATE.search(one):
+            raise IJsonFault(IJsonKind.STRING, "a string has half of a surrogate pair, which is no character")
+        if isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one

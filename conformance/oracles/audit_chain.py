@@ -1,0 +1,384 @@
+"""The HMAC-chained audit log: where it first departs from what was written, and how a foreign one is made.
+
+Each entry names its predecessor's MAC and has one of its own, HMAC-SHA256 in hex over the canonical form of the rest of
+it (profile 7.4). The interface says no more than HMAC-chained: names and recipe of another hub's log are found among
+the usual ones, or are bound.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from conformance.oracles.hashing import jcs_bytes
+
+Entry = Mapping[str, Any]
+GENESIS: Final = "0" * 64
+_USUAL_GENESES: Final = ("", GENESIS, "genesis", "GENESIS", "0", "null")
+_EXACT = 2**53 - 1
+_MAC = re.compile(r"[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?")
+_LONGEST_SEARCH = 8
+
+
+class Kind(StrEnum):
+    """What is wrong with a log."""
+
+    ALTERED = "altered"
+    MISSING = "missing"
+    REORDERED = "reordered"
+    UNLINKED = "unlinked"
+    CUT_TAIL = "cut_tail"
+    WRONG_KEY = "wrong_key"
+    MALFORMED = "malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Names and recipe of a log.
+
+    Attributes:
+        seq: Member with an entry's number, None where there is none.
+        prev: Member with the predecessor's MAC, None where entries do not name it.
+        mac: Member with an entry's own MAC.
+        recipe: Name of what the MAC covers, one of `RECIPES`.
+        key: How the key's text becomes the key: `hex`, `text` or `base64`.
+        genesis: What the first entry has for its predecessor's MAC; None: whatever it likes.
+        any_case: Whether a MAC may be spelled otherwise than in lower-case hex: in capitals, or in base64.
+    """
+
+    seq: str | None = "seq"
+    prev: str | None = "prev_mac"
+    mac: str = "mac"
+    recipe: str = "jcs-without-mac"
+    key: str = "hex"
+    genesis: str | None = GENESIS
+    any_case: bool = False
+
+    @property
+    def begins_unseen(self) -> bool:
+        """Whether the first entry's MAC covers something that nobody knows."""
+        return self.genesis is None and self.prev is None and RECIPES[self.recipe].joint is not None
+
+
+PROFILE: Final = Form()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest entry as somebody noted it apart from the log."""
+
+    seq: int
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The first fault of a log.
+
+    Attributes:
+        kind: What is wrong.
+        place: Index of the entry that shows it, from 0; the number of entries for a cut tail.
+        seq: Number of the entry that is altered or missing, or that stands where it does not belong; None: it has none.
+        text: The same in a sentence.
+    """
+
+    kind: Kind
+    place: int
+    seq: int | None
+    text: str
+
+
+def key_bytes(text: str, form: str = "hex") -> bytes:
+    """Return the key that a text stands for.
+
+    Raises:
+        ValueError: It stands for none.
+    """
+    bare = text.strip()
+    if not bare:
+        raise ValueError("the chain key is empty")
+    try:
+        if form == "hex":
+            return bytes.fromhex(bare)
+        if form == "base64":
+            return base64.b64decode(bare.replace("-", "+").replace("_", "/") + "=" * (-len(bare) % 4), validate=True)
+    except (ValueError, binascii.Error) as fault:
+        raise ValueError(f"the chain key is not {form}") from fault
+    return bare.encode()
+
+
+def canonical(value: Any) -> bytes:
+    """Return the RFC 8785 form of a value; for entries as hubs write them by a shorter way, to the same bytes.
+
+    Raises:
+        ValueError: It has none.
+    """
+    if _plain(value):
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return jcs_bytes(value)
+
+
+def _plain(value: Any) -> bool:
+    """Return whether sorting and no spaces is all there is to a value's canonical form."""
+    if isinstance(value, str | bool) or value is None:
+        return True
+    if isinstance(value, int):
+        return -_EXACT <= value <= _EXACT
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and name.isascii() and _plain(member) for name, member in value.items())
+    return isinstance(value, list) and all(map(_plain, value))
+
+
+def _spaced(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def _rest(entry: Entry, *names: str | None) -> dict[str, Any]:
+    return {name: member for name, member in entry.items() if name not in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a MAC covers.
+
+    Attributes:
+        written: How a value becomes bytes.
+        joint: What stands between the predecessor's MAC and the rest; None: the MAC covers the entry without its own.
+        prev_first: Whether the predecessor's MAC comes first.
+    """
+
+    written: Callable[[Any], bytes]
+    joint: bytes | None = None
+    prev_first: bool = True
+
+    def covered(self, entry: Entry, form: Form, before: str) -> bytes:
+        """Return the bytes that an entry's MAC covers, `before` being the predecessor's MAC."""
+        if self.joint is None:
+            return self.written(_rest(entry, form.mac))
+        rest = self.written(_rest(entry, form.mac, form.prev))
+        return self.joint.join((before.encode(), rest) if self.prev_first else (rest, before.encode()))
+
+
+def _recipes() -> Iterator[tuple[str, Recipe]]:
+    for name, written in (("jcs", canonical), ("sorted-json", _spaced)):
+        yield f"{name}-without-mac", Recipe(written)
+        for joint, between in (("", b""), ("-newline", b"\n"), ("-bar", b"|"), ("-colon", b":")):
+            yield f"prev{joint}-{name}", Recipe(written, between)
+            yield f"{name}{joint}-prev", Recipe(written, between, prev_first=False)
+
+
+RECIPES: Final[Mapping[str, Recipe]] = dict(_recipes())
+KEY_FORMS: Final = ("hex", "text", "base64")
+
+
+def mac_of(entry: Entry, key: bytes, form: Form = PROFILE, before: str = "") -> str:
+    """Return the MAC that an entry should have, in lower-case hex.
+
+    Args:
+        entry: The entry, with or without its own MAC.
+        key: The chain key.
+        form: Names and recipe.
+        before: The predecessor's MAC, for recipes that take it from outside the entry.
+
+    Raises:
+        ValueError: The entry has no canonical form.
+    """
+    return hmac.new(key, RECIPES[form.recipe].covered(entry, form, before), hashlib.sha256).hexdigest()
+
+
+def first_fault(
+    entries: Sequence[Entry], key: bytes, form: Form = PROFILE, head: Head | None = None, *, partial: bool = False
+) -> Finding | None:
+    """Return the first fault of a log, None where it is whole.
+
+    Args:
+        entries: In the order they came.
+        key: The chain key.
+        form: Names and recipe.
+        head: The newest entry as it was noted; a log that goes on after it is whole.
+        partial: The log may begin in the middle.
+    """
+    before = _Before(form, partial=partial)
+    for place, entry in enumerate(entries):
+        fault = _entry_fault(entries, place, key, form, before)
+        if fault is not None:
+            return _or_wrong_key(fault, entries, key, form)
+        before.follow(entry)
+    return None if head is None else _tail_fault(entries, form, head)
+
+
+class _Before:
+    """What the next entry must follow."""
+
+    def __init__(self, form: Form, *, partial: bool) -> None:
+        self._form = form
+        self.seq: int | None = None if partial or form.seq is None else 1
+        self.mac: str | None = None if partial else form.genesis
+
+    def follow(self, entry: Entry) -> None:
+        """Take an entry for the predecessor of the next."""
+        self.mac = str(entry[self._form.mac])
+        if self._form.seq is not None:
+            self.seq = int(entry[self._form.seq]) + 1
+
+
+def _entry_fault(entries: Sequence[Entry], place: int, key: bytes, form: Form, before: _Before) -> Finding | None:
+    entry = entries[place]
+    malformed = _malformed(entry, form)
+    seq = None if form.seq is None or malformed else int(entry[form.seq])
+    if malformed is not None:
+        return Finding(Kind.MALFORMED, place, None, f"entry {place + 1} of the log is no entry: {malformed}")
+    unseen = place == 0 and form.begins_unseen
+    if not unseen and not _has_its_mac(entry, key, form, before.mac or ""):
+        told = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
+        # Where a MAC is right but for what came before, the entry is as it was written.
+        return Finding(Kind.ALTERED, place, seq, f"{told} is not what was written: its MAC is another")
+    if seq is not None and before.seq is not None and seq != before.seq:
+        return _out_of_order(entries, place, seq, before.seq, form)
+    if form.prev is not None and before.mac is not None and entry[form.prev] != before.mac:
+        told = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
+        return Finding(Kind.UNLINKED, place, seq, f"{told} was written after another one than stands before it")
+    return None
+
+
+def _malformed(entry: Any, form: Form) -> str | None:
+    if not isinstance(entry, Mapping):
+        return "not an object"
+    if not isinstance(entry.get(form.mac), str):
+        return f"no text {form.mac}"
+    if form.prev is not None and not isinstance(entry.get(form.prev), str):
+        return f"no text {form.prev}"
+    number = None if form.seq is None else entry.get(form.seq)
+    if form.seq is not None and (not isinstance(number, int) or isinstance(number, bool)):
+        return f"no whole number {form.seq}"
+    return None
+
+
+def _has_its_mac(entry: Entry, key: bytes, form: Form, before: str) -> bool:
+    given = str(entry[form.mac])
+    try:
+        wanted = mac_of(entry, key, form, str(entry[form.prev]) if form.prev is not None else before)
+    except (ValueError, RecursionError):
+        return False
+    if not form.any_case:
+        return given == wanted
+    raw = bytes.fromhex(wanted)
+    spellings = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("=")}
+    return given in spellings or given.lower() == wanted
+
+
+def _out_of_order(entries: Sequence[Entry], place: int, seq: int, wanted: int, form: Form) -> Finding:
+    later = any(_number(entry, form) == wanted for entry in entries[place + 1 :])
+    if seq < wanted or later:
+        text = f"entry {seq} stands where entry {wanted} belongs"
+        return Finding(Kind.REORDERED, place, seq, text)
+    gap = f"entry {wanted} is missing" if seq == wanted + 1 else f"entries {wanted} to {seq - 1} are missing"
+    return Finding(Kind.MISSING, place, wanted, gap)
+
+
+def _number(entry: Any, form: Form) -> int | None:
+    found = entry.get(form.seq) if isinstance(entry, Mapping) and form.seq is not None else None
+    return found if isinstance(found, int) else None
+
+
+def _or_wrong_key(fault: Finding, entries: Sequence[Entry], key: bytes, form: Form) -> Finding:
+    """Return the fault, or that the key is another where no entry at all is as it was written."""
+    if fault.kind is not Kind.ALTERED or fault.place > 0:
+        return fault
+    others = [entry for entry in entries if _malformed(entry, form) is None]
+    before = itertools.chain([form.genesis or ""], (str(entry[form.mac]) for entry in others))
+    if len(others) < 2 or any(_has_its_mac(entry, key, form, mac) for entry, mac in zip(others, before, strict=False)):
+        return fault
+    return Finding(Kind.WRONG_KEY, 0, None, "no entry has a MAC of this key: another key, or another way to make MACs")
+
+
+def _tail_fault(entries: Sequence[Entry], form: Form, head: Head) -> Finding | None:
+    """Return what the noted head says of the log: an end that is cut off, or another entry in its place."""
+    count = len(entries)
+    last = _number(entries[-1], form) if entries else None
+    if form.seq is None:
+        there = any(entry[form.mac] == head.mac for entry in entries)
+        return None if there else Finding(Kind.CUT_TAIL, count, None, "the noted head is not in the log")
+    if head.seq < 1:
+        return None
+    if last is None or last < head.seq:
+        missing = (last or 0) + 1
+        what = f"entry {head.seq}" if missing == head.seq else f"entries {missing} to {head.seq}"
+        return Finding(Kind.CUT_TAIL, count, missing, f"the end is cut off: {what}, which the noted head knows")
+    for place, entry in enumerate(entries):
+        if entry[form.seq] == head.seq and entry[form.mac] != head.mac:
+            return Finding(Kind.ALTERED, place, head.seq, f"entry {head.seq} is another than the noted head")
+    return None
+
+
+def linked(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Return the members (predecessor's MAC, own MAC) that link every entry of a log to the one before it.
+
+    Args:
+        entries: At least two, in the order they were written.
+    """
+    shared = set.intersection(*(set(entry) for entry in entries)) if entries else set()
+    texts = sorted(name for name in shared if all(isinstance(entry[name], str) for entry in entries))
+    return [
+        (prev, own)
+        for prev, own in itertools.permutations(texts, 2)
+        if len({entry[own] for entry in entries}) == len(entries)
+        and all(later[prev] == earlier[own] for earlier, later in itertools.pairwise(entries))
+    ]
+
+
+def begins(entries: Sequence[Entry]) -> bool:
+    """Return whether the first of some linked entries is the first of its log: no MAC stands where its link is."""
+    return any(
+        entries[0][prev] == GENESIS or _MAC.fullmatch(entries[0][prev]) is None
+        for prev, _ in (linked(entries) if len(entries) > 1 else ())
+    )
+
+
+def chain_values(entries: Sequence[Entry]) -> list[str]:
+    """Return the members that look like MACs in every entry and are never the same twice."""
+    shared = set.intersection(*(set(entry) for entry in entries)) if entries else set()
+    return sorted(
+        name
+        for name in shared
+        if all(isinstance(entry[name], str) and _MAC.fullmatch(entry[name]) for entry in entries)
+        and len({entry[name] for entry in entries}) == len(entries)
+    )
+
+
+def found_form(entries: Sequence[Entry], key_text: str) -> Form | None:
+    """Return names and recipe under which most of a log's first entries have their MACs, None where none is known."""
+    sample = list(entries[:_LONGEST_SEARCH])
+    pairs: list[tuple[str | None, str]] = [*linked(sample)] if len(sample) > 1 else []
+    pairs += [(None, name) for name in chain_values(sample)]
+    for (prev, own), recipe, key_form in itertools.product(pairs, RECIPES, KEY_FORMS):
+        form = Form(None, prev, own, recipe, key_form, None, any_case=True)
+        try:
+            key = key_bytes(key_text, key_form)
+        except ValueError:
+            continue
+        befores = [None, *(str(entry[own]) for entry in sample[:-1])]
+        pairs_of_it = [(entry, mac or "") for entry, mac in zip(sample, befores, strict=True)]
+        # What comes before the first entry is open; the later ones tell the recipe.
+        judged = pairs_of_it[1:] if form.begins_unseen and len(sample) > 1 else pairs_of_it
+        if 2 * sum(_has_its_mac(entry, key, form, mac) for entry, mac in judged) > len(judged):
+            return _with_its_genesis(form, sample[0], key)
+    return None
+
+
+def _with_its_genesis(form: Form, first: Entry, key: bytes) -> Form:
+    """Return a form with the usual text that the first entry's MAC covers, where there is such a one."""
+    if form.begins_unseen:
+        for genesis in _USUAL_GENESES:
+            if _has_its_mac(first, key, form, genesis):
+                return replace(form, genesis=genesis)
+    return form

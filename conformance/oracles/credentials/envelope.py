@@ -1,0 +1,95 @@
+"""The envelope that every credential, token and ZK receipt comes in (P-AD-06), opened and not yet believed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import KeyFault, decode_base64url
+from conformance.oracles.profile_json import has_large_integer, parse_json
+
+DECODE: Final = "envelope_decode"
+SHAPE: Final = "envelope_shape"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)",
+    re.ASCII,
+)
+
+
+class NoEnvelope(ValueError):
+    """A text is no envelope; the words are `envelope_decode` or `envelope_shape`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An envelope by its members.
+
+    Attributes:
+        payload: What is signed, as JSON.
+        alg: The algorithm that it names.
+        kid: The key that it names.
+        signature: Bytes of the signature, whatever they are.
+        signed: The payload's RFC 8785 form, which a signature must cover.
+    """
+
+    payload: Mapping[str, Any]
+    alg: str
+    kid: str
+    signature: bytes = field(repr=False)
+    signed: bytes = field(repr=False)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of what is signed, hex (P-CV-06)."""
+        return hashlib.sha256(self.signed).hexdigest()
+
+
+def opened(text: str) -> Envelope:
+    """Return the envelope that a text is; members beside the four are nobody's word and are left alone.
+
+    Raises:
+        NoEnvelope: The text is not base64url of JSON by P-CV-02, or the JSON has not the shape of P-AD-06.
+    """
+    try:
+        members = parse_json(decode_base64url(text), duplicates=False)
+    except (KeyFault, ValueError) as fault:
+        raise NoEnvelope(DECODE) from fault
+    found = members if isinstance(members, dict) else {}
+    payload, texts = found.get("payload"), [found.get(name) for name in ("alg", "kid", "sig")]
+    if not isinstance(payload, dict) or not all(isinstance(one, str) for one in texts):
+        raise NoEnvelope(SHAPE)
+    alg, kid, sig = (str(one) for one in texts)
+    try:
+        jcs_bytes([alg, kid])
+        # Nothing at all is a signature of no bytes.
+        return Envelope(payload, alg, kid, decode_base64url(sig) if sig else b"", _canonical(payload))
+    except (KeyFault, ValueError) as fault:
+        raise NoEnvelope(SHAPE) from fault
+
+
+def _canonical(payload: Mapping[str, Any]) -> bytes:
+    """Return the RFC 8785 form of a payload.
+
+    Raises:
+        ValueError: It has none (P-CV-20).
+    """
+    if has_large_integer(payload):
+        raise ValueError("an integer beyond 2^53 - 1")
+    return jcs_bytes(payload)
+
+
+def unix_of(text: str) -> int:
+    """Return the whole Unix seconds of an instant as RFC 3339 writes it; a time of no zone is none (P-CV-04).
+
+    Raises:
+        ValueError: It is none.
+    """
+    if _INSTANT.fullmatch(text) is None:
+        raise ValueError("no instant")
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(seconds=1)

@@ -1,0 +1,147 @@
+"""What an envelope is worth, by the checks of profile 8.2 in their order, and a ZK receipt's proof after them (8.4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from conformance.oracles import falcon
+from conformance.oracles.credentials.envelope import SHAPE, Envelope, NoEnvelope, opened, unix_of
+from conformance.oracles.credentials.payloads import Kind, credential_kind, decoded, issuer_of, typed_kind
+from conformance.oracles.range_proof import system
+from conformance.oracles.range_proof.verifying import Refusal, refusal_of
+
+ALGORITHM: Final = "Falcon-1024"
+SKEW_SECONDS: Final = 60
+UNKNOWN_PROOF_SYSTEM: Final = "unknown_proof_system"
+PROOF_INVALID: Final = "proof_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of an envelope.
+
+    Attributes:
+        keys: Trusted keys in base64 by DID, as `GET /v1/issuer-pks` has them.
+        now: Unix seconds.
+        expected_issuer: DID whose word it must be; None asks for nobody.
+        min_score: Score that a certificate must reach, having passed; None asks for neither.
+        audience: Whom a token must be for; None asks for nobody.
+    """
+
+    keys: Mapping[str, str]
+    now: int
+    expected_issuer: str | None = None
+    min_score: float | None = None
+    audience: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of it.
+
+    Attributes:
+        reason: The first thing that is wrong with it; None when it holds.
+        refusal: Where the proof of a ZK receipt is refused, when that is the reason.
+        envelope: The envelope, when it was one.
+        kind: What its payload is, when it is anything.
+    """
+
+    reason: str | None
+    refusal: Refusal | None = None
+    envelope: Envelope | None = None
+    kind: Kind | None = None
+
+
+def kid_of(public_key: bytes) -> str:
+    """Return the name of a Falcon key: 16 hex digits of its SHA-256 (P-KY-09)."""
+    return hashlib.sha256(public_key).hexdigest()[:16]
+
+
+def trusted(keys: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the keys of a trust set; an entry that holds none is left out."""
+    read = ((did, decoded(text) or b"") for did, text in keys.items())
+    return {did: key for did, key in read if len(key) == falcon.PUBLIC_KEY_BYTES and key[0] == falcon.KEY_HEADER}
+
+
+def judge_credential(text: str, question: Question) -> Judgement:
+    """Return what a certificate or a passport is worth (8.2)."""
+    return _judged(text, question, None)
+
+
+def judge_token(text: str, question: Question) -> Judgement:
+    """Return what a federation token is worth (8.3)."""
+    return _judged(text, question, Kind.TOKEN)
+
+
+def judge_receipt(text: str, question: Question) -> Judgement:
+    """Return what a ZK receipt is worth (8.4); its key is chosen by `kid` alone, of all that are trusted."""
+    found = _judged(text, question, Kind.RECEIPT)
+    if found.reason is not None or found.envelope is None:
+        return found
+    payload = found.envelope.payload
+    if payload.get("proof_system") != system.NAME:
+        return Judgement(UNKNOWN_PROOF_SYSTEM, None, found.envelope, found.kind)
+    refusal = refusal_of(payload, decoded(payload["proof_b64"]) or b"")
+    return Judgement(None if refusal is None else PROOF_INVALID, refusal, found.envelope, found.kind)
+
+
+def _judged(text: str, question: Question, wanted: Kind | None) -> Judgement:
+    try:
+        envelope = opened(text)
+    except NoEnvelope as fault:
+        return Judgement(str(fault))
+    kind = credential_kind(envelope.payload) if wanted is None else typed_kind(envelope.payload, wanted)
+    if kind is None:
+        return Judgement(SHAPE, None, envelope)
+    return Judgement(next(_faults(envelope, kind, question), None), None, envelope, kind)
+
+
+def _faults(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]:
+    """Yield what is wrong with an envelope of a known kind, in order."""
+    payload = envelope.payload
+    issuer = issuer_of(payload, kind)
+    if envelope.alg != ALGORITHM:
+        yield "unsupported_alg"
+    if kind is not Kind.RECEIPT and question.expected_issuer not in {None, issuer}:
+        yield "wrong_issuer"
+    key = _key(envelope, kind, question)
+    if key is None:
+        yield "no_public_key"
+        return
+    named = {envelope.kid, *([payload["bench_kid"]] if kind is Kind.CERTIFICATE else [])}
+    if named != {kid_of(key)}:
+        yield "kid_mismatch"
+    try:
+        unix_of(payload["issued_at"])
+        expires = unix_of(payload["expires_at"])
+    except ValueError:
+        yield "timestamp_parse"
+        return
+    if not falcon.holds(key, envelope.signed, envelope.signature):
+        yield "sig_invalid"
+    if expires < question.now - SKEW_SECONDS:
+        yield "expired"
+    yield from _unmet(envelope, kind, question)
+
+
+def _key(envelope: Envelope, kind: Kind, question: Question) -> bytes | None:
+    keys = trusted(question.keys)
+    if kind is Kind.RECEIPT:
+        return next((key for key in keys.values() if kid_of(key) == envelope.kid), None)
+    return keys.get(issuer_of(envelope.payload, kind))
+
+
+def _unmet(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]:
+    """Yield which wishes of who asks are not met."""
+    payload = envelope.payload
+    if question.min_score is not None and kind is not Kind.TOKEN:
+        # A passport has no score, so it reaches none.
+        if kind is not Kind.CERTIFICATE or payload["score"] < question.min_score:
+            yield "score_too_low"
+        elif not payload["passed"]:
+            yield "not_passed"
+    if kind is Kind.TOKEN and question.audience not in {None, payload["audience"]}:
+        yield "wrong_audience"

@@ -1,0 +1,166 @@
+"""Falcon-1024 signatures, verified: round-3 encodings, as deployed services speak them (P-AD-06), in plain Python.
+
+Written from the specification of the third round (Falcon 1.2, sections 3.7, 3.10 and 3.11): a signature holds where the
+short vector that it stands for is short enough. Nothing here is secret, so nothing here takes care of timing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import islice
+from operator import mul
+from typing import Final
+
+DEGREE: Final = 1024
+MODULUS: Final = 12_289
+PUBLIC_KEY_BYTES: Final = 1793
+SALT_BYTES: Final = 40
+# Of the compressed form; the padded one has 1280 always.
+SIGNATURE_MOST_BYTES: Final = 1462
+# The most that the squared length of a signature's vector may be, for this degree.
+BOUND: Final = 70_265_242
+KEY_HEADER: Final = 0x0A
+SIGNATURE_HEADER: Final = 0x3A
+_HALF = MODULUS // 2
+# Multiples of the modulus below 2**16 are the whole of the range that a sample is taken from.
+_SAMPLES_BELOW = 5 * MODULUS
+# A coefficient: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
+_CODED = "(?!100000001)[01]{8}0{0,15}1"
+_WHOLE = re.compile(f"(?:{_CODED}){{{DEGREE}}}0{{0,7}}")
+_ONE = re.compile("([01]{8})(0*)1")
+_LOW = {f"{byte:08b}": (-1 if byte & 0x80 else 1, byte & 0x7F) for byte in range(256)}
+# Bytes of a place in the whole number that stands for a polynomial, and of a machine word.
+_PLACE, _WORD = 5, 8
+
+
+class FalconFault(StrEnum):
+    """Why a signature does not hold, in words."""
+
+    KEY_LENGTH = "the public key is not 1793 bytes"
+    KEY_HEADER = "the public key does not begin with 0x0a"
+    KEY_RANGE = "the public key holds a coefficient beyond the modulus"
+    LENGTH = "the signature is shorter or longer than any"
+    HEADER = "the signature does not begin with 0x3a"
+    CODING = "the signature is no compressed polynomial"
+    NORM = "the signature's vector is too long: another message, another key, or a changed signature"
+
+
+class NotFalcon(ValueError):
+    """A key, or a signature, is no encoding of one; the text is one of `FalconFault`."""
+
+
+def fault_of(public_key: bytes, message: bytes, signature: bytes) -> FalconFault | None:
+    """Return why a signature over a message does not hold, None where it does.
+
+    Only the shortest coding is one: a signature that is padded with zeros, as the padded variant has it, is none.
+
+    Args:
+        public_key: 1793 bytes, the first of them 0x0a.
+        message: Any bytes; for an envelope the RFC 8785 form of its payload.
+        signature: Header 0x3a, salt of 40 bytes, compressed second half of the vector.
+    """
+    try:
+        h = public_polynomial(public_key)
+        salt, second = signature_parts(signature)
+    except NotFalcon as fault:
+        return FalconFault(str(fault))
+    product = multiplied(second, h)
+    # The first half of the vector, each coefficient between -6144 and 6144.
+    first = [(c - p + _HALF) % MODULUS - _HALF for c, p in zip(hashed_to_point(salt, message), product, strict=True)]
+    total = sum(map(mul, first, first)) + sum(map(mul, second, second))
+    return FalconFault.NORM if total > BOUND else None
+
+
+def holds(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Return whether a signature over a message holds; see `fault_of`."""
+    return fault_of(public_key, message, signature) is None
+
+
+@lru_cache(maxsize=64)
+def public_polynomial(public_key: bytes) -> tuple[int, ...]:
+    """Return the 1024 coefficients of a public key, 14 bits each.
+
+    Raises:
+        NotFalcon: It is none.
+    """
+    if len(public_key) != PUBLIC_KEY_BYTES:
+        raise NotFalcon(FalconFault.KEY_LENGTH)
+    if public_key[0] != KEY_HEADER:
+        raise NotFalcon(FalconFault.KEY_HEADER)
+    found: list[int] = []
+    for start in range(1, PUBLIC_KEY_BYTES, 7):
+        four = int.from_bytes(public_key[start : start + 7], "big")
+        found += (four >> 42, four >> 28 & 0x3FFF, four >> 14 & 0x3FFF, four & 0x3FFF)
+    if max(found) >= MODULUS:
+        raise NotFalcon(FalconFault.KEY_RANGE)
+    return tuple(found)
+
+
+def signature_parts(signature: bytes) -> tuple[bytes, list[int]]:
+    """Return the salt of a signature and the second half of its vector.
+
+    Raises:
+        NotFalcon: It is none.
+    """
+    if not 1 + SALT_BYTES < len(signature) <= SIGNATURE_MOST_BYTES:
+        raise NotFalcon(FalconFault.LENGTH)
+    if signature[0] != SIGNATURE_HEADER:
+        raise NotFalcon(FalconFault.HEADER)
+    return signature[1 : 1 + SALT_BYTES], _decompressed(signature[1 + SALT_BYTES :])
+
+
+def _decompressed(coded: bytes) -> list[int]:
+    """Return the coefficients of a compressed polynomial: sign, seven low bits, and the rest in unary.
+
+    Raises:
+        NotFalcon: It ends too early or too late, or codes a value in a way that is not its own.
+    """
+    bits = f"{int.from_bytes(coded, 'big'):0{8 * len(coded)}b}"
+    if _WHOLE.fullmatch(bits) is None:
+        raise NotFalcon(FalconFault.CODING)
+    return [
+        sign * (low + (len(zeros) << 7))
+        for (sign, low), zeros in ((_LOW[eight], zeros) for eight, zeros in islice(_ONE.findall(bits), DEGREE))
+    ]
+
+
+def hashed_to_point(salt: bytes, message: bytes) -> list[int]:
+    """Return the 1024 coefficients that a salted message stands for: samples of SHAKE256 but for those too large."""
+    wanted = 2_400
+    while True:
+        stream = struct.unpack(f">{wanted // 2}H", hashlib.shake_256(salt + message).digest(wanted))
+        taken = [sample % MODULUS for sample in stream if sample < _SAMPLES_BELOW][:DEGREE]
+        if len(taken) == DEGREE:
+            return taken
+        wanted *= 2
+
+
+def multiplied(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """Return the product of two polynomials modulo x**1024 + 1, each coefficient in 0 … 12288.
+
+    Both are evaluated at 2**40, multiplied as whole numbers and read back: no coefficient of the product reaches 2**39.
+
+    Args:
+        one: Coefficients of either sign, less than 2**14 each.
+        other: The same.
+    """
+    product = (_evaluated(one) * _evaluated(other)).to_bytes(2 * DEGREE * _PLACE, "little")
+    words = bytearray(2 * DEGREE * _WORD)
+    for place in range(_PLACE):
+        words[place::_WORD] = product[place::_PLACE]
+    values = struct.unpack(f"<{2 * DEGREE}Q", words)
+    return [(below - above) % MODULUS for below, above in zip(values[:DEGREE], values[DEGREE:], strict=True)]
+
+
+def _evaluated(coefficients: Sequence[int]) -> int:
+    """Return the value of a polynomial at 2**40."""
+    words = struct.pack(f"<{DEGREE}Q", *[value % MODULUS for value in coefficients])
+    places = bytearray(DEGREE * _PLACE)
+    for place in range(_PLACE):
+        places[place::_PLACE] = words[place::_WORD]
+    return int.from_bytes(places, "little")

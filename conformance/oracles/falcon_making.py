@@ -1,0 +1,123 @@
+"""A Falcon-1024 key made for one signature: what the suite signs credentials with, without a signer.
+
+A signature is a short vector (s1, s2) with s1 + s2·h = c, where c is the salted message's point. Whoever may choose the
+key needs no trapdoor: draw a short vector, and h = (c - s1)/s2 is a public key under which it signs that message. Such
+a key looks like any other and verifies everywhere; it signs nothing else, and nobody can tell a secret from it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from conformance.oracles.falcon import (
+    DEGREE,
+    KEY_HEADER,
+    MODULUS,
+    PUBLIC_KEY_BYTES,
+    SALT_BYTES,
+    SIGNATURE_HEADER,
+    SIGNATURE_MOST_BYTES,
+    hashed_to_point,
+)
+
+# The spread of a signer's own vectors, for this degree.
+_SIGMA = 168.0
+# A root of x**1024 + 1, as a power of the smallest generator of the field.
+_ROOT = pow(11, (MODULUS - 1) // (2 * DEGREE), MODULUS)
+
+
+@dataclass(frozen=True, slots=True)
+class OneSignature:
+    """A public key and the one signature that it was made for.
+
+    Attributes:
+        public_key: 1793 bytes.
+        signature: Header 0x3a, salt, compressed vector.
+    """
+
+    public_key: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+
+def signed(message: bytes, rng: random.Random) -> OneSignature:
+    """Return a key with its signature over a message, drawn from `rng`: the same draw gives the same key."""
+    while True:
+        salt = rng.randbytes(SALT_BYTES)
+        first, second = ([round(rng.gauss(0, _SIGMA)) for _ in range(DEGREE)] for _ in range(2))
+        made = of_vector(message, salt, first, second)
+        if made is not None and len(made.signature) <= SIGNATURE_MOST_BYTES:
+            return made
+
+
+def of_vector(message: bytes, salt: bytes, first: Sequence[int], second: Sequence[int]) -> OneSignature | None:
+    """Return a key under which a vector signs a message, however long the vector is.
+
+    Args:
+        message: Any bytes.
+        salt: 40 bytes.
+        first: The 1024 coefficients of the vector's first half, which the signature leaves out.
+        second: Those of the half that the signature has.
+
+    Returns:
+        None where the second half has no inverse, so that no key makes up for it.
+    """
+    divisors = _transformed(second)
+    if 0 in divisors:
+        return None
+    rest = [c - one for c, one in zip(hashed_to_point(salt, message), first, strict=True)]
+    ratios = [one * pow(other, -1, MODULUS) % MODULUS for one, other in zip(_transformed(rest), divisors, strict=True)]
+    signature = bytes((SIGNATURE_HEADER,)) + salt + compressed(second)
+    return OneSignature(public_key_of(_restored(ratios)), signature)
+
+
+def any_public_key(rng: random.Random) -> bytes:
+    """Return a public key that is well-formed, and that nobody can sign for."""
+    return public_key_of([rng.randrange(MODULUS) for _ in range(DEGREE)])
+
+
+def public_key_of(coefficients: list[int]) -> bytes:
+    """Return the encoding of a public polynomial, 14 bits a coefficient."""
+    packed = int("".join(f"{value:014b}" for value in coefficients), 2)
+    return bytes((KEY_HEADER,)) + packed.to_bytes(PUBLIC_KEY_BYTES - 1, "big")
+
+
+def compressed(coefficients: Sequence[int]) -> bytes:
+    """Return the compressed form of a polynomial: sign, seven low bits, the rest in unary, zeros up to a whole byte."""
+    bits = "".join(f"{int(value < 0)}{abs(value) & 0x7F:07b}{'0' * (abs(value) >> 7)}1" for value in coefficients)
+    bits += "0" * (-len(bits) % 8)
+    return int(bits, 2).to_bytes(len(bits) // 8, "big")
+
+
+def _transformed(coefficients: Sequence[int]) -> list[int]:
+    """Return the values of a polynomial at the 1024 roots of x**1024 + 1."""
+    turned, power = [], 1
+    for value in coefficients:
+        turned.append(value * power % MODULUS)
+        power = power * _ROOT % MODULUS
+    return _spectrum(turned, _ROOT * _ROOT % MODULUS)
+
+
+def _restored(values: list[int]) -> list[int]:
+    """Return the polynomial that has these values at the roots."""
+    back = pow(_ROOT, -1, MODULUS)
+    power = pow(DEGREE, -1, MODULUS)
+    found = []
+    for value in _spectrum(values, back * back % MODULUS):
+        found.append(value * power % MODULUS)
+        power = power * back % MODULUS
+    return found
+
+
+def _spectrum(values: list[int], root: int) -> list[int]:
+    """Return the values of a polynomial at the powers of a root of unity of its length."""
+    if len(values) == 1:
+        return values
+    even, odd = (_spectrum(values[start::2], root * root % MODULUS) for start in (0, 1))
+    turned, power = [], 1
+    for value in odd:
+        turned.append(value * power % MODULUS)
+        power = power * root % MODULUS
+    low = [(one + other) % MODULUS for one, other in zip(even, turned, strict=True)]
+    return low + [(one - other) % MODULUS for one, other in zip(even, turned, strict=True)]

@@ -1,0 +1,198 @@
+"""Proofs made: honestly, or so that a verifier which leaves one thing out accepts what is not so."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from conformance.oracles.range_proof import curve
+from conformance.oracles.range_proof.curve import L, Point
+from conformance.oracles.range_proof.system import BITS, Transcript, generator, vectors
+
+# A point of order eight: twice doubled it is (0, -1).
+_SMALL: Final = curve.decode(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"))
+
+
+class Forgery(StrEnum):
+    """What a verifier must leave out to take a forged proof."""
+
+    W = "w"
+    POLYNOMIAL = "the polynomial's equation"
+    INNER_PRODUCT = "the inner product's equation"
+    SUBGROUP = "the subgroup check"
+    POINTS = "the subgroup check of the proof's points"
+
+
+TWISTED: Final = frozenset({Forgery.SUBGROUP, Forgery.POINTS})
+"""Forgeries for a score that reaches its threshold: what is wrong is a point outside the subgroup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What the maker of a proof draws.
+
+    Attributes:
+        score: What the commitment holds, in milliunits.
+        blinding: What hides it.
+        twist: A point of small order that is added to the commitment, or the neutral one.
+    """
+
+    score: int
+    blinding: int = field(repr=False)
+    twist: Point = curve.NEUTRAL
+
+
+def secret(score: int, rng: random.Random, forgery: Forgery | None = None) -> Secret:
+    """Return a secret for a score; the commitment of a `SUBGROUP` forgery lies outside the subgroup."""
+    return Secret(score, rng.randrange(1, L), _SMALL if forgery is Forgery.SUBGROUP else curve.NEUTRAL)
+
+
+def commitment_text(held: Secret) -> str:
+    """Return the commitment in base64."""
+    whole = curve.combine([held.score, held.blinding], [curve.BASE, generator("H")])
+    return base64.b64encode(curve.encode(curve.add(whole, held.twist))).decode()
+
+
+def proof_of(
+    payload: Mapping[str, Any],
+    held: Secret,
+    rng: random.Random,
+    forgery: Forgery | None = None,
+    begun: Callable[[Mapping[str, Any]], Transcript] = Transcript,
+) -> bytes:
+    """Return a proof for a payload that has its commitment and threshold.
+
+    An honest one needs a score that is not below the threshold. A forged one is for any score, but for those of
+    `TWISTED`, of which `SUBGROUP` has a commitment that is wrong, and `POINTS` an S. `begun` makes the transcript; with
+    another one than everybody's the proof is of another system.
+    """
+    return _Making(payload, held, rng, forgery, begun).proof()
+
+
+class _Making:
+    """One proof in the making."""
+
+    def __init__(
+        self,
+        payload: Mapping[str, Any],
+        held: Secret,
+        rng: random.Random,
+        forgery: Forgery | None,
+        begun: Callable[[Mapping[str, Any]], Transcript],
+    ) -> None:
+        self._payload, self._held, self._rng, self._forgery, self._begun = payload, held, rng, forgery, begun
+        self._value = (held.score - int(payload["threshold_milliunits"])) % L
+        if (forgery is None or forgery in TWISTED) and self._value >= 2**BITS:
+            raise ValueError("an honest proof needs a score that is not below the threshold")
+
+    def proof(self) -> bytes:
+        bits, excess = self._bits()
+        lefts, rights = vectors()
+        alpha, rho = self._draw(), self._draw()
+        left_masks, right_masks = [self._draw() for _ in bits], [self._draw() for _ in bits]
+        committed = _sum([alpha, *bits, *(bit - 1 for bit in bits)], [generator("H"), *lefts, *rights])
+        committed = curve.add(committed, curve.multiply(excess, generator("U")))
+        masks = _sum([rho, *left_masks, *right_masks], [generator("H"), *lefts, *rights])
+        if self._forgery is Forgery.POINTS:
+            masks = curve.add(masks, _SMALL)
+        while True:
+            transcript = self._begun(self._payload)
+            y, z = _sent(transcript, {"A": curve.encode(committed), "S": curve.encode(masks)}, "y", "z")
+            # The verifier multiplies the commitment by z^2 below L: a multiple of eight kills what has order eight.
+            if self._forgery is not Forgery.SUBGROUP or z * z % L % 8 == 0:
+                break
+            rho, masks = rho + 1, curve.add(masks, generator("H"))
+        ups = [pow(y, n, L) for n in range(BITS)]
+        left_0 = [bit - z for bit in bits]
+        right_0 = [ups[n] * (bits[n] - 1 + z) + z * z * 2**n for n in range(BITS)]
+        right_1 = [ups[n] * right_masks[n] for n in range(BITS)]
+        t_1, t_2 = _inner(left_0, right_1) + _inner(left_masks, right_0), _inner(left_masks, right_1)
+        while True:
+            tau_1, tau_2 = self._draw(), self._draw()
+            linear, quadratic = _pedersen(t_1, tau_1), _pedersen(t_2, tau_2)
+            asked = copy(transcript)
+            (x,) = _sent(asked, {"T1": linear, "T2": quadratic}, "x")
+            # The verifier multiplies S by x: the same.
+            if self._forgery is not Forgery.POINTS or x % 8 == 0:
+                break
+        transcript = asked
+        left = [(left_0[n] + x * left_masks[n]) % L for n in range(BITS)]
+        right = [(right_0[n] + x * right_1[n]) % L for n in range(BITS)]
+        t = (_inner(left, right) - excess) % L
+        if self._forgery is Forgery.INNER_PRODUCT:
+            delta = (z - z * z) * sum(ups) - z**3 * (2**BITS - 1)
+            t = (z * z * self._value + delta + x * t_1 + x * x * t_2) % L
+        tau_x, mu = (tau_2 * x * x + tau_1 * x + z * z * self._held.blinding) % L, (alpha + rho * x) % L
+        opened = {"tau_x": _scalar(tau_x), "mu": _scalar(mu), "t": _scalar(t)}
+        (w,) = _sent(transcript, opened, "w")
+        if self._forgery is Forgery.W:
+            w = 1
+        sides, ends = _folded(transcript, left, right, y, curve.multiply(w, generator("U")))
+        firsts = (curve.encode(committed), curve.encode(masks), linear, quadratic)
+        return b"".join((*firsts, *opened.values(), *sides, *ends))
+
+    def _bits(self) -> tuple[list[int], int]:
+        """Return the vector that stands for bits, and the multiple of U that goes with it.
+
+        Where w is left out, the vector's first place may hold any value v: what keeps it a bit is that v*(v - 1) is
+        zero, and a multiple of U in A makes up for that.
+        """
+        if self._forgery is Forgery.W:
+            return [self._value, *[0] * (BITS - 1)], self._value * (self._value - 1) % L
+        value = 0 if self._forgery in {Forgery.POLYNOMIAL, Forgery.INNER_PRODUCT} else self._value
+        return [value >> n & 1 for n in range(BITS)], 0
+
+    def _draw(self) -> int:
+        return self._rng.randrange(1, L)
+
+
+def _sent(transcript: Transcript, items: Mapping[str, bytes], *answered: str) -> list[int]:
+    for name, value in items.items():
+        transcript.item(name, value)
+    return [transcript.challenge(name) for name in answered]
+
+
+def _folded(
+    transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, product: Point
+) -> tuple[list[bytes], list[bytes]]:
+    """Return the sides of the six rounds, and a and b, all encoded."""
+    lefts, rights = [list(one) for one in vectors()]
+    down = pow(y, -1, L)
+    rights = [curve.multiply(pow(down, n, L), point) for n, point in enumerate(rights)]
+    sides: list[bytes] = []
+    while (half := len(left) // 2) > 0:
+        low, high = slice(None, half), slice(half, None)
+        pair = {}
+        number = len(sides) // 2 + 1
+        for name, one, other in ((f"L_{number}", low, high), (f"R_{number}", high, low)):
+            scalars = [*left[one], *right[other], _inner(left[one], right[other])]
+            pair[name] = curve.encode(_sum(scalars, [*lefts[other], *rights[one], product]))
+        (u,) = _sent(transcript, pair, f"u_{number}")
+        sides += pair.values()
+        back = pow(u, -1, L)
+        left = [(u * left[n] + back * left[n + half]) % L for n in range(half)]
+        right = [(back * right[n] + u * right[n + half]) % L for n in range(half)]
+        lefts = [_sum([back, u], [lefts[n], lefts[n + half]]) for n in range(half)]
+        rights = [_sum([u, back], [rights[n], rights[n + half]]) for n in range(half)]
+    return sides, [_scalar(left[0]), _scalar(right[0])]
+
+
+def _sum(scalars: Sequence[int], points: Sequence[Point]) -> Point:
+    return curve.combine([scalar % L for scalar in scalars], points)
+
+
+def _inner(one: Sequence[int], other: Sequence[int]) -> int:
+    return sum(a * b for a, b in zip(one, other, strict=True)) % L
+
+
+def _pedersen(value: int, blinding: int) -> bytes:
+    return curve.encode(_sum([value, blinding], [curve.BASE, generator("H")]))
+
+
+def _scalar(value: int) -> bytes:
+    return (value % L).to_bytes(32, "little")

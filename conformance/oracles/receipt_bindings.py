@@ -1,0 +1,255 @@
+"""What a receipt binds: its hash claims recomputed from what was sent, answered and paid, and compared. Pure.
+
+The recipes are the profile's (P-RH-01 to P-RH-03 and section 2.3). Where a claim fits none of them, every usual recipe
+is tried, so that an implementation that hashes otherwise is told from one whose receipt is about something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import base58
+
+from conformance.oracles import hashing
+from conformance.oracles.challenge_tokens import core, request_bytes
+from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.receipt_kinds import payment_member, service_word_of
+
+_ALGORAND_TX = re.compile(r"[A-Z2-7]{51}[AQ]")
+_EVM_TX = re.compile(r"0x[0-9a-fA-F]{64}")
+_EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_SERVICE = "weldproof"
+_SIGNATURE_BYTES = 64
+
+
+class Outcome(StrEnum):
+    """What comparing one claim gave."""
+
+    HOLDS = "holds"
+    OTHER_RECIPE = "other_recipe"
+    DIFFERS = "differs"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One claim beside what it must be.
+
+    Attributes:
+        claim: The receipt's member.
+        code: The code of the fault, if it is one.
+        clause: Where the recipe stands.
+        outcome: What comparing gave; only `HOLDS` is no fault.
+        claimed: The member's value, None where the receipt has none.
+        computed: The value by the profile's recipe; None where what was given has none.
+        recipe: The recipe that fits: `profile`, the name of another usual one, or None.
+    """
+
+    claim: str
+    code: str
+    clause: str
+    outcome: Outcome
+    claimed: Any
+    computed: str | None
+    recipe: str | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is what the profile's recipe gives."""
+        return self.outcome is Outcome.HOLDS
+
+
+def faults(claims: Mapping[str, Any], given: Mapping[str, Any]) -> list[Binding]:
+    """Return the bindings that do not hold by the profile's recipes, in the order of `bindings`."""
+    return [one for one in bindings(claims, given) if not one.holds]
+
+
+def bindings(claims: Mapping[str, Any], given: Mapping[str, Any]) -> list[Binding]:
+    """Return each claim that what is given can be compared with.
+
+    Args:
+        claims: The receipt's payload; verified or not.
+        given: Any of these members; one that is absent or null compares nothing. No value in them is an error: what
+            has no canonical form, or is no transaction id, differs.
+
+            * `request`: `{"method", "path", "query", "service_id", "body"}`, body as JSON; without `service_id` the
+              receipt's own; `raw_body`, the body's text as it was sent, is for other recipes only.
+            * `response`: `{"result"}`, the member of the 200 body; `raw_body` likewise.
+            * `settlement`: `{"tx_id", "network", "service"}`; without `service` that of the receipt's kind.
+            * `payment_reference`: the challenge token as text.
+            * `payer`: `{"address", "network"}`.
+    """
+    made: list[Binding] = []
+    for member, compare in _COMPARED.items():
+        value = given.get(member)
+        if value is not None:
+            made.append(compare(claims, value if isinstance(value, str | Mapping) else {}))
+    return made
+
+
+def request_hash(request: Mapping[str, Any], service_id: Any) -> str | None:
+    """Return `request_hash` by P-RH-01; None where the body has no canonical form."""
+    given = {
+        "body": request.get("body"),
+        "method": request.get("method", "POST"),
+        "path": request.get("path"),
+        "query": request.get("query", ""),
+    }
+    return _reference(lambda: request_bytes(given, service_id))
+
+
+def response_hash(response: Mapping[str, Any]) -> str | None:
+    """Return `response_hash` by P-RH-02; None where there is no result, or one without canonical form."""
+    return _reference(lambda: jcs_bytes(response["result"])) if "result" in response else None
+
+
+def settled_payment_ref(tx_id: str, network: str, service: str) -> str | None:
+    """Return `settled_payment_ref` by P-RH-03; None for a text that is no transaction id of that network."""
+    normal = normal_tx_id(tx_id, network)
+    if normal is None:
+        return None
+    return _reference(f"{core(service)}:{normal}:{network}".encode)
+
+
+def normal_tx_id(tx_id: str, network: str) -> str | None:
+    """Return a transaction id in the one form that is hashed (P-NW-04), None where it is none.
+
+    EVM ids are lower-cased; Solana and Algorand ids must be canonical already; others stay as they are.
+    """
+    if network.startswith(("base_", "tempo_")):
+        return tx_id.lower() if _EVM_TX.fullmatch(tx_id) else None
+    if network.startswith("algorand_"):
+        return tx_id if _ALGORAND_TX.fullmatch(tx_id) else None
+    if network.startswith("solana_"):
+        return tx_id if _is_signature(tx_id) else None
+    return tx_id or None
+
+
+def _is_signature(text: str) -> bool:
+    try:
+        raw = base58.b58decode(text)
+    except ValueError:
+        return False
+    return len(raw) == _SIGNATURE_BYTES and base58.b58encode(raw).decode("ascii") == text
+
+
+def payment_reference_hash(token: str) -> str | None:
+    """Return `payment_reference_hash`: of the token's text (profile 2.3)."""
+    return _reference(token.encode)
+
+
+def payer_ref(address: str, network: str) -> str | None:
+    """Return `payer_ref` by profile 2.3: an EVM address in lower case, others as they are."""
+    normal = address.lower() if _EVM_ADDRESS.fullmatch(address) else address
+    return _reference(lambda: jcs_bytes({"address": normal, "network": network}))
+
+
+def _reference(made: Callable[[], bytes]) -> str | None:
+    """Return a hash reference (P-CV-06)."""
+    try:
+        return f"sha256:{sha256_hex(made())}"
+    except (ValueError, RecursionError):
+        return None
+
+
+def _compare_request(claims: Mapping[str, Any], given: Any) -> Binding:
+    request = given if isinstance(given, Mapping) else {}
+    service = request.get("service_id", claims.get("service_id"))
+    texts = {name: str(request.get(name) or "") for name in ("method", "path", "query", "raw_body")}
+
+    def others() -> Mapping[str, set[str]]:
+        return hashing.request_hashes(
+            texts["method"] or "POST",
+            texts["path"],
+            texts["query"],
+            texts["raw_body"].encode("utf-8", "surrogatepass"),
+            request.get("body"),
+            service if isinstance(service, str) else None,
+        )
+
+    return _binding(claims, "request_hash", "request_hash_differs", "P-RH-01", request_hash(request, service), others)
+
+
+def _compare_response(claims: Mapping[str, Any], given: Any) -> Binding:
+    response = given if isinstance(given, Mapping) else {}
+    raw = str(response.get("raw_body") or "").encode("utf-8", "surrogatepass")
+
+    def others() -> Mapping[str, set[str]]:
+        found = hashing.response_hashes(raw, response.get("result"), str(response.get("receipt") or ""))
+        return found if raw else {"jcs-result": found["jcs-result"]} if "result" in response else {}
+
+    return _binding(claims, "response_hash", "response_hash_differs", "P-RH-02", response_hash(response), others)
+
+
+def _compare_settlement(claims: Mapping[str, Any], given: Any) -> Binding:
+    settlement = given if isinstance(given, Mapping) else {}
+    tx_id, network = str(settlement.get("tx_id") or ""), str(settlement.get("network") or "")
+    word = str(settlement.get("service") or service_word_of(claims) or _SERVICE)
+
+    def others() -> Mapping[str, set[str]]:
+        found = hashing.settled_refs(word, tx_id, network, "") if tx_id else {}
+        return {name: values for name, values in found.items() if not name.endswith("-token")}
+
+    computed = settled_payment_ref(tx_id, network, word)
+    return _binding(claims, payment_member(claims), "settled_payment_ref_differs", "P-RH-03", computed, others)
+
+
+def _compare_payment_reference(claims: Mapping[str, Any], given: Any) -> Binding:
+    token = given if isinstance(given, str) else ""
+
+    def others() -> Mapping[str, set[str]]:
+        return {"sha256-token": hashing.spellings(token.encode("utf-8", "surrogatepass"))} if token else {}
+
+    code = "payment_reference_hash_differs"
+    return _binding(claims, "payment_reference_hash", code, "profile 2.3", payment_reference_hash(token), others)
+
+
+def _compare_payer(claims: Mapping[str, Any], given: Any) -> Binding:
+    payer = given if isinstance(given, Mapping) else {}
+    address, network = str(payer.get("address") or ""), str(payer.get("network") or "")
+
+    def others() -> Mapping[str, set[str]]:
+        texts = {"jcs-payer-as-given": jcs_bytes({"address": address, "network": network})}
+        texts |= {"sha256-address": address.encode(), "sha256-address-lower": address.lower().encode()}
+        texts |= {"sha256-network-address": f"{network}:{address}".encode()}
+        return {name: hashing.spellings(text) for name, text in texts.items()} if address else {}
+
+    return _binding(claims, "payer_ref", "payer_ref_differs", "profile 2.3", payer_ref(address, network), others)
+
+
+def _binding(
+    claims: Mapping[str, Any],
+    claim: str,
+    code: str,
+    clause: str,
+    computed: str | None,
+    others: Callable[[], Mapping[str, set[str]]],
+) -> Binding:
+    claimed = claims.get(claim)
+    if claimed is None:
+        return Binding(claim, code, clause, Outcome.ABSENT, None, computed, None)
+    if computed is not None and claimed == computed:
+        return Binding(claim, code, clause, Outcome.HOLDS, claimed, computed, "profile")
+    recipe = _fitting(claimed, others) if isinstance(claimed, str) else None
+    outcome = Outcome.DIFFERS if recipe is None else Outcome.OTHER_RECIPE
+    return Binding(claim, code, clause, outcome, claimed, computed, recipe)
+
+
+def _fitting(claimed: str, others: Callable[[], Mapping[str, set[str]]]) -> str | None:
+    try:
+        return next((name for name, values in others().items() if claimed in values), None)
+    except ValueError:
+        return None
+
+
+_COMPARED: Mapping[str, Callable[[Mapping[str, Any], Any], Binding]] = {
+    "request": _compare_request,
+    "response": _compare_response,
+    "settlement": _compare_settlement,
+    "payment_reference": _compare_payment_reference,
+    "payer": _compare_payer,
+}

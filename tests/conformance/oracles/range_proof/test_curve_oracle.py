@@ -1,0 +1,68 @@
+"""The suite's curve arithmetic, beside libsodium's and by the curve's own laws."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from nacl import bindings
+
+from conformance.oracles.range_proof import curve
+
+SMALL = [
+    (8, "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    (8, "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa"),
+    (4, "00" * 32),
+    (2, "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+    (1, "01" + "00" * 31),
+]
+
+
+def test_multiples_are_those_of_libsodium() -> None:
+    """Of the base point and of others, and their sums."""
+    rng = random.Random(1)
+    for _ in range(20):
+        one, other = rng.randrange(1, curve.L), rng.randrange(1, curve.L)
+        theirs = bindings.crypto_scalarmult_ed25519_base_noclamp(one.to_bytes(32, "little"))
+        ours = curve.multiply(one, curve.BASE)
+        assert curve.encode(ours) == theirs
+        further = bindings.crypto_scalarmult_ed25519_noclamp(other.to_bytes(32, "little"), theirs)
+        assert curve.encode(curve.multiply(other, ours)) == further
+        assert curve.encode(curve.combine([other, 1], [ours, curve.BASE])) == bindings.crypto_core_ed25519_add(
+            further, curve.encode(curve.BASE)
+        )
+        assert curve.same(curve.decode(further), curve.multiply(other, ours))
+
+
+@pytest.mark.parametrize(("order", "text"), SMALL)
+def test_points_of_small_order(order: int, text: str) -> None:
+    """They decode, have their order, and are not of the subgroup; nor is a point that one was added to."""
+    point = curve.decode(bytes.fromhex(text))
+    orders = [n for n in (1, 2, 4, 8) if curve.same(curve.multiply(n, point), curve.NEUTRAL)]
+    assert orders[0] == order
+    assert not curve.in_subgroup(point)
+    assert curve.in_subgroup(curve.add(curve.BASE, point)) == (order == 1)
+    assert curve.in_subgroup(curve.BASE)
+
+
+def test_doubling_and_adding_agree() -> None:
+    """Also at the neutral point and for opposite ones: the law is complete."""
+    for point in (curve.NEUTRAL, curve.BASE, *(curve.decode(bytes.fromhex(text)) for _, text in SMALL)):
+        assert curve.same(curve.double(point), curve.add(point, point))
+        assert curve.same(curve.add(point, curve.negated(point)), curve.NEUTRAL)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *((curve.P + y).to_bytes(32, "little") for y in range(19)),
+        *((2**255 + y).to_bytes(32, "little") for y in (1, curve.P - 1)),
+        *(bytes(length) for length in (0, 31, 33)),
+        (2).to_bytes(32, "little"),
+        b"\xff" * 32,
+    ],
+)
+def test_what_is_no_encoding(data: bytes) -> None:
+    """A y beyond the prime, a sign of zero, another length, no such point."""
+    with pytest.raises(curve.NoPoint):
+        curve.decode(data)

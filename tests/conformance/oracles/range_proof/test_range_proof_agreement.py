@@ -1,0 +1,167 @@
+"""The suite's reading of range proofs and the reference's agree: on every proof, and on what is none."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.oracles.range_proof import curve
+from conformance.oracles.range_proof.making import commitment_text, proof_of, secret
+from conformance.oracles.range_proof.system import LAYOUT, POINTS, generator, vectors
+from conformance.oracles.range_proof.verifying import refusal_of
+from reference.protocol.range_proof import group
+from reference.protocol.range_proof.generators import generators
+from tests.reference.protocol.range_proof.receipts import PAYMENT, element_of, placed, proven, refused
+
+SMALL = [curve.decode(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"))]
+Alteration = Callable[[random.Random, bytes], bytes]
+Restatement = Callable[[random.Random, dict[str, Any]], dict[str, Any]]
+PARTS = 20
+
+
+def seed_of_today() -> int:
+    """Return a seed that is another one tomorrow, or the one that the environment names."""
+    return int(os.environ.get("WELDPROOF_ORACLE_SEED", time.strftime("%Y%j")))
+
+
+def _bit(rng: random.Random, proof: bytes) -> bytes:
+    at = rng.randrange(len(proof) * 8)
+    return proof[: at // 8] + bytes([proof[at // 8] ^ 1 << at % 8]) + proof[at // 8 + 1 :]
+
+
+def _swap(rng: random.Random, proof: bytes) -> bytes:
+    one, other = rng.sample(sorted(POINTS) if rng.random() < 0.7 else LAYOUT, 2)
+    return placed(placed(proof, one, element_of(proof, other)), other, element_of(proof, one))
+
+
+def _another(rng: random.Random, point: bytes) -> bytes:
+    """Return another element, one outside of the subgroup, one of small order, one that is not canonical, or noise."""
+    here = curve.decode(point)
+    others = [
+        curve.encode(curve.add(here, curve.BASE)),
+        curve.encode(curve.add(here, curve.multiply(rng.randrange(1, 8), SMALL[0]))),
+        curve.encode(curve.multiply(rng.randrange(8), SMALL[0])),
+        (curve.P + rng.randrange(19)).to_bytes(32, "little"),
+        rng.randbytes(32),
+    ]
+    return rng.choice(others)
+
+
+def _point(rng: random.Random, proof: bytes) -> bytes:
+    name = rng.choice(sorted(POINTS))
+    return placed(proof, name, _another(rng, element_of(proof, name)))
+
+
+def _scalar(rng: random.Random, proof: bytes) -> bytes:
+    name = rng.choice([one for one in LAYOUT if one not in POINTS])
+    here = int.from_bytes(element_of(proof, name), "little")
+    others = [here + curve.L, (here + 1) % curve.L, -here % curve.L, 0, curve.L, rng.randrange(2**256)]
+    return placed(proof, name, rng.choice(others).to_bytes(32, "little"))
+
+
+def _length(rng: random.Random, proof: bytes) -> bytes:
+    return proof[: rng.randrange(len(proof))] if rng.random() < 0.5 else proof + bytes(rng.randrange(1, 33))
+
+
+ALTERATIONS: list[Alteration] = [_bit, _swap, _point, _scalar, _length]
+
+
+def _commitment(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
+    other = _another(rng, base64.b64decode(payload["commitment_b64"]))
+    return {**payload, "commitment_b64": base64.b64encode(other).decode()}
+
+
+def _threshold(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
+    return {**payload, "threshold_milliunits": (payload["threshold_milliunits"] + rng.randint(1, 1000)) % 1001}
+
+
+def _payment(rng: random.Random, payload: dict[str, Any]) -> dict[str, Any]:
+    return {**payload, rng.choice(("payment_id", "tx_id", "bench_issuer")): rng.randbytes(8).hex()}
+
+
+RESTATEMENTS: list[Restatement] = [_commitment, _threshold, _payment]
+
+
+def altered(rng: random.Random, payload: dict[str, Any], proof: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return a statement and a proof of which one is another: the proof six times of seven."""
+    if rng.randrange(7) == 0:
+        return rng.choice(RESTATEMENTS)(rng, payload), proof
+    return payload, rng.choices(ALTERATIONS, [3, 3, 3, 3, 1])[0](rng, proof)
+
+
+def compare(rng: random.Random, proofs: int, alterations: int) -> Counter[str]:
+    """Let both judge that many random proofs, by either maker, and altered ones; return how often each stage refused.
+
+    An alteration that changed nothing, such as a swap of equal elements, is under the empty name.
+    """
+    seen: Counter[str] = Counter()
+    for number in range(proofs):
+        score = rng.randint(0, 1000)
+        threshold = rng.choice([0, score, rng.randint(0, score)])
+        payload, proof = by_the_suite(score, threshold, rng) if number % 4 == 0 else proven(score, threshold, rng)
+        assert (refusal_of(payload, proof), refused(payload, proof)) == (None, None), (score, threshold)
+        share = alterations * (number + 1) // proofs - alterations * number // proofs
+        for _ in range(share):
+            statement, changed = altered(rng, payload, proof)
+            mine, theirs = refusal_of(statement, changed), refused(statement, changed)
+            said = None if theirs is None else theirs.partition(" ")[0]
+            assert (None if mine is None else mine.value) == said, (statement, changed.hex())
+            assert (said is None) == ((statement, changed) == (payload, proof))
+            seen[said or ""] += 1
+    return seen
+
+
+def by_the_suite(score: int, threshold: int, rng: random.Random) -> tuple[dict[str, Any], bytes]:
+    """Return a payload and a proof that the suite made."""
+    held = secret(score, rng)
+    payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": threshold}
+    return payload, proof_of(payload, held, rng)
+
+
+def test_a_rotating_part_is_judged_alike() -> None:
+    """Four proofs and forty altered ones of today's seed: the same verdict, the same stage."""
+    assert compare(random.Random(seed_of_today()), 4, 40).total() == 40
+
+
+@pytest.mark.oracle_long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_thousand_proofs_and_ten_thousand_altered_ones_are_judged_alike(part: int) -> None:
+    """1,000 random proofs and 10,000 altered ones in all; every stage but that of a zero challenge."""
+    rng = random.Random(f"{os.environ.get('WELDPROOF_ORACLE_SEED', '1')} {part}")
+    seen = compare(rng, 1000 // PARTS, 10_000 // PARTS)
+    print(f"\npart {part + 1} of {PARTS}: {1000 // PARTS} proofs, {seen.total()} altered, refused at {dict(seen)}")  # noqa: T201 - progress of a long run
+    stages = {"length", "commitment", "point", "scalar", "polynomial", "inner_product"}
+    assert set(seen) - {""} == stages
+
+
+def test_generators_are_derived_alike() -> None:
+    """All 130."""
+    known = generators()
+    lefts, rights = vectors()
+    assert [curve.encode(point) for point in lefts] == list(known.left)
+    assert [curve.encode(point) for point in rights] == list(known.right)
+    assert (curve.encode(generator("H")), curve.encode(generator("U"))) == (known.blinding, known.product)
+
+
+def test_a_reference_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: without canonical scalars the two disagree."""
+    monkeypatch.setattr(group, "scalar_of", lambda data: int.from_bytes(data, "little") % group.ORDER)
+    monkeypatch.setattr(f"{__name__}.ALTERATIONS", [_scalar] * 5)
+    with pytest.raises(AssertionError):
+        compare(random.Random(3), 1, 30)
+
+
+@pytest.mark.parametrize("change", [{"commitment_b64": "*"}, {"commitment_b64": "AAAA"}])
+def test_a_payload_without_a_commitment_is_no_statement(change: dict[str, Any]) -> None:
+    """Nothing is said about its proof."""
+    payload, proof = proven(5, 5, random.Random(4))
+    with pytest.raises(ValueError, match="commitment"):
+        refusal_of({**payload, **change}, proof)

@@ -1,0 +1,238 @@
+"""The audit-chain oracle finds the first fault of a log, and how another hub's log is made."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+import rfc8785
+
+from conformance.oracles import audit_chain
+from conformance.oracles.audit_chain import Head, Kind, first_fault
+
+KEY = bytes(range(32))
+Log = list[dict[str, Any]]
+
+
+def log_of(count: int) -> Log:
+    """Return a log of some length, made in the plainest way by another library."""
+    found: Log = []
+    before = "0" * 64
+    for seq in range(1, count + 1):
+        entry: dict[str, Any] = {
+            "seq": seq,
+            "ts_ms": 1_767_225_600_000 + seq,
+            "actor": "admin",
+            "action": "service.registered" if seq % 3 else "issuer.registered",
+            "subject": f"did:web:issuer-{seq}.example",
+            "payload": {"type": "addon", "base_url": f"http://ärger-{seq}.example", "health_path": "/health\t\x7f"},
+            "prev_mac": before,
+        }
+        before = hmac.new(KEY, rfc8785.dumps(entry), hashlib.sha256).hexdigest()
+        found.append({**entry, "mac": before})
+    return found
+
+
+def test_the_profiles_example() -> None:
+    """The entry of profile 7.4 has the MAC that is written there."""
+    entry = {
+        "action": "issuer.registered",
+        "actor": "admin",
+        "payload": {"kid": "00c4f5a3b2d19e80"},
+        "prev_mac": "0" * 64,
+        "seq": 1,
+        "subject": "did:web:issuer.example",
+        "ts_ms": 1_767_225_600_000,
+    }
+    mac = audit_chain.mac_of(entry, KEY)
+    assert mac == "c7655e5fd3af9b096188d3b2a202716e6416c67bde0af38cb6443f91c191da37"
+    assert first_fault([{**entry, "mac": mac}], KEY, head=Head(1, mac)) is None
+
+
+def test_a_whole_log_has_no_fault() -> None:
+    """No entry, one entry and many; a head that the log has gone beyond is no fault."""
+    log = log_of(20)
+    assert first_fault([], KEY) is None
+    assert first_fault([], KEY, head=Head(0, "0" * 64)) is None
+    assert first_fault(log, KEY, head=Head(20, log[-1]["mac"])) is None
+    assert first_fault(log, KEY, head=Head(15, log[14]["mac"])) is None
+
+
+def changed(log: Log, place: int, **members: Any) -> Log:
+    """Return a log with one entry changed."""
+    return [{**one, **members} if at == place else one for at, one in enumerate(log)]
+
+
+def swapped(log: Log, one: int, other: int) -> Log:
+    """Return a log with two entries in each other's place."""
+    copy = list(log)
+    copy[one], copy[other] = copy[other], copy[one]
+    return copy
+
+
+def relinked(log: Log, place: int) -> Log:
+    """Return a log with an entry left out and the next one telling the number of it, made with the key."""
+    kept = log[:place] + log[place + 1 :]
+    entry = {**kept[place], "seq": place + 1}
+    del entry["mac"]
+    kept[place] = {**entry, "mac": audit_chain.mac_of(entry, KEY)}
+    return kept
+
+
+LOG = log_of(12)
+
+
+@pytest.mark.parametrize(
+    ("log", "kind", "place", "seq"),
+    [
+        (changed(LOG, 4, subject="did:web:other.example"), Kind.ALTERED, 4, 5),
+        (changed(LOG, 0, actor="system"), Kind.ALTERED, 0, 1),
+        (changed(LOG, 11, ts_ms=1.5), Kind.ALTERED, 11, 12),
+        (changed(LOG, 3, added=True), Kind.ALTERED, 3, 4),
+        (changed(LOG, 3, subject="\ud800"), Kind.ALTERED, 3, 4),
+        (changed(LOG, 7, mac="f" * 64), Kind.ALTERED, 7, 8),
+        (changed(LOG, 7, mac=LOG[7]["mac"].upper()), Kind.ALTERED, 7, 8),
+        (changed(LOG, 7, prev_mac=LOG[5]["mac"]), Kind.ALTERED, 7, 8),
+        (changed(LOG, 6, seq=9), Kind.ALTERED, 6, 9),
+        (LOG[:5] + LOG[6:], Kind.MISSING, 5, 6),
+        (LOG[:5] + LOG[9:], Kind.MISSING, 5, 6),
+        (LOG[1:], Kind.MISSING, 0, 1),
+        (swapped(LOG, 5, 6), Kind.REORDERED, 5, 7),
+        (swapped(LOG, 0, 11), Kind.REORDERED, 0, 12),
+        (LOG[:6] + LOG[5:], Kind.REORDERED, 6, 6),
+        (relinked(LOG, 4), Kind.UNLINKED, 4, 5),
+        (changed(LOG, 2, seq="3"), Kind.MALFORMED, 2, None),
+        (changed(LOG, 2, mac=None), Kind.MALFORMED, 2, None),
+        (changed(changed(LOG, 8, actor="x"), 4, actor="x"), Kind.ALTERED, 4, 5),
+    ],
+)
+def test_the_first_fault_is_named(log: Log, kind: Kind, place: int, seq: int | None) -> None:
+    """What is wrong, where it shows, and which entry it is about; the first of several."""
+    found = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
+    assert found is not None
+    assert (found.kind, found.place, found.seq) == (kind, place, seq)
+
+
+@pytest.mark.parametrize("kept", [11, 7, 1, 0])
+def test_a_cut_tail_shows_where_the_head_is_known(kept: int) -> None:
+    """The rest is whole; only the noted head knows what is gone."""
+    assert first_fault(LOG[:kept], KEY) is None
+    found = first_fault(LOG[:kept], KEY, head=Head(12, LOG[-1]["mac"]))
+    assert found is not None
+    assert (found.kind, found.place, found.seq) == (Kind.CUT_TAIL, kept, kept + 1)
+
+
+def test_a_rewritten_tail_shows_where_the_head_is_known() -> None:
+    """Whoever has the key can write another last entry; the noted head is another then."""
+    last = {name: value for name, value in LOG[-1].items() if name != "mac"} | {"actor": "system"}
+    log = [*LOG[:-1], {**last, "mac": audit_chain.mac_of(last, KEY)}]
+    assert first_fault(log, KEY) is None
+    found = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
+    assert found is not None
+    assert (found.kind, found.seq) == (Kind.ALTERED, 12)
+
+
+def test_another_key_is_told_apart_from_an_altered_entry() -> None:
+    """Where no entry at all has its MAC, the key is wrong; where one has not, the entry is."""
+    found = first_fault(LOG, bytes(32))
+    assert found is not None
+    assert found.kind is Kind.WRONG_KEY
+
+
+def test_a_part_of_a_log() -> None:
+    """A part may begin anywhere, and is whole in itself or not."""
+    assert first_fault(LOG[4:], KEY, partial=True) is None
+    found = first_fault(LOG[4:6] + LOG[7:], KEY, partial=True)
+    assert found is not None
+    assert (found.kind, found.seq) == (Kind.MISSING, 7)
+
+
+@pytest.mark.parametrize("value", [{"b": 1, "a": [True, None, 'é\n\\"/\x01']}, {"é": 1, "a": 2**60}, 1.5, [1e30, "x"]])
+def test_the_short_way_gives_the_same_bytes(value: Any) -> None:
+    """Canonical text is that of RFC 8785, whichever way it is made."""
+    try:
+        wanted = rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError:
+        wanted = None
+    assert wanted is None or audit_chain.canonical(value) == wanted
+
+
+def foreign(count: int, recipe: str) -> Log:
+    """Return a log of somebody else's making: other names, another recipe, base64."""
+    found: Log = []
+    before = ""
+    for number in range(count):
+        entry: dict[str, Any] = {"id": f"e{number}", "event": {"issuer": f"did:web:{number}"}}
+        text = json.dumps(entry, sort_keys=True)
+        covered = {"prev": f"{before}|{text}", "linked": json.dumps({**entry, "previous": before}, sort_keys=True)}
+        raw = hmac.new(b"a secret of words", covered[recipe].encode(), hashlib.sha256).digest()
+        linked = {"previous": before} if recipe == "linked" else {}
+        before = base64.b64encode(raw).decode()
+        found.append({**entry, **linked, "hash": before})
+    return found
+
+
+@pytest.mark.parametrize("recipe", ["prev", "linked"])
+def test_how_a_foreign_log_is_made_is_found_out(recipe: str) -> None:
+    """Names, recipe and form of the key are found among the usual ones; then the log is judged by them."""
+    log = foreign(6, recipe)
+    form = audit_chain.found_form(log, "a secret of words")
+    assert form is not None
+    assert form.key == "text"
+    key = audit_chain.key_bytes("a secret of words", form.key)
+    assert first_fault(log, key, form) is None
+    log[3]["event"] = {"issuer": "did:web:elsewhere"}
+    found = first_fault(log, key, form)
+    assert found is not None
+    assert (found.kind, found.place) == (Kind.ALTERED, 3)
+    assert audit_chain.found_form(log, "another secret") is None
+
+
+@pytest.mark.parametrize("genesis", ["", "0" * 64, "genesis", "a word that nobody guesses"])
+def test_a_log_whose_entries_name_no_predecessor_may_begin_with_anything(genesis: str) -> None:
+    """What the first MAC covers is found where it is usual; where it is not, only the first entry cannot be judged."""
+    log: Log = []
+    before = genesis
+    for number in range(6):
+        entry: dict[str, Any] = {"n": number, "event": f"did:web:{number}"}
+        covered = before.encode() + rfc8785.dumps(entry)
+        before = hmac.new(KEY, covered, hashlib.sha256).hexdigest().upper()
+        log.append({**entry, "mac": before})
+    form = audit_chain.found_form(log, KEY.hex())
+    assert form is not None
+    assert (form.recipe, form.key) == ("prev-jcs", "hex")
+    assert first_fault(log, KEY, form) is None
+    for place in range(6):
+        changed = [{**entry, "event": "x"} if at == place else entry for at, entry in enumerate(log)]
+        found = first_fault(changed, KEY, form)
+        known = place > 0 or genesis in {"", "0" * 64, "genesis"}
+        assert (found is not None and found.place == place) is known
+
+
+def test_the_profiles_own_form_has_one_spelling() -> None:
+    """A MAC in capitals or in base64 is another one to the profile; elsewhere it is the same."""
+    right = log_of(1)[0]
+    for spelled in (right["mac"].upper(), base64.b64encode(bytes.fromhex(right["mac"])).decode()):
+        log = [{**right, "mac": spelled}]
+        assert first_fault(log, KEY) is not None
+        assert first_fault(log, KEY, audit_chain.Form(any_case=True)) is None
+
+
+def test_the_beginning_of_a_log_shows_by_what_is_no_mac() -> None:
+    """The first entry names zeros, or nothing that is a MAC; turned round, a log does not begin so."""
+    assert audit_chain.begins(LOG)
+    assert not audit_chain.begins(LOG[::-1])
+    assert not audit_chain.begins(LOG[1:])
+    assert not audit_chain.begins(LOG[:1])
+
+
+def test_links_show_without_a_key() -> None:
+    """The two members that link entries are found; a log that links nothing has none."""
+    assert audit_chain.linked(LOG) == [("prev_mac", "mac")]
+    assert audit_chain.chain_values(LOG) == ["mac", "prev_mac"]
+    assert audit_chain.linked(swapped(LOG, 3, 4)) == []
+    assert audit_chain.linked([{"text": "a"}, {"text": "b"}]) == []

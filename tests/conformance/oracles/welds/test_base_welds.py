@@ -1,0 +1,68 @@
+"""Authorizations and transactions of an EVM chain as the suite reads them, against published examples."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.oracles.welds import ethereum
+from conformance.oracles.welds.refusal import Refused
+from conformance.vectors_builder.welds import base_wallet as wallet
+
+# The signed transaction that EIP-155 gives as its example, and the sender of the key that it names.
+EIP_155 = bytes.fromhex(
+    "f86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe53"
+    "7567866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83"
+)
+
+
+def test_keccak256_of_nothing_is_known() -> None:
+    """It is not the SHA3-256 of the standard."""
+    assert ethereum.keccak256(b"").hex() == "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
+
+
+def test_the_example_of_eip_155_is_read() -> None:
+    """A legacy transaction with its chain in v."""
+    found = ethereum.SignedTransaction.read(EIP_155)
+    assert (found.chain_id, found.sender) == (1, "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, 4])
+def test_each_type_names_its_sender_and_chain(kind: int) -> None:
+    """Types are told by the first byte."""
+    found = ethereum.SignedTransaction.read(wallet.sent(b"\x01", kind=kind))
+    assert (found.chain_id, found.sender) == (8453, wallet.SETTLER.address.lower())
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"\x02", b"\x02\xc0", b"\xc0", b"\x80", EIP_155[:-1], EIP_155 + b"\0", b"\x03" + EIP_155, b"\xf8" * 9]
+)
+def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
+    """Whatever is handed in, the refusal is the same."""
+    with pytest.raises(Refused) as caught:
+        ethereum.SignedTransaction.read(raw)
+    assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
+
+
+@pytest.mark.parametrize("v", [27, 28])
+def test_legacy_transactions_without_a_chain_are_for_every_chain(v: int) -> None:
+    """Chains still take what is signed as before EIP-155; with another text signed, somebody else has signed it."""
+    raw = EIP_155.replace(b"\x80\x25\xa0", b"\x80" + bytes([v]) + b"\xa0")
+    found = ethereum.SignedTransaction.read(raw)
+    assert found.chain_id is None
+    assert found.sender != ethereum.SignedTransaction.read(EIP_155).sender
+
+
+def test_an_authorizations_digest_is_eth_accounts() -> None:
+    """The domain and every member are in it."""
+    given = wallet.signed()
+    domain = {"name": "USD Coin", "version": "2", "chain_id": 8453, "contract": wallet.USDC}
+    digest = ethereum.authorization_digest(given.proof()["authorization"], domain)
+    assert "0x" + digest.hex() == wallet.told(given)["digest"]
+    for name, other in (("name", "USDC"), ("version", "1"), ("chain_id", 1), ("contract", wallet.TEST_USDC)):
+        assert ethereum.authorization_digest(given.proof()["authorization"], {**domain, name: other}) != digest
+
+
+@pytest.mark.parametrize("text", ["", "0x", "0x" + "0" * 128, "0x" + "0" * 132, "0X" + "0" * 130, "0x" + "g" * 130])
+def test_signatures_of_another_form_are_none(text: str) -> None:
+    """65 bytes in hex and nothing else."""
+    assert ethereum.Signature.read(text) is None
