@@ -18,6 +18,13 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
 * `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `lacking`, `fault`, `cancelled`), `error` or
   null.
 * `note`: `check`, `text`: something the reader should know that judges nothing.
+* `comparison`: a receipt of the target beside that of another target for the same call: `call`, `lane` (null where
+  nothing is paid), `left` and `right` `{name, source, place, exchange, verified, fault, receipt}` (the target's name,
+  the address called, where the receipt stood, the `n` of the answer, whether it verifies with its own target's
+  published keys, why it does not or is not there, the compact JWS), `missing` (why nothing is compared, or null),
+  `grade` (the worst of the claims, or null), `claims`: array of `{part, name, left, right, grade, why}`, the values as
+  JSON text, `grade` `same`, `expected` (it differs as it must or may) or `matters`. Values are compared before live
+  ones are taken out.
 * `row`: `id`, `verdict`, `reason` or null, `checks`, `expected_failure` (null, `expected`, `unexpected_pass`,
   `expired`).
 * `run.finished`: `seconds`, `exit_code`, `interrupted`, `counts` (verdict to number).

@@ -18,7 +18,7 @@ from conformance.ledger import Requirement
 from conformance.target import Profile
 
 # What our own stack can bring up; rows of other surfaces are not applicable on it.
-SURFACES = frozenset({"rail", "gateway", "agent"})
+SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
 # The row for which an agent is started that can reach no network.
 _OFFLINE_ROW = "AGENT-VERIFY-20"
 # Surfaces that a row looks at where they are claimed, beside those that it needs.
@@ -73,7 +73,8 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
         with words.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"),
-                *("--data-dir", folder, *options),
+                # Rows about addons start their own.
+                *("--no-addons", "--data-dir", folder, *options),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

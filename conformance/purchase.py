@@ -167,9 +167,18 @@ async def purchase(case: Case, operation: Operation, lane: str, *, body: Any = N
     Raises:
         Inconclusive: It was not served 200, which RAIL-PAY judges.
     """
-    quote = await challenge(case, operation, body=body)
+    return await buy(case, await challenge(case, operation, body=body), lane)
+
+
+async def buy(case: Case, quote: Challenge, lane: str) -> Purchase:
+    """Buy the call that a challenge is for.
+
+    Raises:
+        Inconclusive: It was not served 200, which RAIL-PAY judges.
+    """
     proof = await pay(case, quote, lane)
-    answer = await redeem(case, operation, proof, body=quote.body)
+    answer = await redeem(case, quote.operation, proof, body=quote.body)
     if answer.status != 200:
-        raise Inconclusive(f"a welded payment for {operation.path} on {lane} was answered {answer.status}, not 200")
+        path = quote.operation.path
+        raise Inconclusive(f"a welded payment for {path} on {lane} was answered {answer.status}, not 200")
     return Purchase(quote, lane, proof, answer)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 from conformance import clock
 from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking
@@ -29,6 +29,8 @@ CHECK_PACKAGES = (
     "conformance.checks.rail",
     "conformance.checks.gateway",
     "conformance.checks.agent",
+    "conformance.checks.control_plane",
+    "conformance.checks.addons",
     "conformance.checks.webhooks",
     "conformance.checks.shared",
 )
@@ -105,11 +107,21 @@ def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str
     return None
 
 
+class Afterwards(Protocol):
+    """What a run does once its checks are done, while its target can still be called; it judges no row."""
+
+    async def __call__(self, session: Session, client: Client, log: EventLog, *, stopped: bool) -> None:
+        """Do it; `stopped` says that the run stopped at a breach."""
+
+
 class Run:
     """One run of a plan against a target, into an event log."""
 
-    def __init__(self, plan: Plan, profile: Profile, log: EventLog) -> None:
+    def __init__(
+        self, plan: Plan, profile: Profile, log: EventLog, afterwards: Mapping[str, Afterwards] | None = None
+    ) -> None:
         self.plan = plan
+        self._afterwards = dict(afterwards or {})
         self.profile = profile
         self.log = log
         self.names = Names()
@@ -141,11 +153,23 @@ class Run:
                     await self._one(one, transport, session)
                 for one in await _stragglers_first(self.plan.checks, session):
                     await self._one(one, transport, session)
+                for name, step in self._afterwards.items():
+                    await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
             except asyncio.CancelledError:
                 self._interrupted = True
             finally:
                 await session.close()
         return self._close()
+
+    async def whole(self) -> None:
+        """Run every check and judge every row, for somebody who can do nothing with a part.
+
+        Raises:
+            asyncio.CancelledError: The run was interrupted.
+        """
+        await self.execute()
+        if self._interrupted:
+            raise asyncio.CancelledError
 
     async def _a_lane_at_a_time(self, transport: HttpTransport, session: Session) -> None:
         """Run the checks that disturb a chain: those of one lane one after the other, the lanes side by side."""

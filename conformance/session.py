@@ -60,10 +60,11 @@ class Session:
         kept: What is opened during the run and closed at its end, before anything else.
     """
 
-    def __init__(self, profile: Profile, client: Client, names: Names, seed: int) -> None:
+    def __init__(self, profile: Profile, client: Client, names: Names, seed: int, prefix: str = "") -> None:
         self.profile = profile
         self.client = client
         self._names = names
+        self._prefix = prefix
         self.seed = seed
         self._operations: tuple[Operation, ...] = ()
         self._trouble: str | None = None
@@ -85,7 +86,7 @@ class Session:
     async def open(self) -> None:
         """Read secrets into the redaction table and discover the rail's operations."""
         for name, secret in self.profile.secrets.items():
-            self._names.secret(secret.read(), name.upper())
+            self._names.secret(secret.read(), f"{self._prefix}{name.upper()}")
         self._credentials = {name: self._of(name, one) for name, one in self.profile.tenants.items()}
         if (limited := self.profile.limited.get("gateway")) is not None:
             self._limited_credentials = {name: self._of(name, one, "LIMITED_") for name, one in limited.tenants.items()}
@@ -152,6 +153,7 @@ class Session:
 
     def _of(self, name: str, tenant: Tenant, prefix: str = "") -> Credentials:
         key = tenant.key.read()
+        prefix = self._prefix + prefix
         self._names.secret(key, f"{prefix}TENANT_{name.upper()}_KEY")
         self._names.name(tenant.id, f"{prefix}TENANT_{name.upper()}_ID")
         return Credentials(name, tenant.id, key, tenant.networks or tuple(tenant.payout), tenant.payout)

@@ -28,7 +28,13 @@ async def together(parts: Iterable[Awaitable[T]], *, at_once: int = 16) -> list[
         async with room:
             return await part
 
-    done = await asyncio.gather(*map(one, parts), return_exceptions=True)
+    every = list(parts)
+    try:
+        done = await asyncio.gather(*map(one, every), return_exceptions=True)
+    finally:
+        for part in every:  # one that an interrupt ended before it began would be warned about
+            if asyncio.iscoroutine(part):
+                part.close()
     faults = [result for result in done if isinstance(result, BaseException)]
     if faults:
         raise min(faults, key=lambda fault: isinstance(fault, Inconclusive | Unreachable | JsonFault))

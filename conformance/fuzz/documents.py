@@ -22,8 +22,8 @@ async def published_document(case: Case, surface: str) -> Mapping[str, Any] | No
 async def published_answer(case: Case, surface: str) -> Answer | None:
     """Return the answer that holds the OpenAPI document of a surface, None where there is none at a known place.
 
-    The rail's place is fixed by the interface; that of gateway and agent is their `openapi_path`, unbound the usual
-    ones are tried.
+    The rail's place is fixed by the interface; that of the others is their `openapi_path`, unbound the usual ones
+    are tried.
     """
     base = case.profile.surfaces[surface].url.rstrip("/")
     for path in _places(case, surface):
@@ -40,8 +40,12 @@ async def published_answer(case: Case, surface: str) -> Answer | None:
 def _places(case: Case, surface: str) -> tuple[str, ...]:
     if surface == "rail":
         return _USUAL[:1]
-    agent = case.profile.agent_bindings.openapi_path if surface == "agent" else None
-    bound = case.profile.gateway_bindings.openapi_path if surface == "gateway" else agent
+    bindings = {
+        "agent": case.profile.agent_bindings.openapi_path,
+        "gateway": case.profile.gateway_bindings.openapi_path,
+        "control_plane": case.profile.hub_bindings.openapi_path,
+    }
+    bound = bindings.get(surface)
     return _USUAL if bound is None else (bound,)
 
 

@@ -9,6 +9,7 @@ discovered by probing, or the row that needs it is inconclusive (`unbound`).
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import AlgorandChain, BaseChain, Chains, SolanaChain
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
+from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.profile import (
     LANES,
     OPTIONS,
@@ -34,11 +35,14 @@ from conformance.target.webhooks import REFERENCE_WEBHOOK, Destination, Receiver
 __all__ = [
     "LANES",
     "OPTIONS",
+    "REFERENCE_ADDONS",
     "REFERENCE_AGENT",
     "REFERENCE_GATEWAY",
+    "REFERENCE_HUB",
     "REFERENCE_RAIL",
     "REFERENCE_WEBHOOK",
     "SURFACES",
+    "Addon",
     "AgentBindings",
     "AlgorandChain",
     "BaseChain",
@@ -50,6 +54,8 @@ __all__ = [
     "ExpectedFailure",
     "Gateway",
     "GatewayBindings",
+    "Hub",
+    "HubBindings",
     "LimitedService",
     "NetworkNames",
     "Pace",

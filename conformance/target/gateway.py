@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from conformance.oracles.receipts import STEPS
 from conformance.target.chains import Chains
 from conformance.target.tables import Table
 
@@ -67,17 +68,7 @@ REFERENCE_GATEWAY = GatewayBindings(
     receipt_member="jws",
     jwks_path="/.well-known/jwks.json",
     openapi_path="/openapi.json",
-    receipt_codes=(
-        "MISSING_ENVELOPE",
-        "INVALID_JWS_FORMAT",
-        "UNSUPPORTED_ALG",
-        "TAMPERED_SIGNATURE",
-        "INVALID_PAYLOAD",
-        "UNSUPPORTED_CANON_VERSION",
-        "NON_CANONICAL_PAYLOAD",
-        "MISSING_FIELD",
-        "PAYMENT_HASH_MISMATCH",
-    ),
+    receipt_codes=STEPS,
     create_status=(201,),
     idempotency_conflict=(409,),
     rates={"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"},

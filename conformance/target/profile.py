@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
+from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
@@ -142,6 +143,8 @@ class Profile(Table):
     gateway: Gateway = Gateway()
     webhook: WebhookBindings = WebhookBindings()
     agent: AgentBindings = AgentBindings()
+    hub: Hub = Hub()
+    addons: Mapping[str, Addon] = Field(default_factory=dict)
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
     limited: Mapping[str, LimitedService] = Field(default_factory=dict)
     networks: Mapping[str, NetworkNames] = Field(default_factory=dict)
@@ -171,6 +174,16 @@ class Profile(Table):
     def agent_bindings(self) -> AgentBindings:
         """The agent's bindings: what the file sets, over the reference's where those apply."""
         return self._over(REFERENCE_AGENT, self.agent)
+
+    @property
+    def hub_bindings(self) -> HubBindings:
+        """The control plane's bindings: what the file sets, over the reference's where those apply."""
+        return self._over(REFERENCE_HUB, self.hub)
+
+    @property
+    def addon_bindings(self) -> Mapping[str, Addon]:
+        """The addons by name: what the file sets of each, over the reference's where those apply."""
+        return {name: self._over(REFERENCE_ADDONS.get(name, Addon()), one) for name, one in self.addons.items()}
 
     @property
     def webhook_bindings(self) -> WebhookBindings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 
 import pytest
 
@@ -61,3 +62,27 @@ async def test_a_fault_of_the_suite_goes_before_a_reason() -> None:
 
     with pytest.raises(KeyError):
         await together(map(part, (Inconclusive("no node"), KeyError("suite"))))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_an_interrupt_leaves_no_part_behind(turns: int) -> None:
+    """Parts that had no room yet, or had not begun at all, are closed without a warning; one that ran is ended."""
+    ended: list[str] = []
+
+    async def part() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    parts = [part() for _ in range(3)]
+    running = asyncio.ensure_future(together(parts, at_once=1))
+    await asyncio.sleep(0)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [inspect.getcoroutinestate(one) for one in parts] == [inspect.CORO_CLOSED] * 3
+    assert ended == ["ended"] * turns

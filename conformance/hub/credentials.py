@@ -1,0 +1,109 @@
+"""What the suite issues: passports and ZK receipts in the family's envelope, each with a key made for it alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+from dataclasses import dataclass
+
+from conformance.check import Case
+from conformance.hub.played_hub import kid_of
+from conformance.oracles import falcon_making
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
+from conformance.oracles.range_proof.system import NAME
+
+_LIFETIME_SECONDS = 3600
+_THRESHOLD, _HIGH, _LOW = 700, 912, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A credential and who issued it.
+
+    Attributes:
+        did: The issuer.
+        key: Its public key in base64, which has signed nothing else.
+        text: The credential: base64url of its envelope (P-AD-06).
+    """
+
+    did: str
+    key: str
+    text: str
+
+
+def issued(case: Case, label: str) -> Issued:
+    """Return a fresh credential of a fresh issuer, named in the log."""
+    number, host, now = _fresh(case, label)
+    payload = {
+        "passport_id": f"passport-{number}",
+        "agent_did": f"did:web:agent-{number}.example",
+        "issuer_did": f"did:web:{host}",
+        "scopes": ["pay"],
+        "spend_limit_microusd": 1_000_000,
+        "spend_window": "daily",
+        "issued_at": _text(now - 60),
+        "expires_at": _text(now + _LIFETIME_SECONDS),
+    }
+    return _signed(case, label, host, payload)
+
+
+def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Issued:
+    """Return a fresh ZK receipt of a fresh issuer, named in the log; its proof takes a second or two.
+
+    Args:
+        case: The check that wants it.
+        label: Its name.
+        forgery: What a verifier must leave out to take it; None makes an honest one.
+    """
+    number, host, now = _fresh(case, label)
+    rng = random.Random(case.rng.random())  # noqa: S311 - the suite's choice
+    held = secret(_HIGH if forgery is None or forgery in TWISTED else _LOW, rng, forgery)
+    payload = {
+        "type": "zkp_receipt",
+        "version": "1",
+        "payment_id": f"payment-{number}",
+        "chain": "algorand_mainnet",
+        "amount_microusd": 50_000,
+        "recipient": "7777777777777777777777777777777777777777777777777774MSJUVU",
+        "tx_id": "A" * 52,
+        "settled_at": _text(now - 120),
+        "atb_cert_version": "2",
+        "bench_issuer": f"did:web:{host}",
+        "commitment_b64": commitment_text(held),
+        "threshold_milliunits": _THRESHOLD,
+        "proof_system": NAME,
+        "issued_at": _text(now - 60),
+        "expires_at": _text(now + _LIFETIME_SECONDS),
+    }
+    proof = base64.b64encode(proof_of(payload, held, rng, forgery)).decode()
+    return _signed(case, label, host, {**payload, "proof_b64": proof})
+
+
+def _fresh(case: Case, label: str) -> tuple[str, str, int]:
+    """Return a number that is used once, a host of that number, and the time."""
+    number = f"{case.session.nonce}-{case.session.count()}"
+    host = f"{label}-{number}.example"
+    case.client.names.secret(host, f"{label.upper()}_HOST")
+    return number, host, int(time.time())
+
+
+def _signed(case: Case, label: str, host: str, payload: dict[str, object]) -> Issued:
+    names = case.client.names
+    made = falcon_making.signed(jcs_bytes(payload), random.Random(case.rng.random()))  # noqa: S311 - the suite's choice
+    key = base64.b64encode(made.public_key).decode()
+    envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": _url(made.signature)}
+    text = _url(json.dumps(envelope).encode())
+    names.secret(key, f"{label.upper()}_KEY")
+    names.secret(text, f"{label.upper()}_CREDENTIAL")
+    return Issued(f"did:web:{host}", key, text)
+
+
+def _text(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -1,0 +1,28 @@
+"""Listening where the target reaches the suite, for all that the suite plays beside a control plane or an addon."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.check import Case, Inconclusive
+from conformance.webhooks.receiver import CannotListen, Receiver, bound
+
+
+async def listening(case: Case, played: str) -> tuple[Receiver, str]:
+    """Return a receiver that listens, and its host and port as the target reaches them.
+
+    Args:
+        case: Its profile says where to listen.
+        played: What the suite plays there, for the fault.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
+    bindings = case.profile.hub_bindings
+    try:
+        sockets = await asyncio.to_thread(bound, bindings.listen_host, 0)
+    except CannotListen as fault:
+        raise Inconclusive(f"cannot play {played}: {fault}; give [hub] listen_host and reach_host") from fault
+    receiver = Receiver()
+    await receiver.start(sockets)
+    return receiver, f"{bindings.reach_host}:{receiver.port}"
