@@ -102,7 +102,7 @@ async def vectors_are_judged(case: Case) -> None:
 def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
     expected, answer, where = one.vector.expected, one.verified, one.where
     fault = one.vector.fault or "a message that holds"
-    grey = expected.step == "headers" and not agent.ours
+    grey = expected.stage == "headers" and not agent.ours
     if not expected.valid:
         allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
         told = f"200 for: {fault}"
@@ -136,7 +136,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
 
 def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
     expected, answer, where = one.vector.expected, one.explained, one.where
-    grey = expected.step == "headers" and not agent.ours
+    grey = expected.stage == "headers" and not agent.ours
     if not expected.valid:
         allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
         case.expect("AGENT-EXPLAIN-12", answer.status in allowed, "200", answer.status, exchange=answer, where=where)
@@ -144,11 +144,11 @@ def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
         said, explained = agent.validity(one.verified), agent.verdict(answer)
         told = f"what verify says: {said}"
         case.expect("AGENT-EXPLAIN-11", said is explained, told, explained, exchange=answer, where=where)
-    if expected.signature_base is not None:
+    if one.vector.signature_base is not None:
         base = agent.base(answer)
         if agent.ours or is_plain(one.vector) or base is not None:
-            told = f"the base, byte for byte: {expected.signature_base!r}"
-            holds = base == expected.signature_base
+            told = f"the base, byte for byte: {one.vector.signature_base!r}"
+            holds = base == one.vector.signature_base
             case.expect("AGENT-EXPLAIN-02", holds, told, repr(base), exchange=answer, where=where)
     if agent.ours and agent.bindings.digest_at is not None:
         _judge_digest(case, agent, one)
@@ -156,7 +156,7 @@ def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
 
 def is_plain(one: MessageVector) -> bool:
     """Return whether a vector covers components without parameters only, which every implementation knows."""
-    base = one.expected.signature_base or ""
+    base = one.signature_base or ""
     return all(line.partition(": ")[0].endswith('"') for line in base.splitlines()[:-1])
 
 

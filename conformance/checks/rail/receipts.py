@@ -30,10 +30,19 @@ async def bought(case: Case, operation: Operation, *, body: Any = None) -> tuple
         Inconclusive: It was not served, or the answer holds no token that may be the receipt.
     """
     served = await purchase(case, operation, case.lane, body=body)
+    return served, receipt_of(case, served)[1]
+
+
+def receipt_of(case: Case, served: Purchase) -> tuple[str, str]:
+    """Return the payable receipt of a served call as (place, token).
+
+    Raises:
+        Inconclusive: The answer holds no token that may be the receipt.
+    """
     found = receipts_in(served.answer, case.profile.rail_bindings.receipt_at)
-    for _, token in found:
+    for place, token in found:
         if looks_payable(token) or (len(found) == 1 and claims_of(token)):
-            return served, token
+            return place, token
     raise Inconclusive("unbound: no token of the paid answer is the payable receipt; bind [rail] receipt_at")
 
 
@@ -177,7 +186,7 @@ async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
 async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str | None:
     """Judge the three bindings of one receipt and return its request hash, where that can be told."""
     claims, bindings = claims_of(token), case.profile.rail_bindings
-    place = _judge(case, "RAIL-RCPT-04", claims, _request_hashes(served), bindings.request_hash, served)
+    place = _judge(case, "RAIL-RCPT-04", claims, request_hashes(served), bindings.request_hash, served)
     result = result_of(case, served.answer)
     told = hashing.response_hashes(served.answer.body, result, token)
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
@@ -210,7 +219,8 @@ def _transaction(served: Purchase) -> str | None:
     return transaction if isinstance(transaction, str) and transaction else None
 
 
-def _request_hashes(served: Purchase) -> dict[str, set[str]]:
+def request_hashes(served: Purchase) -> dict[str, set[str]]:
+    """Return, for each usual recipe, the digests that the request of a served call may be bound by."""
     body = served.challenge.body
     raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     extra = served.challenge.accepts[0].get("extra")

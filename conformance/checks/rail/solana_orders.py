@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from conformance.check import Case, Inconclusive
 from conformance.checks.rail.refused_payments import refused
 from conformance.client import Answer
 from conformance.discovery import Operation
+from conformance.oracles.challenge_tokens import solana_reference
 from conformance.payers.solana import Order, SolanaPayer
 from conformance.payers.solana_instructions import TokenTransfer
 from conformance.purchase import Challenge, challenge, name_live_values, present
@@ -84,6 +84,6 @@ def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:
         return None
 
     def derive(token: str) -> Pubkey:
-        return Pubkey(hashlib.sha256(f"{word.lower()}-payable-core:solana-ref:{token}".encode()).digest())
+        return Pubkey.from_string(solana_reference(token, word))
 
     return derive(text) if derive(quoted.order.text) == quoted.order.reference else None

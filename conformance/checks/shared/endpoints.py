@@ -13,6 +13,7 @@ from conformance.check import Case, Inconclusive
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
 from conformance.checks.rail.keys import DID, JWKS
 from conformance.fuzz.documents import path_prefix, published_document
+from conformance.hub.access import AUDIT, ISSUERS, OPEN_READS, SERVICES, token_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.strict_json import is_json_type
 
@@ -66,8 +67,10 @@ async def endpoints(case: Case, surface: str) -> list[Endpoint]:
     Streams of events are left out: they answer for ever.
 
     Raises:
-        Inconclusive: The rail's operations cannot be found.
+        Inconclusive: The surface has no address, or the rail's operations cannot be found.
     """
+    if surface not in case.profile.surfaces:
+        raise Inconclusive(f"needs the address: give [surfaces.{surface}] url")
     base = case.profile.surfaces[surface].url.rstrip("/")
     known = await _stated(case, surface, base)
     labels = {one.label for one in known}
@@ -79,6 +82,8 @@ async def endpoints(case: Case, surface: str) -> list[Endpoint]:
 async def _stated(case: Case, surface: str, base: str) -> list[Endpoint]:
     if surface == "agent":
         return list(_of_agent(await agent_of(case), base))
+    if surface == "control_plane":
+        return list(_of_hub(case, base))
     return list(_of_rail(case, base) if surface == "rail" else _of_gateway(case, base))
 
 
@@ -94,6 +99,24 @@ def _of_agent(agent: Agent, base: str) -> Iterator[Endpoint]:
     }
     for method, path in OPERATIONS:
         yield Endpoint("agent", base, method, path, path, bodies.get(path) if method == "POST" else None)
+
+
+def _of_hub(case: Case, base: str) -> Iterator[Endpoint]:
+    """Yield the eight operations of the control plane; no body is one that anybody should take, with the token or not.
+
+    What is hostile must not end up in a trust set, where a control plane looks at nothing.
+    """
+    token = token_of(case)
+    admin = {} if token is None else {"Authorization": f"Bearer {token}"}
+    for path in OPEN_READS:
+        yield Endpoint("control_plane", base, "GET", path, path)
+    issuer = {"did": "did:web:nobody.example", "public_key_b64": "AAAA"}
+    yield Endpoint("control_plane", base, "POST", ISSUERS, ISSUERS, issuer, admin)
+    did = f"{ISSUERS}/did%3Aweb%3Anobody.example"
+    yield Endpoint("control_plane", base, "DELETE", did, f"{ISSUERS}/{{did}}", None, admin)
+    service = {"name": "nobody", "base_url": "nowhere", "health_path": "nowhere"}
+    yield Endpoint("control_plane", base, "POST", SERVICES, SERVICES, service, admin)
+    yield Endpoint("control_plane", base, "GET", AUDIT, AUDIT, None, admin)
 
 
 def _named_once(body: Mapping[str, Any]) -> dict[str, Any]:

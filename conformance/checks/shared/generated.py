@@ -18,6 +18,7 @@ from conformance.client import Answer, Unreachable, retry_after
 from conformance.fuzz.documents import operation_count, path_prefix, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
+from conformance.hub.access import token_of
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")
@@ -63,6 +64,17 @@ async def generated_calls_of_the_agent(case: Case) -> None:
     await _Calls(case, "agent").make()
 
 
+@check(*_ROWS, surface="control_plane", fix=_FIX)
+async def generated_calls_of_the_control_plane(case: Case) -> None:
+    """Every operation of the control plane's OpenAPI document answers as documented under generated requests.
+
+    Draws valid and invalid requests and walks along links, with the admin token only where the target is ours: nobody
+    else's trust set gets issuers that were drawn. Expects a documented status and a body of its schema each time, and
+    never 5xx.
+    """
+    await _Calls(case, "control_plane").make()
+
+
 @dataclass(slots=True)
 class _Calls:
     """The generated calls of one surface."""
@@ -81,6 +93,8 @@ class _Calls:
         Raises:
             Inconclusive: The document cannot be used, or nothing could be sent.
         """
+        if self.surface not in self.case.profile.surfaces:
+            raise Inconclusive(f"needs the address: give [surfaces.{self.surface}] url")
         document = await published_document(self.case, self.surface)
         if document is None:
             for row in _ROWS:
@@ -118,8 +132,8 @@ class _Calls:
     async def _send(self, request: Request) -> Answer:
         headers = [(name, value) for name, value in request.headers]
         admitted = request.kind == "stateful" or self.case.rng.random() < _WITH_CREDENTIAL
-        if request.secured and self.surface == "gateway" and admitted:
-            headers += self.case.session.tenant_headers().items()
+        if request.secured and admitted:
+            headers += self._credentials().items()
         body = None if request.body is None else base64.b64decode(request.body)
         call = self.case.client.call(
             request.method, self.base + request.target, body=body, headers=headers, patient=False
@@ -131,6 +145,15 @@ class _Calls:
         if answer.status == 429:
             await self._rest(answer)
         return answer
+
+    def _credentials(self) -> dict[str, str]:
+        """Return what opens a secured operation."""
+        if self.surface == "gateway":
+            return dict(self.case.session.tenant_headers())
+        if self.surface == "control_plane" and self.case.profile.target.defaults == "reference":
+            token = token_of(self.case)
+            return {} if token is None else {"Authorization": f"Bearer {token}"}
+        return {}
 
     async def _rest(self, answer: Answer) -> None:
         await asyncio.sleep(max(0.0, min(retry_after(answer) or 1.0, self.ends - time.monotonic())))

@@ -116,3 +116,13 @@ async def answers_of_the_agent_are_json(case: Case) -> None:
     or duplicate members.
     """
     await _judge(case, "agent")
+
+
+@check(*_ROWS, surface="control_plane", fix=_FIX)
+async def answers_of_the_control_plane_are_json(case: Case) -> None:
+    """Every endpoint of the control plane answers with a body that parses as JSON and a JSON Content-Type.
+
+    Calls every known operation well, with bodies that cannot be read, with another media type and without a credential.
+    Expects JSON each time, without NaN, Infinity or duplicate members.
+    """
+    await _judge(case, "control_plane")

@@ -250,3 +250,23 @@ async def hostile_requests_at_the_agent(case: Case) -> None:
     connection will do where the request is no HTTP.
     """
     await _requests(case, "agent")
+
+
+@check(*_ROWS, surface="control_plane", fix=_FIX)
+async def hostile_bodies_at_the_control_plane(case: Case) -> None:
+    """Malformed, oversized, deeply nested and wrongly typed bodies never make the control plane answer 5xx.
+
+    Sends every hostile body, and one that is refused with each member replaced by every hostile value, to every
+    operation that is known. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    """
+    await _bodies(case, "control_plane")
+
+
+@check(*_ROWS, surface="control_plane", fix=_FIX)
+async def hostile_requests_at_the_control_plane(case: Case) -> None:
+    """Malformed request lines, header fields and framing never make the control plane answer 5xx.
+
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
+    connection will do where the request is no HTTP.
+    """
+    await _requests(case, "control_plane")

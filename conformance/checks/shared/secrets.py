@@ -12,6 +12,7 @@ from conformance.check import Case, Inconclusive, check
 from conformance.checks.shared.endpoints import Endpoint, endpoints
 from conformance.fuzz.corpora import JSON
 from conformance.gateway import CHECKOUT
+from conformance.hub.access import token_of
 from conformance.leaks import comes_back
 from conformance.together import together
 
@@ -198,4 +199,26 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
         if endpoint.body is not None:
             found += _body_calls(endpoint, "a made-up key", key)
         calls += found if endpoint.stated else case.rng.sample(found, min(_FEW, len(found)))
+    await together((_judge(case, call) for call in calls), at_once=_AT_ONCE)
+
+
+@check(_ROW, surface="control_plane", fix=_FIX)
+async def the_admin_token_never_comes_back(case: Case) -> None:
+    """Neither the admin token nor one that is made up appears in an answer of the control plane.
+
+    Sends a made-up key as every kind of credential, in ids, queries, paths and refused bodies, and the admin token
+    itself, to every operation that is known. Expects it nowhere in body and headers, in no encoding.
+    """
+    key = _Secrets(case).make("MADE_UP_KEY", "weld_")
+    token = token_of(case)
+    calls: list[_Call] = []
+    for endpoint in await endpoints(case, "control_plane"):
+        found = list(_credential_calls(endpoint, "a made-up key", key))
+        if endpoint.body is not None:
+            found += _body_calls(endpoint, "a made-up key", key)
+        calls += found if endpoint.stated else case.rng.sample(found, min(_FEW, len(found)))
+        if token is not None:
+            headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]
+            body = b"{}" if endpoint.body is not None else None
+            calls.append(_Call("the admin token", endpoint, token, headers, body))
     await together((_judge(case, call) for call in calls), at_once=_AT_ONCE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -270,6 +270,22 @@ async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None
     assert breached(found) == set()
     assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
     assert Verdict.INCONCLUSIVE not in found.values()
+
+
+class Unasked(Look):
+    """An agent that knows no policy of the caller's, and tells each fault by a code."""
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read over the word that bodies need no digest."""
+        return {name: value for name, value in given.items() if name != "require_content_digest"}
+
+
+async def test_codes_of_a_policy_that_an_agent_does_not_know_fail_nobody() -> None:
+    """It finds one fault more than the caller asked about; a code that is wrong without a policy is told."""
+    bound = FOREIGN + '[agent]\ncodes_at = "error_codes"\n[agent.error_codes]\nempty_components = "empty_components"\n'
+    assert breached(await judged("vectors_are_judged", Agent(look=Unasked()), bound)) == set()
+    renamed = Agent(at(VERIFY, says(error_codes=["another_fault"])), look=Unasked())
+    assert "AGENT-VERIFY-04" in breached(await judged("vectors_are_judged", renamed, bound))
 
 
 @pytest.mark.parametrize(("skew", "messages"), [(0, 2), (1, 2), (9, 2), (10, 4), (60, 4)])

@@ -1,0 +1,94 @@
+"""CP-CONF-07 and -08: default ports and console commands of the bundled services."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from conformance.check import Case, check
+from conformance.enclosure import enclosed
+from conformance.hub.played_hub import PlayedHub, played_hub
+from conformance.hub.services import HEALTH
+from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
+from conformance.launching import Program, found_program
+from conformance.target.hub import PORTS
+
+ANSWERS_SECONDS = 100.0
+_COMMAND = re.compile(r"([a-z0-9]+)((?:-[a-z0-9]+)+)")
+# What the interface calls the bundled services; a console command ends with a name that tells which one it is.
+_WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_verifier": "credential"}
+
+
+@check(
+    "CP-CONF-07",
+    surface="control_plane",
+    fix="Without a setting listen at 8092 (federation validator), 8093 (ZK receipt) or 8095 (ATB credential verifier).",
+)
+async def bundled_services_have_their_ports(case: Case) -> None:
+    """Each bundled service listens at its default port.
+
+    Starts each in namespaces of its own, where no port is taken, with no port told. Expects health to answer 200 at
+    8092, 8093 or 8095.
+    """
+    if not bundled_names(case):
+        case.not_applicable("CP-CONF-07", "the profile says that there are no bundled services")
+        return
+    for subject in subjects(case, bundled_only=True):
+        async with played_hub(case) as hub:
+            await _at_its_port(case, subject, hub)
+
+
+async def _at_its_port(case: Case, subject: Subject, hub: PlayedHub) -> None:
+    port, program = PORTS[subject.name], subject.program.untold
+    told = {name: value.replace("{data_dir}", "/app/data") for name, value in program.environment.items()}
+    joined = Program(program.words, told, port, program.what).given(
+        S2_HUB_URL=f"http://127.0.0.1:{hub.receiver.port}",
+        S2_HUB_TOKEN=hub.token,
+        S2_HUB_SELF_URL=f"http://127.0.0.1:{port}",
+    )
+    services = (hub.receiver.port,)
+    async with enclosed(joined, case.client.names, ports=(port,), services=services) as inside:
+        case.client.names.secret(inside.urls[port].removeprefix("http://"), "ADDON_ADDRESS")
+        if not await inside.answers(port, ANSWERS_SECONDS):
+            found = f"nothing answers there: {inside.said}"
+            case.expect("CP-CONF-07", False, f"health at {port}", found, where=subject.where)
+            return
+        answer = await case.client.call("GET", inside.urls[port] + HEALTH)
+        holds = answer.status == 200
+        case.expect("CP-CONF-07", holds, f"health at {port}", answer.status, exchange=answer, where=subject.where)
+
+
+@check(
+    "CP-CONF-08",
+    surface="control_plane",
+    fix="Install a console command for each bundled service, named <service>-<name>.",
+)
+async def bundled_commands_follow_the_pattern(case: Case) -> None:
+    """Console commands of the bundled services follow the pattern <service>-<name>.
+
+    Looks for each command that the profile names, and starts it. Expects lower-case words joined by hyphens, the same
+    first word everywhere (the operator's service word where he gave one), a name that tells the service, and health.
+    """
+    if not bundled_names(case):
+        case.not_applicable("CP-CONF-08", "the profile says that there are no bundled services")
+        return
+    word = (case.profile.service_word or "").lower()
+    for subject in subjects(case, bundled_only=True):
+        console = subject.addon.console
+        if console is None:
+            case.inconclusive("CP-CONF-08", f"unbound: give [addons.{subject.name}] console, the command's name")
+            continue
+        fits = _COMMAND.fullmatch(console)
+        word = word or (fits[1] if fits else "")
+        holds = fits is not None and fits[1] == word and _WORDS[subject.name] in fits[2]
+        case.expect("CP-CONF-08", holds, f"{word or '<service>'}-<name>", console, where=subject.where)
+        path = found_program(console, [str(Path(sys.executable).parent)])
+        if path is None:
+            case.expect("CP-CONF-08", False, "a command that is installed", f"no {console}", where=subject.where)
+            continue
+        started = replace(subject, addon=subject.addon.model_copy(update={"command": (path,)}))
+        async with played_hub(case) as hub, started_addon(case, started, hub.url, hub.token) as process:
+            answer = await case.client.call("GET", process.url + HEALTH)
+            case.expect("CP-CONF-08", answer.status == 200, "200", answer.status, exchange=answer, where=subject.where)

@@ -1,0 +1,279 @@
+"""CP-ADDON: what an addon does on its start, with the suite as its control plane and with the operator's own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from conformance.agent.answers import leaves
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.hub import documents
+from conformance.hub.access import ATB_KEYS, PKS, SERVICES, Hub, documented, token_of, until
+from conformance.hub.played_hub import PlayedHub, played_hub
+from conformance.hub.services import HEALTH
+from conformance.hub.starting import Subject, bundled_names, started_addon, started_hub, subjects
+from conformance.launching import Running
+from conformance.verdict import STAND_IN
+
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_FIX = (
+    "On start read S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL, GET /v1/issuer-pks, then POST /v1/services with the "
+    "Bearer token and the self address; answer GET /health with 200."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """An addon that runs, and the control plane that the suite plays for it."""
+
+    case: Case
+    subject: Subject
+    hub: PlayedHub
+    addon: Running
+
+    async def health(self, *, again: bool = False) -> Answer:
+        """Ask for its health."""
+        return await self.case.client.call("GET", self.addon.url + HEALTH, retry=again)
+
+
+@asynccontextmanager
+async def _met(case: Case, subject: Subject) -> AsyncIterator[_Met]:
+    async with played_hub(case) as hub:
+        for _ in range(2):
+            issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("trusted")
+            hub.trusted[issuer.did] = issuer.key
+        async with started_addon(case, subject, hub.url, hub.token) as addon:
+            yield _Met(case, subject, hub, addon)
+
+
+@check(
+    "CP-ADDON-01",
+    "CP-ADDON-02",
+    "CP-ADDON-03",
+    "CP-ADDON-04",
+    "CP-ADDON-05",
+    "CP-ADDON-08",
+    surface="control_plane",
+    fix=_FIX,
+)
+async def an_addon_joins_the_suites_hub(case: Case) -> None:
+    """An addon pulls the trust set of the hub it is told, registers there with the token and its address, and is well.
+
+    Starts each addon with S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL of the suite's own making, which nobody can know
+    otherwise, and waits for its calls. Expects GET /v1/issuer-pks, then or before it POST /v1/services with the Bearer
+    token and the self address somewhere in its body, and 200 from its health.
+    """
+    for subject in subjects(case):
+        async with _met(case, subject) as met:
+            await _joins(met)
+    bundled = bundled_names(case)
+    if not bundled:
+        case.not_applicable("CP-ADDON-08", "the profile says that there are no bundled services")
+    for name in bundled:
+        if name not in case.profile.addon_bindings:
+            case.inconclusive("CP-ADDON-08", f"needs to start {name}: give [addons.{name}] command")
+
+
+async def _joins(met: _Met) -> None:
+    def judge(row: str, holds: bool, expected: str, found: object, exchange: object = None) -> None:
+        for each in (row, "CP-ADDON-08") if met.subject.bundled else (row,):
+            met.case.expect(each, holds, expected, found, exchange=exchange, where=met.subject.where)  # type: ignore[arg-type]
+
+    hub = met.hub
+    seconds = _budget(met.case)
+    pulled, called = await asyncio.gather(hub.waits(PKS, seconds=seconds), hub.waits(SERVICES, "POST", seconds=seconds))
+    # The log has calls in the order in which they came.
+    for arrival in sorted((one for one in (pulled, called) if one is not None), key=lambda one: one.number):
+        hub.shown(arrival)
+    seen = None if pulled is None else hub.shown(pulled)
+    judge("CP-ADDON-02", pulled is not None, f"GET {PKS} at S2_HUB_URL", "it came" if pulled else "none came", seen)
+    authorised = [arrival for arrival, _ in hub.registrations]
+    shown = None if called is None else hub.shown(authorised[0] if authorised else called)
+    found = "it came" if authorised else "none came" if called is None else "one without S2_HUB_TOKEN"
+    judge("CP-ADDON-03", bool(authorised), f"POST {SERVICES} with the Bearer token", found, shown)
+    told = pulled is not None or called is not None
+    both = "called with it" if authorised else "called, without the token" if told else "not called"
+    judge("CP-ADDON-05", bool(authorised), "the hub of S2_HUB_URL, with S2_HUB_TOKEN", both, shown)
+    if called is not None:
+        carried = any(_carries(body, met.addon.url) for _, body in hub.registrations) or _carries(
+            called.body.decode("utf-8", "replace"), met.addon.url
+        )
+        judge("CP-ADDON-04", carried, "the S2_HUB_SELF_URL address", "it is there" if carried else "not in it", shown)
+    else:
+        judge("CP-ADDON-04", False, "a registration with the S2_HUB_SELF_URL address", "none came")
+    answer = await until(lambda again: met.health(again=again), lambda one: one.status == 200, 10.0)
+    judge("CP-ADDON-01", answer.status == 200, "200", answer.status, answer)
+
+
+def _carries(value: object, url: str) -> bool:
+    """Return whether an address stands in a registration, whole, or cut into its scheme, host and port."""
+    if documents.tells_of(value, url):
+        return True
+    host, _, port = url.partition("://")[2].rpartition(":")
+    whole = isinstance(value, dict) and port in {str(member) for member in value.values()}
+    return whole and documents.tells_of(value, host)
+
+
+@check(
+    "CP-ADDON-06",
+    surface="control_plane",
+    fix="Register with an address at which health answers 200; the control plane lists every registered service.",
+)
+async def an_addon_is_listed_by_the_hub(case: Case) -> None:
+    """After its registration the control plane lists the addon in the posture.
+
+    Starts each addon with a control plane that the suite starts, else with the one that runs. Expects a record with its
+    address or a name of its own in the posture. Where there is no control plane but the suite's, the registration must
+    hold an address whose health answers 200.
+    """
+    found = subjects(case)
+    async with _real_hub(case) as hub:
+        for subject in found:
+            if hub is None:
+                await _listable(case, subject)
+            else:
+                await _listed(case, subject, hub)
+
+
+@asynccontextmanager
+async def _real_hub(case: Case) -> AsyncIterator[Hub | None]:
+    """Yield a control plane that is started for this, else the one that runs, else None."""
+    surface, token = case.profile.surfaces.get("control_plane"), token_of(case)
+    if case.profile.hub_bindings.command is not None:
+        async with started_hub(case) as started:
+            yield started.hub
+    elif surface is not None and token is not None:
+        yield Hub(case, surface.url.rstrip("/"), case.profile.hub_bindings, token)
+    else:
+        yield None
+
+
+async def _listable(case: Case, subject: Subject) -> None:
+    async with _met(case, subject) as met:
+        await met.hub.waits(SERVICES, "POST", seconds=_budget(case))
+        where = {**subject.where, STAND_IN: "the suite's own control plane"}
+        if not any(_carries(body, met.addon.url) for _, body in met.hub.registrations):
+            case.expect("CP-ADDON-06", False, "a registration that can be listed", "none with its address", where=where)
+            return
+        answer = await until(lambda again: met.health(again=again), lambda one: one.status == 200, 10.0)
+        holds = answer.status == 200
+        expected = "a registered address whose health answers 200"
+        case.expect("CP-ADDON-06", holds, expected, answer.status, exchange=answer, where=where)
+
+
+async def _listed(case: Case, subject: Subject, hub: Hub) -> None:
+    """Start an addon with a real control plane, and look for what is new in the posture and speaks of it."""
+    before = documented(await hub.posture())
+    async with started_addon(case, subject, hub.url, hub.known_token) as addon:
+        host = addon.url.partition("://")[2]
+
+        def there(posture: Answer) -> bool:
+            document = documented(posture)
+            return documents.tells_of(document, host) or is_fresh(before, document)
+
+        answer = await until(lambda again: hub.admin("GET", "/v1/posture", retry=again), there, _budget(case))
+        found = "listed" if there(answer) else "not listed"
+        case.expect("CP-ADDON-06", there(answer), "listed", found, exchange=answer, where=subject.where)
+
+
+def is_fresh(before: object, after: object) -> bool:
+    """Return whether a posture holds a healthy record that was not there, or has become healthy.
+
+    Their number says little: of those that were healthy before, some may have ended.
+    """
+    return bool(_well(after) - _well(before))
+
+
+def _well(document: object) -> set[tuple[str, ...]]:
+    """Return what tells apart the healthy records of a posture: the texts in them and around them, and their names."""
+    found = dict(leaves(document))
+    healthy = (place for place, one in found.items() if _is_record(one) and documents.healthy(one, None, None))
+    return {_told_by(place, found) for place in healthy}
+
+
+def _is_record(value: object) -> bool:
+    """Return whether a value tells of one health, and none of the objects in it does."""
+    return isinstance(value, dict) and not any(
+        isinstance(inner, dict) and documents.healthy(inner, None, None) is not None
+        for place, inner in leaves(value)
+        if place
+    )
+
+
+def _told_by(place: str, found: Mapping[str, object]) -> tuple[str, ...]:
+    names = place.split(".")
+    around = [found.get(".".join(names[:count])) for count in range(1, len(names) + 1)]
+    texts = [text for one in around if isinstance(one, dict) for text in one.values() if isinstance(text, str)]
+    return (*(one for one in names if not one.isdecimal()), *sorted(one for one in texts if not _INSTANT.match(one)))
+
+
+def _budget(case: Case) -> float:
+    return case.profile.hub_bindings.propagation_budget
+
+
+@check(
+    "CP-ADDON-07",
+    "CP-ISSUER-10",
+    surface="control_plane",
+    fix="Pull the trust set on start and again every few seconds, and use what came last.",
+)
+async def an_addon_shares_the_trust_set(case: Case) -> None:
+    """An addon has the hub's trust set, and picks up an issuer that is registered later.
+
+    Starts each addon with the suite as its hub, then adds an issuer. Expects another pull within the budget, and where
+    the addon tells how many issuers it trusts, that number to follow. An addon that pulls no more and tells nothing may
+    ask when it needs to know, and is not judged.
+    """
+    judged_bundled = False
+    for subject in subjects(case):
+        rows = ("CP-ADDON-07", "CP-ISSUER-10") if subject.bundled else ("CP-ADDON-07",)
+        judged_bundled = judged_bundled or subject.bundled
+        async with _met(case, subject) as met:
+            await _follows(met, rows)
+    if not judged_bundled:
+        if bundled_names(case):
+            case.inconclusive("CP-ISSUER-10", "needs a bridged service to start: give [addons.NAME] command")
+        else:
+            case.not_applicable("CP-ISSUER-10", "the profile says that there are no bundled services")
+
+
+async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
+    case, hub, where = met.case, met.hub, met.subject.where
+    place = met.subject.addon.issuers_at
+
+    def judge(holds: bool, expected: str, found: object, exchange: Answer | None = None) -> None:
+        for row in rows:
+            case.expect(row, holds, expected, found, exchange=exchange, where=where)
+
+    if await hub.waits(PKS, seconds=_budget(case)) is None:
+        judge(False, f"GET {PKS} on its start", "none came")
+        return
+    for wanted in (len(hub.trusted), len(hub.trusted) + 1):
+        if wanted > len(hub.trusted):
+            issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("later")
+            hub.trusted[issuer.did] = issuer.key
+        if place is not None:
+            answer = await until(lambda again: met.health(again=again), _told(place, wanted), _budget(case))
+            number = documents.count(documented(answer), "issuers", place)
+            judge(number == wanted, f"{wanted} issuers", f"{number} issuers", answer)
+    if place is None:
+        last = hub.last
+        # A service that resolves atb-keys.json follows the trust set by that.
+        paths = (PKS, ATB_KEYS)
+        if not await hub.called(paths, seconds=_budget(case), after=last):
+            reason = (
+                f"unbound: it pulled the trust set once; give [addons.{met.subject.name}] issuers_at, where its health "
+                "tells how many issuers it trusts"
+            )
+            for row in rows:
+                case.inconclusive(row, reason)
+            return
+        judge(True, "the trust set pulled again", "it was pulled again")
+
+
+def _told(place: str, wanted: int) -> Callable[[Answer], bool]:
+    return lambda answer: documents.count(documented(answer), "issuers", place) == wanted

@@ -1,0 +1,71 @@
+"""CP-ADDON-08 of the ZK receipt: where its profile claims a proof system, its proofs prove something."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.hub import documents
+from conformance.hub.access import documented, until
+from conformance.hub.credentials import Issued, issued_receipt
+from conformance.hub.played_hub import played_hub
+from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
+from conformance.launching import Running
+from conformance.oracles.range_proof.making import Forgery
+from conformance.oracles.range_proof.system import NAME
+
+_ROW = "CP-ADDON-08"
+
+
+@check(
+    _ROW,
+    surface="control_plane",
+    fix="Verify the proof of every receipt: subgroup, both equations, and the inner product on w*U.",
+)
+async def forged_receipts_are_refused(case: Case) -> None:
+    """A bundled ZK receipt service accepts a receipt whose score reaches its threshold, and no forged proof.
+
+    Only where the profile claims the proof system `bulletproofs-ed25519/1`. Starts the service with the suite as its
+    hub, and asks about six receipts of trusted issuers: an honest one, and five whose proofs live on one thing that a
+    verifier may leave out. Expects the first alone to be valid.
+    """
+    names = bundled_names(case)
+    claimed = [one for one in subjects(case, bundled_only=True) if _claims(one)] if names else []
+    if not claimed:
+        case.not_applicable(_ROW, f"the profile claims no service that verifies {NAME}")
+    for subject in claimed:
+        async with played_hub(case) as hub:
+            honest = await asyncio.to_thread(issued_receipt, case, "honest")
+            forged = {one: await asyncio.to_thread(issued_receipt, case, one.name.lower(), one) for one in Forgery}
+            hub.trusted = {one.did: one.key for one in (honest, *forged.values())}
+            async with started_addon(case, subject, hub.url, hub.token) as addon:
+                await _judged(case, subject, addon, honest, forged)
+
+
+def _claims(subject: Subject) -> bool:
+    question = subject.addon.question
+    return question is not None and question.proof_system == NAME
+
+
+async def _judged(case: Case, subject: Subject, addon: Running, honest: Issued, forged: dict[Forgery, Issued]) -> None:
+    question = subject.addon.question
+    assert question is not None  # noqa: S101 - claimed
+
+    def valid(answer: Answer) -> bool:
+        return documents.placed(documented(answer), question.valid_at) == [True]
+
+    async def asked(one: Issued, *, again: bool = False) -> Answer:
+        body = documents.filled(question.body, {"zk_receipt": one.text})
+        return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
+
+    budget = case.profile.hub_bindings.propagation_budget
+    answer = await until(lambda again: asked(honest, again=again), valid, budget)
+    found = "valid" if valid(answer) else "not valid"
+    case.expect(_ROW, valid(answer), "an honest receipt valid", found, exchange=answer, where=subject.where)
+    for forgery, one in forged.items():
+        answer = await asked(one)
+        taken = valid(answer)
+        where = {**subject.where, "forgery": f"lives without {forgery.value}"}
+        found = "valid" if taken else "not valid"
+        case.expect(_ROW, not taken, "a forged proof not valid", found, exchange=answer, where=where)

@@ -1,0 +1,142 @@
+"""CP-TRUST-07 and CP-ISSUER-11: whose credentials bundled services accept, as the hub's documents change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.hub import documents
+from conformance.hub.access import ATB_KEYS, PKS, documented, until
+from conformance.hub.credentials import Issued, issued, issued_receipt
+from conformance.hub.played_hub import PlayedHub, played_hub
+from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
+from conformance.launching import Running
+from conformance.oracles.range_proof.system import NAME
+
+_VERIFIER = "atb_verifier"
+
+
+async def _asked(case: Case, subject: Subject, addon: Running, one: Issued, *, again: bool = False) -> Answer:
+    question = subject.addon.question
+    assert question is not None  # noqa: S101 - asked only where it is bound
+    body = documents.filled(question.body, {"credential": one.text, "zk_receipt": one.text})
+    return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
+
+
+async def _made(case: Case, subject: Subject, label: str) -> Issued:
+    """Return what a service is asked about: a ZK receipt where it says so, else a credential."""
+    question = subject.addon.question
+    if question is not None and question.proof_system == NAME:
+        return await asyncio.to_thread(issued_receipt, case, label)
+    return issued(case, label)
+
+
+def _accepted(subject: Subject, answer: Answer) -> bool:
+    """Return whether an answer says that the credential is valid."""
+    question = subject.addon.question
+    return question is not None and documents.placed(documented(answer), question.valid_at) == [True]
+
+
+async def _verdict(
+    case: Case, subject: Subject, addon: Running, one: Issued, holds: Callable[[Answer], bool]
+) -> Answer:
+    seconds = case.profile.hub_bindings.propagation_budget
+    return await until(lambda again: _asked(case, subject, addon, one, again=again), holds, seconds)
+
+
+def _said(accepted: bool) -> str:
+    return "accepted" if accepted else "not accepted"
+
+
+@check(
+    "CP-TRUST-07",
+    surface="control_plane",
+    fix="Take issuer keys from /.well-known/atb-keys.json of the hub, on start and every few seconds.",
+)
+async def the_verifier_resolves_atb_keys(case: Case) -> None:
+    """The ATB credential verifier resolves its keys from the hub's atb-keys.json.
+
+    Starts it with the suite as its hub. Expects a call of atb-keys.json; where it is bound how it is asked, a
+    credential of an issuer whose key is there to be accepted, and one whose key stands in the trust set alone not.
+    """
+    if _VERIFIER not in bundled_names(case):
+        case.not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
+        return
+    subject = next(one for one in subjects(case, bundled_only=True) if one.name == _VERIFIER)
+    async with played_hub(case) as hub:
+        known, apart = issued(case, "known"), issued(case, "apart")
+        hub.trusted = {known.did: known.key, apart.did: apart.key}
+        hub.resolved = {known.did: known.key}
+        async with started_addon(case, subject, hub.url, hub.token) as addon:
+            called = await hub.waits(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
+            shown = None if called is None else hub.shown(called)
+            found = "it came" if called else "none came"
+            case.expect("CP-TRUST-07", called is not None, f"GET {ATB_KEYS}", found, exchange=shown)
+            if subject.addon.question is None or called is None:
+                return
+            answer = await _verdict(case, subject, addon, known, lambda one: _accepted(subject, one))
+            good = _accepted(subject, answer)
+            where = {"key": "in atb-keys.json"}
+            case.expect("CP-TRUST-07", good, "accepted", _said(good), exchange=answer, where=where)
+            answer = await _asked(case, subject, addon, apart)
+            bad = _accepted(subject, answer)
+            where = {"key": "in the trust set alone"}
+            case.expect("CP-TRUST-07", not bad, "not accepted", _said(bad), exchange=answer, where=where)
+
+
+@check(
+    "CP-ISSUER-10",
+    "CP-ISSUER-11",
+    surface="control_plane",
+    fix="Replace the trust set by what was pulled last: a revoked issuer is an unknown one.",
+)
+async def bundled_services_follow_the_trust_set(case: Case) -> None:
+    """A bridged service accepts an issuer once it is registered, and no more once it is revoked.
+
+    Starts each bundled service that can be asked about a credential, with the suite as its hub. Adds an issuer, waits
+    until its credential is accepted, takes the issuer away and waits until it is not. Expects both within the budget.
+    """
+    rows = ("CP-ISSUER-10", "CP-ISSUER-11")
+    if not bundled_names(case):
+        for row in rows:
+            case.not_applicable(row, "the profile says that there are no bundled services")
+        return
+    bound = ((one, one.addon.question) for one in subjects(case, bundled_only=True))
+    asked = [one for one, question in bound if question is not None and question.proof_system in {None, NAME}]
+    if not asked:
+        for row in rows:
+            case.inconclusive(row, "unbound: give [addons.NAME.question], how a service is asked")
+    for subject in asked:
+        async with played_hub(case) as hub:
+            first = await _made(case, subject, "first")
+            hub.trusted = {first.did: first.key}
+            async with started_addon(case, subject, hub.url, hub.token) as addon:
+                await hub.waits(PKS, seconds=case.profile.hub_bindings.propagation_budget)
+                await _follows(case, subject, addon, hub, first)
+
+
+async def _follows(case: Case, subject: Subject, addon: Running, hub: PlayedHub, first: Issued) -> None:
+    def accepted(answer: Answer) -> bool:
+        return _accepted(subject, answer)
+
+    later = await _made(case, subject, "later")
+    answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
+    before = accepted(answer)
+    hub.trusted = {first.did: first.key, later.did: later.key}
+    answer = await _verdict(case, subject, addon, later, accepted)
+    now = accepted(answer)
+    found = "accepted before it was registered" if before else _said(now)
+    case.expect(
+        "CP-ISSUER-10", now and not before, "accepted once registered", found, exchange=answer, where=subject.where
+    )
+    hub.trusted = {first.did: first.key}
+    answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
+    gone = not accepted(answer)
+    case.expect(
+        "CP-ISSUER-11", gone, "not accepted once revoked", _said(not gone), exchange=answer, where=subject.where
+    )
+    answer = await _asked(case, subject, addon, first)
+    kept = accepted(answer)
+    case.expect("CP-ISSUER-11", kept, "the other issuer accepted", _said(kept), exchange=answer, where=subject.where)

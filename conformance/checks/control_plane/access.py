@@ -1,0 +1,199 @@
+"""CP-AUTH: who may change the trust set, register services and read the log, and what everybody may read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.client import Answer
+from conformance.hub import documents
+from conformance.hub.access import (
+    AUDIT,
+    ISSUERS,
+    OPEN_READS,
+    SERVICES,
+    Hub,
+    Issuer,
+    documented,
+    hub_of,
+    refused,
+    serving_hub,
+    success,
+)
+from conformance.hub.services import Played, played
+
+_HERE = {"CP-AUTH-01": "POST /v1/issuers", "CP-AUTH-02": "DELETE /v1/issuers/{did}", "CP-AUTH-03": "POST /v1/services"}
+_FIX = "Ask for the Bearer admin token on the four admin operations before anything is done, and compare it whole."
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What somebody without the token tries.
+
+    Attributes:
+        hub: The control plane.
+        stranger: An issuer that is not in the trust set.
+        member: An issuer that is; the one of nobody where there is no token to register one with.
+        service: A service that is not registered.
+    """
+
+    hub: Hub
+    stranger: Issuer
+    member: Issuer
+    service: Played
+
+    async def all(self, **credential: Any) -> Iterator[tuple[str, Answer]]:
+        """Try the four admin operations, each with a body that only the credential is wrong about."""
+        hub = self.hub
+        encoded = self.member.did.replace(":", "%3A")
+        return iter(
+            (
+                ("CP-AUTH-01", await hub.call("POST", ISSUERS, json_body=self.stranger.body, **credential)),
+                ("CP-AUTH-02", await hub.call("DELETE", f"{ISSUERS}/{encoded}", **credential)),
+                (
+                    "CP-AUTH-03",
+                    await hub.call("POST", SERVICES, json_body=hub.service_body(self.service), **credential),
+                ),
+                ("CP-AUTH-04", await hub.call("GET", AUDIT, **credential)),
+            )
+        )
+
+    async def changed(self, row: str) -> str | None:
+        """Return what an attempt changed, None where nothing."""
+        hub = self.hub
+        if row == "CP-AUTH-01":
+            return "the issuer is in the trust set" if self.stranger.did in await hub.trust_set() else None
+        if row == "CP-AUTH-02":
+            gone = hub.token is not None and self.member.did not in await hub.trust_set()
+            return "the issuer is gone from the trust set" if gone else None
+        if row == "CP-AUTH-03":
+            return "the posture lists the service" if hub.listed(await hub.posture(), self.service) else None
+        return None
+
+
+@asynccontextmanager
+async def _attempt(case: Case) -> AsyncIterator[_Attempt]:
+    hub = await serving_hub(case)
+    async with AsyncExitStack() as kept:
+        service = await played(case, kept, "stranger")
+        member = hub.new_issuer("member")
+        if hub.token is not None:
+            await kept.enter_async_context(hub.registered(member))
+        yield _Attempt(hub, hub.new_issuer("stranger"), member, service)
+
+
+@check("CP-AUTH-01", "CP-AUTH-02", "CP-AUTH-03", "CP-AUTH-04", surface="control_plane", fix=_FIX)
+async def nobody_changes_anything_without_the_token(case: Case) -> None:
+    """Without the admin token nothing is registered, revoked or told of the log.
+
+    Sends each admin operation without a credential, with bodies that are right otherwise. Expects a refusal each time,
+    an unchanged trust set and posture, and no log entry in the answer.
+    """
+    async with _attempt(case) as attempt:
+        for row, answer in await attempt.all():
+            if row == "CP-AUTH-04":
+                _reveals_nothing(case, row, answer, {})
+                continue
+            done = await attempt.changed(row)
+            holds = refused(answer) and done is None
+            found = f"{answer.status}; {done or 'nothing changed'}"
+            where = {"operation": _HERE[row]}
+            case.expect(row, holds, "refused, and nothing changed", found, exchange=answer, where=where)
+
+
+@check("CP-AUTH-05", surface="control_plane", fix=_FIX)
+async def a_wrong_token_opens_nothing(case: Case) -> None:
+    """A wrong Bearer value is refused on all four admin operations.
+
+    Tries each operation with an invented token, an empty one, and ones that share all but one end with the admin token.
+    Expects a refusal each time and nothing changed.
+    """
+    async with _attempt(case) as attempt:
+        for name, value in _wrong(attempt.hub, case):
+            case.client.names.secret(value, "WRONG_TOKEN")
+            for row, answer in await attempt.all(credential=value):
+                where = {"operation": _HERE.get(row, "GET /v1/audit"), "credential": name}
+                if row == "CP-AUTH-04":
+                    _reveals_nothing(case, "CP-AUTH-05", answer, where)
+                    continue
+                done = await attempt.changed(row)
+                found = f"{answer.status}; {done or 'nothing changed'}"
+                holds = refused(answer) and done is None
+                case.expect("CP-AUTH-05", holds, "refused, and nothing changed", found, exchange=answer, where=where)
+
+
+def _wrong(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
+    yield "invented", "nobody-gave-this-token-" + case.session.nonce
+    yield "empty", ""
+    if hub.token is None:
+        return
+    other = "A" if hub.token[-1] != "A" else "B"
+    yield "the token without its end", hub.token[:-1]
+    yield "the token with another end", hub.token[:-1] + other
+    yield "the token and more", hub.token + other
+    yield "the token without its beginning", hub.token[1:]
+    if hub.token.swapcase() != hub.token:
+        yield "the token in other case", hub.token.swapcase()
+
+
+def _reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]) -> None:
+    document = documented(answer)
+    found = documents.entries(document, case.profile.hub_bindings.audit_entries_at) or []
+    told = [one for one in found if isinstance(one, dict) and documents.tells_of(one, "did:")]
+    holds = refused(answer) and not told
+    what = f"{answer.status}, {len(told)} entries"
+    case.expect(row, holds, "refused, without any entry", what, exchange=answer, where=where)
+
+
+@check(
+    "CP-AUTH-06",
+    surface="control_plane",
+    fix="Serve health, trust set, atb-keys.json and posture to everybody, with or without a credential.",
+)
+async def reads_need_no_credential(case: Case) -> None:
+    """Health, trust set, atb-keys and posture are read without a credential.
+
+    Reads all four without one. Expects 200 each time.
+    """
+    hub = await hub_of(case)
+    for path in OPEN_READS:
+        answer = await hub.call("GET", path)
+        case.expect(
+            "CP-AUTH-06", answer.status == 200, "200", answer.status, exchange=answer, where={"operation": path}
+        )
+
+
+@check(
+    "CP-ISSUER-01",
+    "CP-SVC-01",
+    "CP-AUDIT-01",
+    surface="control_plane",
+    fix="Let the Bearer admin token register issuers and services and read the log, with the bodies of the interface.",
+)
+async def the_token_opens_the_admin_operations(case: Case) -> None:
+    """The admin token registers an issuer and a service, and reads the log.
+
+    Sends the three operations with the token. Expects success each time (200, 201, 202 and 204 all are), and for the
+    log 200 with a list of entries.
+    """
+    hub = await serving_hub(case)
+    hub.known_token  # noqa: B018 - without it there is nothing to judge
+    issuer = hub.new_issuer()
+    answer = await hub.register(issuer)
+    case.expect("CP-ISSUER-01", success(answer), "success", answer.status, exchange=answer)
+    await hub.revoke(issuer.did)
+    async with AsyncExitStack() as kept:
+        service = await played(case, kept, "registered")
+        answer = await hub.register_service(service)
+        if not success(answer) and hub.bindings.service_body is None:
+            raise Inconclusive("unbound: give [hub] service_body")
+        case.expect("CP-SVC-01", success(answer), "success", answer.status, exchange=answer)
+        await hub.remove_service(service)
+    answer = await hub.admin("GET", AUDIT)
+    found = documents.entries(documented(answer), hub.bindings.audit_entries_at)
+    holds = answer.status == 200 and found is not None
+    what = f"{answer.status}, {'no list' if found is None else f'{len(found)} entries'}"
+    case.expect("CP-AUDIT-01", holds, "200 with the log", what, exchange=answer)

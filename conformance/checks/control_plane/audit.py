@@ -1,0 +1,264 @@
+"""CP-AUDIT: every trust change is in the log, and the log is a chain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.hub import documents
+from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused
+from conformance.oracles import audit_chain
+from conformance.target import ProfileError
+from conformance.target.hub import ChainNames
+
+Entries = Sequence[Mapping[str, Any]]
+_ENOUGH = 2
+# Numbers from this one on are times: Unix seconds of 2001, and later ones in finer units.
+_FIRST_TIME = 10**9
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+# The last word of a name says what it is: created_at, entryId, ts; `what` and `did` are neither.
+_PLACE_OR_TIME = re.compile(
+    r"(?:^|_)(?:time|timestamp|at|ts|id|seq|index)(?:_ms)?$|[a-z](?:Time|Timestamp|At|Ts|Id|ID|Seq|Index)$"
+)
+_REFUSALS = ("reject", "refus", "denied", "deny", "fail", "invalid", "unauthori", "forbidden", "error")
+
+
+async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
+    """Return the control plane and its log after two issuers were registered, rotated where they may be, and revoked.
+
+    A control plane that logs one kind of change only has two entries then, whatever others do meanwhile.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - the log is the admin's
+    for _ in range(2):
+        issuer = hub.new_issuer("logged")
+        async with hub.registered(issuer):
+            await hub.register(Issuer(issuer.did, hub.new_key("logged")))
+    return hub, await hub.audit()
+
+
+@check(
+    "CP-AUDIT-02",
+    "CP-AUDIT-03",
+    "CP-AUDIT-06",
+    surface="control_plane",
+    fix="Write one entry for each trust change in the same transaction, and never touch an entry again.",
+)
+async def trust_changes_are_logged(case: Case) -> None:
+    """Registering and revoking an issuer add a log entry each, and earlier entries stay as they are.
+
+    Reads the log before, between and after the two. Expects one more entry about the issuer each time, and every
+    earlier entry in its place, member for member.
+    """
+    hub = await hub_of(case)
+    start = await hub.audit()
+    issuer = hub.new_issuer("logged")
+    async with hub.registered(issuer):
+        registered = await hub.audit()
+        await hub.revoke(issuer.did)
+        revoked = await hub.audit()
+    counts = [sum(documents.tells_of(one, issuer.did) for one in log) for log in (start, registered, revoked)]
+    told = f"entries about it: {counts[0]}, then {counts[1]}, then {counts[2]}"
+    case.expect("CP-AUDIT-02", counts[1] > counts[0], "an entry about the registration", told)
+    case.expect("CP-AUDIT-03", counts[2] > counts[1], "an entry about the revocation", told)
+    windowed = hub.bindings.audit_page is None
+    for earlier, later in ((start, registered), (registered, revoked)):
+        kept = _goes_on(earlier, later, windowed=windowed)
+        case.expect("CP-AUDIT-06", kept, "every earlier entry as it was", _lost(earlier, later))
+    # Two entries about one issuer that are alike in all but their place tell nobody what happened.
+    both = [one for one in revoked if documents.tells_of(one, issuer.did)]
+    if len(both) > 1:
+        chain = hub.bindings.audit_chain
+        own = () if chain is None else (chain.seq, chain.prev, chain.mac)
+        differ = said(both[0], own) != said(both[-1], own)
+        case.expect("CP-AUDIT-03", differ, "an entry unlike that of the registration", "another" if differ else "alike")
+
+
+def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:
+    """Return what an entry says of the change: without its place, its time and its MACs.
+
+    A small number may be the word for what was done; a large one, or a fraction, is a time.
+
+    Args:
+        entry: The entry.
+        own: Members that belong to the chain.
+    """
+    rest = {name: value for name, value in entry.items() if name not in own and not _is_a_time(value)}
+    return {name: value for name, value in rest.items() if not _PLACE_OR_TIME.search(name)}
+
+
+def _is_a_time(value: Any) -> bool:
+    if isinstance(value, str):
+        return _INSTANT.match(value) is not None
+    return isinstance(value, float) or (isinstance(value, int) and value >= _FIRST_TIME)
+
+
+def _goes_on(earlier: Entries, later: Entries, *, windowed: bool) -> bool:
+    """Return whether a log goes on from an earlier one; one that may tell its latest entries only may begin later."""
+    starts = range(max(1, len(earlier)) if windowed and later else 1)
+    return any(list(later[: len(earlier) - start]) == list(earlier[start:]) for start in starts)
+
+
+def _lost(earlier: Entries, later: Entries) -> str:
+    gone = [place for place, one in enumerate(earlier) if one not in later]
+    return f"{len(gone)} of {len(earlier)} entries changed or gone" if gone else "all of them"
+
+
+@check(
+    "CP-AUDIT-04",
+    surface="control_plane",
+    fix="Give each entry the MAC of the one before it, or make its own MAC over that.",
+)
+async def entries_are_linked(case: Case) -> None:
+    """Each log entry links to its predecessor, all along the log.
+
+    Makes a few trust changes and reads the log. Expects the bound members, else any two, to link every entry to the one
+    before it; where entries carry one value each that may be such a link, only the chain key can tell.
+    """
+    hub, log = await _log_of_changes(case)
+    if len(log) < _ENOUGH:
+        case.expect("CP-AUDIT-04", False, "entries of the trust changes", f"{len(log)} entries")
+        return
+    chain = hub.bindings.audit_chain
+    if chain is not None and chain.prev is not None:
+        found = _broken_link(log, chain)
+        case.expect("CP-AUDIT-04", found is None, "every entry linked to the one before it", found or "all are")
+        return
+    if audit_chain.linked(log) or audit_chain.linked(inner := [documents.flat(entry) for entry in log]):
+        case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
+        return
+    if not audit_chain.chain_values(inner):
+        found = "no value of an entry stands in the next, and none is like a MAC"
+        case.expect("CP-AUDIT-04", False, "a chain value in every entry", found)
+        return
+    form, key = await _form(case, log)
+    fault = audit_chain.first_fault(log, audit_chain.key_bytes(key, form.key), form)
+    case.expect("CP-AUDIT-04", fault is None, "a chain", "it is one" if fault is None else fault.text)
+
+
+def _broken_link(log: Entries, chain: ChainNames) -> str | None:
+    before = chain.genesis
+    for place, entry in enumerate(log):
+        own = entry.get(chain.mac)
+        if not isinstance(own, str) or not own:
+            return f"entry {place + 1} has no {chain.mac}"
+        if before is not None and entry.get(str(chain.prev)) != before:
+            return f"entry {place + 1} does not name the one before it"
+        before = own
+    numbers = [entry.get(chain.seq) for entry in log] if chain.seq is not None else []
+    return None if not numbers or numbers == list(range(1, len(log) + 1)) else "its numbers are not 1, 2, 3 …"
+
+
+@check(
+    "CP-AUDIT-05",
+    surface="control_plane",
+    fix="Make every MAC with HMAC and the chain key, over all of the entry and the MAC before it.",
+)
+async def the_chain_verifies_with_its_key(case: Case) -> None:
+    """The whole log verifies as an HMAC chain with the operator's chain key, and no changed copy of it does.
+
+    Makes a few trust changes, reads the log and verifies it by the suite's own oracle. Then changes each member of the
+    last entries in turn. Expects the log to hold, and every changed copy to be found out.
+    """
+    _, log = await _log_of_changes(case)
+    form, text = await _form(case, log)
+    key = audit_chain.key_bytes(text, form.key)
+    fault = audit_chain.first_fault(log, key, form)
+    case.note(f"the log is made by the recipe {form.recipe}, its key being {form.key}")
+    found = f"{len(log)} entries hold" if fault is None else fault.text
+    if not case.expect("CP-AUDIT-05", fault is None and bool(log), "the whole log holds", found):
+        return
+    for name in sorted(log[-1]):
+        copy = [*log[:-1], {**log[-1], name: _other(log[-1][name])}]
+        seen = audit_chain.first_fault(copy, key, form) is not None
+        told = "found out" if seen else "not covered by any MAC"
+        case.expect("CP-AUDIT-05", seen, "a changed member found out", told, where={"member": name})
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    return f"{value}x" if isinstance(value, str) else {"other": True}
+
+
+async def _form(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
+    """Return how the log is made, bound or found, and the text of its key.
+
+    Raises:
+        Inconclusive: There is no key, or nobody knows how the log is made.
+    """
+    secret = case.profile.hub.audit_key
+    if secret is None:
+        raise Inconclusive("needs the chain key: give [hub] audit_key, an environment variable or a file")
+    try:
+        text = secret.read()
+    except ProfileError as fault:
+        raise Inconclusive(f"[hub] audit_key: {fault}") from fault
+    case.client.names.secret(text, "AUDIT_KEY")
+    return form_of(case, log, text), text
+
+
+def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
+    """Return how a log is made: as it is bound, else as it is found; only our own spells MACs in one way.
+
+    Raises:
+        Inconclusive: Nobody knows; or what is bound is no recipe, or the key is none.
+    """
+    bound, ours = case.profile.hub_bindings.audit_chain, case.profile.target.defaults == "reference"
+    if bound is None:
+        found = audit_chain.found_form(log, key)
+        if found is None:
+            raise Inconclusive("unbound: no usual recipe makes these MACs; give [hub.audit_chain]")
+        return found
+    if bound.recipe not in audit_chain.RECIPES or bound.key not in audit_chain.KEY_FORMS:
+        known = f"recipes {', '.join(audit_chain.RECIPES)}; keys {', '.join(audit_chain.KEY_FORMS)}"
+        raise Inconclusive(f"[hub.audit_chain] recipe or key is unknown; known: {known}")
+    try:
+        audit_chain.key_bytes(key, bound.key)
+    except ValueError as fault:
+        raise Inconclusive(f"[hub] audit_key: {fault}") from fault
+    return audit_chain.Form(bound.seq, bound.prev, bound.mac, bound.recipe, bound.key, bound.genesis, any_case=not ours)
+
+
+@check(
+    "CP-AUDIT-08",
+    surface="control_plane",
+    fix="Write to the log only what was done; an attempt may be logged as what it was, a refused one.",
+)
+async def refused_changes_are_not_logged_as_done(case: Case) -> None:
+    """A refused change adds no entry of a success.
+
+    Tries to register and revoke without a token, with a wrong one, and with bodies that are no issuer. Expects no entry
+    about these issuers, unless it says that it was refused.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - the log is the admin's
+    member, stranger, short = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
+    async with hub.registered(member):
+        before = await hub.audit()
+        path = f"{ISSUERS}/{member.did.replace(':', '%3A')}"
+        answers = [
+            await hub.call("POST", ISSUERS, json_body=stranger.body),
+            await hub.call("POST", ISSUERS, json_body=stranger.body, credential="not-the-token"),
+            await hub.call("DELETE", path),
+            await hub.call("DELETE", path, credential="not-the-token"),
+            await hub.admin("POST", ISSUERS, json_body={"did": short.did}),
+            await hub.admin("POST", ISSUERS, json_body={"did": short.did, "public_key_b64": "AAAA"}),
+        ]
+        after = await hub.audit()
+    if not all(map(refused, answers)):
+        raise Inconclusive("one of these changes was not refused, which other rows judge")
+    fresh = [one for one in after if one not in before]
+    about = [one for one in fresh if any(documents.tells_of(one, each.did) for each in (member, stranger, short))]
+    wrong = [one for one in about if not _says_refused(one)]
+    case.expect("CP-AUDIT-08", not wrong, f"no entry of success in GET {AUDIT}", f"{len(wrong)} entries")
+
+
+def _says_refused(entry: Mapping[str, Any]) -> bool:
+    texts = [str(value).lower() for name, value in entry.items() if not isinstance(value, Mapping | list)]
+    texts += [str(name).lower() for name, value in entry.items() if value is True]
+    return any(word in text for text in texts for word in _REFUSALS) or entry.get("success") is False

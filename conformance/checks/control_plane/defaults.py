@@ -1,0 +1,133 @@
+"""CP-CONF-01, -02 and -06: a control plane in an enclosure, at its default port and folder, and whom it calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from conformance.check import Case, Inconclusive, check
+from conformance.enclosure import Called, Enclosed, enclosed
+from conformance.hub.access import Hub, Issuer, serving_hub, success
+from conformance.hub.services import OK, played
+from conformance.hub.starting import TOKEN_FILE, hub_program, token_in
+from conformance.launching import Program
+from conformance.target.hub import HUB_PORT
+from conformance.webhooks.receiver import Reply
+
+# Addresses that belong to nobody (RFC 5737), and names under a domain that no name server knows (RFC 2606).
+_NOWHERE = ("192.0.2.10", "192.0.2.20", "192.0.2.30")
+_SETTLES_SECONDS = 5.0
+ANSWERS_SECONDS = 100.0
+_DNS = 53
+
+
+@asynccontextmanager
+async def _enclosed_hub(
+    case: Case, program: Program, folder: str, services: Collection[int] = ()
+) -> AsyncIterator[tuple[Hub, Enclosed]]:
+    """Start a control plane in an enclosure, without a word of ports; `folder` is its data directory under /app."""
+    names = case.client.names
+    async with enclosed(program.untold, names, ports=(HUB_PORT,), services=services) as inside:
+        url = inside.urls[HUB_PORT]
+        names.secret(url.removeprefix("http://"), "HUB_ADDRESS")
+        answers = await inside.answers(HUB_PORT, ANSWERS_SECONDS)
+        token = token_in(inside.app / folder)
+        if token is not None:
+            names.secret(token, "ADMIN_TOKEN")
+        hub = Hub(case, url, case.profile.hub_bindings, token)
+        if not answers and inside.ended:
+            raise Inconclusive(f"the control plane ended: {inside.said}")
+        yield hub, inside
+
+
+@check(
+    "CP-CONF-01",
+    "CP-CONF-02",
+    surface="control_plane",
+    fix="Without a setting listen at 8094, and keep everything in /app/data.",
+)
+async def defaults_are_those_of_the_interface(case: Case) -> None:
+    """Without a setting the control plane listens on port 8094 and keeps its data in /app/data.
+
+    Starts it in namespaces of its own, where no port is taken and /app is an empty folder, with neither port nor data
+    directory told. Expects health at 8094, and admin_token in /app/data.
+    """
+    program = hub_program(case)
+    async with _enclosed_hub(case, program, "data") as (hub, inside):
+        if not await inside.answers(HUB_PORT, 1.0):
+            case.expect("CP-CONF-01", False, f"listens at {HUB_PORT}", f"nothing answers there: {inside.said}")
+            case.inconclusive("CP-CONF-02", "it does not listen at its default port, which CP-CONF-01 judges")
+            return
+        answer = await hub.call("GET", "/health")
+        case.expect("CP-CONF-01", answer.status == 200, f"health at {HUB_PORT}", answer.status, exchange=answer)
+        found = "there" if hub.token else "not there"
+        case.expect("CP-CONF-02", hub.token is not None, f"{TOKEN_FILE} in /app/data", found)
+
+
+@check(
+    "CP-CONF-06",
+    surface="control_plane",
+    fix="Call registered health addresses and nothing else: resolve no DID, follow no redirect, ask no name server.",
+)
+async def only_health_addresses_are_called(case: Case) -> None:
+    """The control plane makes no outbound calls but to registered health addresses.
+
+    Starts it in a network namespace where every address is seen and nobody is reached. Registers issuers whose DIDs
+    name a host, and services of the suite's own, one of which redirects elsewhere, with further addresses in their
+    registrations; reads everything, and waits a while. Expects no call outside the machine and none of the places
+    planted, from the start on.
+    """
+    async with AsyncExitStack() as stack:
+        well = await played(case, stack, "well", OK)
+        elsewhere = Reply(302, (("Location", f"http://{_NOWHERE[0]}:8080/health"),))
+        turned = await played(case, stack, "redirecting", elsewhere)
+        # Inside, nobody can find out what a registration looks like.
+        known = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
+        program = hub_program(case).given(S2CP_DATA_DIR="/app/data")
+        ports = (well.receiver.port, turned.receiver.port)
+        hub, inside = await stack.enter_async_context(_enclosed_hub(case, program, "data", ports))
+        if hub.token is None:
+            raise Inconclusive(f"the control plane did not come up at its default port: {inside.said}")
+        hub = hub if known is None else replace(hub, bindings=known.bindings)
+        await _busy(hub, case)
+        for service in (well, turned):
+            body = {**hub.service_body(service), "callback": f"http://{_NOWHERE[1]}:8080/", "jku": _planted(case)}
+            if not success(await hub.admin("POST", "/v1/services", json_body=body)):
+                await hub.register_service(service)
+        for path in ("/v1/posture", "/health", "/v1/issuer-pks", "/.well-known/atb-keys.json"):
+            await hub.call("GET", path)
+        called = await well.called(hub.bindings.propagation_budget)
+        await asyncio.sleep(_SETTLES_SECONDS)
+        if not called:
+            raise Inconclusive("the control plane did not call a registered health address, which CP-SVC-03 judges")
+        wrong = [one.told for one in inside.calls if _is_outbound(one, case)]
+        case.expect("CP-CONF-06", not wrong, "registered health addresses only", wrong or "nobody else was called")
+        left = [one.told for one in inside.calls if one.port == _DNS and one.told not in wrong]
+        if left:
+            case.note(f"names that nobody planted were asked for: {', '.join(sorted(set(left)))}")
+
+
+def _host(case: Case) -> str:
+    return f"planted-{case.session.nonce}.example"
+
+
+def _planted(case: Case) -> str:
+    case.client.names.name(_host(case), "PLANTED_HOST")
+    return f"http://{_host(case)}/keys.json"
+
+
+async def _busy(hub: Hub, case: Case) -> None:
+    """Register issuers whose DIDs could be resolved, and revoke one."""
+    _planted(case)
+    for did in (f"did:web:{_host(case)}", f"did:web:{_NOWHERE[2]}%3A8080:issuers:first"):
+        await hub.register(Issuer(did, hub.new_key("planted")))
+    await hub.revoke(f"did:web:{_host(case)}")
+
+
+def _is_outbound(one: Called, case: Case) -> bool:
+    """Return whether a call goes beyond what is allowed; a name server is asked for what was planted or not at all."""
+    if one.protocol == "udp" and one.port == _DNS:
+        return one.name.endswith(_host(case))
+    return not one.loopback

@@ -1,0 +1,318 @@
+"""CP-AUTH-07 … -10 and CP-CONF: a control plane that the suite starts, stops and starts again."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import stat
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.control_plane.audit import form_of
+from conformance.hub.access import AUDIT, Hub, Issuer, success, with_service_body
+from conformance.hub.services import played
+from conformance.hub.starting import TOKEN_FILE, started_hub, token_in
+from conformance.oracles import audit_chain
+from conformance.target import ProfileError
+
+_SQLITE = b"SQLite format 3\x00"
+_SEARCHED_BYTES = 64 * 2**20
+
+
+def folder(stack: AsyncExitStack) -> Path:
+    """Return an empty data directory that is removed when the stack closes."""
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weldproof-hub-", ignore_cleanup_errors=True)))
+
+
+@check(
+    "CP-AUTH-07",
+    "CP-AUTH-08",
+    "CP-AUTH-09",
+    "CP-AUTH-10",
+    "CP-CONF-02",
+    surface="control_plane",
+    fix="On the first run draw a token, write it to admin_token in S2CP_DATA_DIR with mode 0600, and keep it.",
+)
+async def the_token_is_made_on_the_first_run(case: Case) -> None:
+    """The first run makes an admin token in the data directory, which no other user may read and which a restart keeps.
+
+    Starts a control plane twice on one empty data directory, then on another. Expects the file admin_token in the
+    directory of S2CP_DATA_DIR, a token that opens the log while none does not, the same one after the restart, another
+    one in the other directory, and no read permission for anybody but its owner.
+    """
+    async with AsyncExitStack() as stack:
+        first, second = folder(stack), folder(stack)
+        async with started_hub(case, first) as started:
+            token = token_in(first)
+            named = f"{TOKEN_FILE} in the data directory"
+            there = "there" if token else "not there"
+            for row in ("CP-AUTH-08", "CP-CONF-02"):
+                case.expect(row, token is not None, named, there)
+            if token is None:
+                case.inconclusive("CP-AUTH-07", f"no file {TOKEN_FILE} in the data directory, which other rows judge")
+                return
+            opens = await started.hub.call("GET", AUDIT, credential=token)
+            case.expect("CP-AUTH-07", opens.status == 200, "a token that opens the log", opens.status, exchange=opens)
+            closed = await started.hub.call("GET", AUDIT)
+            case.expect("CP-AUTH-07", closed.status != 200, "closed without it", closed.status, exchange=closed)
+            mode = stat.S_IMODE((first / TOKEN_FILE).stat().st_mode)
+            case.expect("CP-AUTH-10", not mode & 0o044, "no read permission for others", f"mode {mode:04o}")
+        async with started_hub(case, first) as started:
+            kept = token_in(first) == token
+            opens = await started.hub.call("GET", AUDIT, credential=token)
+            found = f"{'the same' if kept else 'another'} in the file; {opens.status}"
+            case.expect("CP-AUTH-09", kept and opens.status == 200, "the same token", found, exchange=opens)
+        async with started_hub(case, second):
+            fresh = token_in(second)
+            found = "another" if fresh and fresh != token else "the same" if fresh else "none"
+            case.expect("CP-AUTH-07", bool(fresh) and fresh != token, "another token for another first run", found)
+
+
+@check(
+    "CP-CONF-03",
+    "CP-CONF-05",
+    surface="control_plane",
+    fix="Without S2CP_DB keep issuers, services and log in one SQLite file in the data directory.",
+)
+async def what_was_registered_survives_a_restart(case: Case) -> None:
+    """Without S2CP_DB the store is SQLite inside the data directory, and a restart loses nothing.
+
+    Registers an issuer and a service, stops the control plane, looks for a SQLite file that holds the issuer, and
+    starts it again. Expects the issuer with its key, the service in the posture, and every log entry as it was.
+    """
+    async with AsyncExitStack() as stack:
+        place = folder(stack)
+        service = await played(case, stack, "kept")
+        async with started_hub(case, place) as started:
+            issuer = await _with_issuer(started.hub)
+            await (await with_service_body(started.hub)).register_service(service)
+            log = await started.hub.audit()
+        files = [path for path in _files(place) if _head(path) == _SQLITE]
+        held = _holds(files, issuer.did)
+        if files and not held:
+            case.inconclusive("CP-CONF-03", "there is a SQLite file, and nothing legible of the issuer in it")
+        else:
+            found = f"{len(files)} SQLite files"
+            case.expect("CP-CONF-03", bool(files), "a SQLite file in the data directory", found)
+        async with started_hub(case, place) as started:
+            hub = started.hub
+            trusted = (await hub.trust_set()).get(issuer.did) == issuer.key
+            case.expect("CP-CONF-05", trusted, "the issuer", "there" if trusted else "gone")
+            answer = await hub.seen(lambda posture: bool(hub.listed(posture, service)))
+            listed = bool(hub.listed(answer, service))
+            case.expect("CP-CONF-05", listed, "the service", "there" if listed else "gone", exchange=answer)
+            same = (await hub.audit())[: len(log)] == log
+            case.expect("CP-CONF-05", same, "the log as it was", "as it was" if same else "another")
+
+
+async def _with_issuer(hub: Hub) -> Issuer:
+    """Register an issuer and return it.
+
+    Raises:
+        Inconclusive: It was not registered, which other rows judge.
+    """
+    issuer = hub.new_issuer("kept")
+    answer = await hub.register(issuer)
+    if not success(answer):
+        raise Inconclusive(f"the control plane that was started registers no issuer: {answer.status}")
+    return issuer
+
+
+def _files(place: Path) -> Iterator[Path]:
+    return (path for path in sorted(place.rglob("*")) if path.is_file())
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE))
+
+
+def _holds(files: list[Path], text: str) -> bool:
+    """Return whether a text stands in a SQLite file, or in the log of one that was not written back yet."""
+    named = [path for file in files for path in (file, file.with_name(file.name + "-wal")) if path.is_file()]
+    return any(text.encode() in _read(path) for path in named)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_SEARCHED_BYTES)
+
+
+@check(
+    "CP-AUDIT-07",
+    surface="control_plane",
+    fix="Compute MACs once, when an entry is written; on a start verify them and never make them anew.",
+)
+async def a_tampered_entry_is_found_out(case: Case) -> None:
+    """A stored log entry that somebody changed is detectable from the chain.
+
+    Registers and revokes an issuer with a control plane that the suite starts, stops it, writes another issuer into the
+    stored log, and starts it again. Expects the log's chain not to hold, by the suite's own oracle with the chain key,
+    or the control plane to refuse its service.
+    """
+    key_file = case.profile.hub_bindings.audit_key_file
+    if key_file is None:
+        raise Inconclusive("needs the chain key of a control plane that is started: give [hub] audit_key_file")
+    async with AsyncExitStack() as stack:
+        place = folder(stack)
+        async with started_hub(case, place) as started:
+            issuer = await _with_issuer(started.hub)
+            await started.hub.revoke(issuer.did)
+            whole = await started.hub.audit()
+        try:
+            text = (place / key_file).read_text("utf-8")
+        except OSError as fault:
+            raise Inconclusive(f"[hub] audit_key_file: no {key_file} in the data directory") from fault
+        case.client.names.secret(text.strip(), "AUDIT_KEY")
+        form = form_of(case, whole, text)
+        key = audit_chain.key_bytes(text, form.key)
+        if audit_chain.first_fault(whole, key, form) is not None:
+            raise Inconclusive("the chain does not hold even untouched, which CP-AUDIT-05 judges")
+        other = issuer.did.replace("kept-", "kebt-")
+        case.client.names.name(other.removeprefix("did:web:"), "OTHER_HOST")
+        if not _tampered(place, issuer.did, other):
+            raise Inconclusive("no stored entry names the issuer in a way that can be changed from outside")
+        try:
+            async with started_hub(case, place) as started:
+                answer = await started.hub.admin("GET", AUDIT)
+                if answer.status != 200:
+                    case.expect("CP-AUDIT-07", True, "found out", f"GET {AUDIT} answers {answer.status}")
+                    return
+                broken = audit_chain.first_fault(await started.hub.audit(), key, form)
+        except Inconclusive as refusal:
+            case.expect("CP-AUDIT-07", True, "found out", f"it refuses to start: {refusal}")
+            return
+        found = "the chain holds over the changed entry" if broken is None else broken.text
+        case.expect("CP-AUDIT-07", broken is not None, "found out", found)
+
+
+def _tampered(place: Path, text: str, other: str) -> bool:
+    """Write one text for another wherever a SQLite file of a folder holds it; return whether there was any."""
+    changed = 0
+    for path in _files(place):
+        if _head(path) != _SQLITE:
+            continue
+        with closing(sqlite3.connect(path)) as database, database:
+            for table, column in _columns(database):
+                changed += database.execute(
+                    f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?) > 0',  # noqa: S608 - names that the database told
+                    (text, other, text),
+                ).rowcount
+    return changed > 0
+
+
+def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
+    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return [
+        (table, column[1])
+        for table in tables
+        if not table.startswith("sqlite_")
+        for column in database.execute(f'PRAGMA table_info("{table}")')
+    ]
+
+
+@check(
+    "CP-CONF-04",
+    surface="control_plane",
+    fix="With a postgresql:// S2CP_DB keep issuers, services and log in that database, and nothing of them elsewhere.",
+)
+async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
+    """With a postgresql:// S2CP_DB the store is PostgreSQL.
+
+    Makes a database beside that of `[hub] postgres`, where nobody else writes, starts a control plane with its DSN and
+    registers an issuer. Expects it in a table of that database, and in no file of the data directory.
+    """
+    secret = case.profile.hub.postgres
+    if secret is None:
+        reason = "shown with a server on which the suite may make a database: give its DSN as [hub] postgres"
+        case.documented("CP-CONF-04", reason)
+        return
+    try:
+        server = secret.read()
+    except ProfileError as fault:
+        raise Inconclusive(f"[hub] postgres: {fault}") from fault
+    case.client.names.secret(server, "POSTGRES")
+    async with AsyncExitStack() as stack:
+        place = folder(stack)
+        # A control plane that runs has a chain key of its own: another one's entries would break its log.
+        dsn = await stack.enter_async_context(_database_of_its_own(server))
+        case.client.names.secret(dsn, "S2CP_DB")
+        async with started_hub(case, place, S2CP_DB=dsn) as started:
+            issuer = await _with_issuer(started.hub)
+            try:
+                tables = await _tables_with(dsn, issuer.did)
+            finally:
+                await started.hub.revoke(issuer.did)
+        files = [path.name for path in _files(place) if issuer.did.encode() in _read(path)]
+        case.expect("CP-CONF-04", bool(tables), "the issuer in the database", f"{len(tables)} tables hold it")
+        case.expect("CP-CONF-04", not files, "nothing of it in the data directory", files or "nothing")
+
+
+@asynccontextmanager
+async def _database_of_its_own(server: str) -> AsyncIterator[str]:
+    """Make a database on a server, yield its DSN, and remove it on leaving.
+
+    Raises:
+        Inconclusive: The server is not there, or does not let us.
+    """
+    name = sql.Identifier(f"weldproof_{secrets.token_hex(8)}")
+    try:
+        connection = await psycopg.AsyncConnection.connect(server, autocommit=True)
+        async with connection:
+            await connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+            try:
+                yield urlsplit(server)._replace(path=f"/{name.as_string(connection).strip(chr(34))}").geturl()
+            finally:
+                await connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+    except psycopg.Error as fault:
+        raise Inconclusive(f"[hub] postgres: no database can be made there: {type(fault).__name__}") from fault
+
+
+async def _tables_with(dsn: str, text: str) -> list[str]:
+    """Return the tables of a PostgreSQL database that hold a text in some column."""
+    found: list[str] = []
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
+        rows = await (
+            await connection.execute(
+                "SELECT table_schema, table_name, column_name FROM information_schema.columns "
+                "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+            )
+        ).fetchall()
+        for schema, table, column in rows:
+            query = sql.SQL("SELECT 1 FROM {} WHERE {}::text LIKE %s LIMIT 1").format(
+                sql.Identifier(schema, table), sql.Identifier(column)
+            )
+            if await (await connection.execute(query, (f"%{text}%",))).fetchone():
+                found.append(f"{schema}.{table}")
+    return found
+
+
+@check(
+    "CP-CONF-09",
+    surface="control_plane",
+    fix="Let the control plane start and answer without any service being there.",
+)
+async def the_control_plane_starts_first(case: Case) -> None:
+    """The control plane is started before the services that bridge into it.
+
+    Starts a control plane alone. Expects health, trust set and posture to be answered while nobody bridges, and a
+    service that comes afterwards to be listed.
+    """
+    async with AsyncExitStack() as stack:
+        started = await stack.enter_async_context(started_hub(case))
+        hub = started.hub
+        for path in ("/health", "/v1/issuer-pks", "/v1/posture"):
+            answer = await hub.call("GET", path)
+            case.expect("CP-CONF-09", answer.status == 200, "200", answer.status, exchange=answer, where={"read": path})
+        service = await played(case, stack, "later")
+        await (await with_service_body(hub)).register_service(service)
+        posture = await hub.seen(lambda answer: bool(hub.listed(answer, service)))
+        listed = bool(hub.listed(posture, service))
+        case.expect("CP-CONF-09", listed, "the service listed", "listed" if listed else "not listed", exchange=posture)

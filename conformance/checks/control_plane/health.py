@@ -1,0 +1,101 @@
+"""CP-HEALTH: liveness, and counts that follow what is registered."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.hub import documents
+from conformance.hub.access import Hub, documented, hub_of, serving_hub, until
+from conformance.hub.services import HEALTH, played
+
+_ROWS = {"issuers": "CP-HEALTH-02", "services": "CP-HEALTH-03"}
+_TRIES = 3
+
+
+@check(
+    "CP-HEALTH-01",
+    "CP-HEALTH-02",
+    "CP-HEALTH-03",
+    surface="control_plane",
+    fix="Answer GET /health with 200, a JSON object, and in it the numbers of issuers and of services.",
+)
+async def health_tells_life_and_counts(case: Case) -> None:
+    """GET /health answers 200 with liveness, a count of issuers and a count of services.
+
+    Reads it. Expects an object with something in it, and a whole number for each count: at the bound place, else at any
+    whose name speaks of issuers or services.
+    """
+    hub = await hub_of(case)
+    answer = await hub.call("GET", HEALTH)
+    document = documented(answer)
+    alive = answer.status == 200 and isinstance(document, dict) and bool(document)
+    case.expect("CP-HEALTH-01", alive, "200 with a JSON object", answer.status, exchange=answer)
+    for what, row in _ROWS.items():
+        place = (hub.bindings.health_counts or {}).get(what)
+        number = documents.count(document, what, place)
+        if number is None and place is None and documents.has_counts(document):
+            case.inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
+            continue
+        found = number if number is not None else "none"
+        case.expect(row, number is not None, f"a count of {what}", found, exchange=answer)
+
+
+@check(
+    "CP-HEALTH-04",
+    "CP-HEALTH-05",
+    surface="control_plane",
+    exclusive=True,
+    fix="Count what the trust set and the list of services hold at the moment of the answer.",
+)
+async def counts_follow_what_is_registered(case: Case) -> None:
+    """One more issuer raises the count of issuers by one, its revocation lowers it; one more service likewise.
+
+    Registers an issuer, revokes it, and registers a service, reading health before and after. Others may do the same on
+    a shared control plane, so that three tries are made before it is a breach.
+    """
+    hub = await serving_hub(case)
+    hub.known_token  # noqa: B018 - without it there is nothing to judge
+    for row, try_it in (("CP-HEALTH-04", _issuers), ("CP-HEALTH-05", _services)):
+        for left in reversed(range(_TRIES)):
+            numbers, wanted, answer = await try_it(hub)
+            if None in numbers:
+                case.inconclusive(row, "the health document has no such count, or none that is bound")
+                break
+            if numbers == wanted or not left:
+                case.expect(row, numbers == wanted, f"counts {wanted}", f"counts {numbers}", exchange=answer)
+                break
+
+
+async def _issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
+    before, _ = await _number(hub, "issuers", None)
+    async with hub.registered(hub.new_issuer("counted")):
+        more, answer = await _number(hub, "issuers", None if before is None else before + 1)
+    after, _ = await _number(hub, "issuers", before)
+    raised = None if before is None else before + 1
+    return [before, more, after], [before, raised, before], answer
+
+
+async def _services(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
+    before, _ = await _number(hub, "services", None)
+    async with AsyncExitStack() as kept:
+        service = await played(hub.case, kept, "counted")
+        async with hub.serving(service):
+            more, answer = await _number(hub, "services", None if before is None else before + 1)
+    return [before, more], [before, None if before is None else before + 1], answer
+
+
+async def _number(hub: Hub, what: str, wanted: int | None) -> tuple[int | None, Answer]:
+    """Return a count, waited for where it is known what it should be: a count may be kept for a moment."""
+    place = (hub.bindings.health_counts or {}).get(what)
+
+    def told(answer: Answer) -> int | None:
+        return documents.count(documented(answer), what, place)
+
+    answer = await until(
+        lambda again: hub.call("GET", HEALTH, retry=again),
+        lambda answer: wanted is None or told(answer) in {wanted, None},
+        min(5.0, hub.bindings.propagation_budget),
+    )
+    return told(answer), answer

@@ -1,0 +1,215 @@
+"""CP-ISSUER: registration, rotation and revocation, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from conformance.check import Case, check
+from conformance.client import Answer
+from conformance.hub.access import ISSUERS, PKS, Issuer, hub_of, refused, success
+from conformance.oracles import falcon_making
+from conformance.oracles.strict_json import literal_faults
+from conformance.together import together
+
+_READS = 6
+_OTHER_LENGTHS = (0, 32, 897, 1792, 1794, 2305)
+
+
+@check(
+    "CP-ISSUER-02",
+    "CP-ISSUER-03",
+    surface="control_plane",
+    fix="Put the key into the trust set as it was sent, and take it out on DELETE, both before the answer.",
+)
+async def issuers_come_and_go(case: Case) -> None:
+    """A registered issuer is in the trust set with exactly its key, a revoked one is not.
+
+    Registers two issuers, reads the trust set, revokes one and reads it again. Expects the very texts that were sent,
+    then one of them gone and the other as it was.
+    """
+    hub = await hub_of(case)
+    first, second = hub.new_issuer("first"), hub.new_issuer("second")
+    async with hub.registered(first), hub.registered(second):
+        trusted = await hub.trust_set()
+        for one in (first, second):
+            found = trusted.get(one.did)
+            case.expect("CP-ISSUER-02", found == one.key, "exactly the submitted key", _same(found, one.key))
+        answer = await hub.revoke(first.did)
+        trusted = await hub.trust_set()
+        told = f"{answer.status}; {'still there' if first.did in trusted else 'gone'}"
+        holds = success(answer) and first.did not in trusted
+        case.expect("CP-ISSUER-03", holds, "success, and the issuer gone", told, exchange=answer)
+        kept = trusted.get(second.did) == second.key
+        case.expect("CP-ISSUER-03", kept, "the other issuer as it was", _same(trusted.get(second.did), second.key))
+    again = hub.new_issuer("again")
+    async with hub.registered(again):
+        await hub.revoke(again.did)
+        back = Issuer(again.did, hub.new_key("again"))
+        answer = await hub.register(back)
+        found = (await hub.trust_set()).get(back.did)
+        # Whether a revoked DID may come back is the operator's affair; a success has to be one.
+        if success(answer):
+            case.expect("CP-ISSUER-02", found == back.key, "exactly the submitted key", _same(found, back.key))
+
+
+def _same(found: Any, wanted: str) -> str:
+    return "that key" if found == wanted else "nothing" if found is None else "something else"
+
+
+@check(
+    "CP-ISSUER-04",
+    surface="control_plane",
+    fix="Decode the path's segment once and look it up as the DID that was registered.",
+)
+async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
+    """DELETE works for a did:web with a percent-encoded colon and path parts.
+
+    Registers such issuers and deletes each by its percent-encoded name, and where that finds nothing by the name as it
+    stands. Expects it there by its very name, then gone by one of the two; of the reference by either.
+    """
+    hub = await hub_of(case)
+    ours = case.profile.target.defaults == "reference"
+    for form in ("did:web:{host}%3A8443", "did:web:{host}:tenants:first", "did:web:{host}%3A8443:tenants:first"):
+        ways = (True, False) if ours else (True,)
+        for encoded in ways:
+            issuer = hub.new_issuer("ported", form)
+            where = {"did": form, "sent": "percent-encoded" if encoded else "as it stands"}
+            async with hub.registered(issuer):
+                there = issuer.did in await hub.trust_set()
+                answer = await hub.revoke(issuer.did, encoded=encoded)
+                gone = issuer.did not in await hub.trust_set()
+                if not gone and not ours:
+                    answer = await hub.revoke(issuer.did, encoded=False)
+                    gone = issuer.did not in await hub.trust_set()
+                told = "still there" if not gone else "gone" if there else "never there by this name"
+                holds, found = there and gone, f"{answer.status}; {told}"
+                case.expect("CP-ISSUER-04", holds, "there, then gone", found, exchange=answer, where=where)
+
+
+@check(
+    "CP-ISSUER-05",
+    "CP-ISSUER-06",
+    "CP-ISSUER-07",
+    surface="control_plane",
+    fix="Check did and public_key_b64 before anything is written: both there, base64, 1793 bytes of Falcon-1024.",
+)
+async def what_is_no_issuer_is_refused(case: Case) -> None:
+    """A body without did or key, a key that is no base64, or one of another length is refused and changes nothing.
+
+    Sends such bodies with the admin token. Expects a client error each time, and a trust set without the issuer.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - without it there is nothing to judge
+
+    async def sent(row: str, what: str, issuer: Issuer, body: Any) -> None:
+        answer = await hub.admin("POST", ISSUERS, json_body=body)
+        trusted = await hub.trust_set()
+        there = issuer.did in trusted or issuer.key in trusted.values()
+        found = f"{answer.status}; {'it is trusted' if there else 'nothing changed'}"
+        holds = refused(answer) and not there
+        case.expect(row, holds, "refused, and nothing changed", found, exchange=answer, where={"body": what})
+        if there:
+            await hub.revoke(issuer.did)
+
+    bad = [hub.new_issuer("refused") for _ in range(4)]
+    for what, issuer, body in (
+        ("no did", bad[0], {"public_key_b64": bad[0].key}),
+        ("no key", bad[1], {"did": bad[1].did}),
+        ("an empty object", bad[2], {}),
+        ("null for both", bad[3], {"did": None, "public_key_b64": None}),
+    ):
+        await sent("CP-ISSUER-05", what, issuer, body)
+    for what, text in _no_base64(hub.new_key("odd")):
+        issuer = Issuer(hub.new_issuer("odd").did, text if isinstance(text, str) else "")
+        await sent("CP-ISSUER-06", what, issuer, {"did": issuer.did, "public_key_b64": text})
+    for length in _OTHER_LENGTHS:
+        raw = falcon_making.any_public_key(case.rng).ljust(length, b"\0")[:length]
+        text = base64.b64encode(raw).decode()
+        if text:
+            case.client.names.secret(text, "SHORT_KEY")
+        issuer = Issuer(hub.new_issuer("short").did, text or "-")
+        await sent("CP-ISSUER-07", f"a key of {length} bytes", issuer, {"did": issuer.did, "public_key_b64": text})
+
+
+def _no_base64(key: str) -> list[tuple[str, Any]]:
+    return [
+        ("letters that are none", "*" + key[1:]),
+        ("words", "this is no key"),
+        ("a number", 1793),
+        ("a list", [key]),
+        ("an object", {"key": key}),
+    ]
+
+
+@check(
+    "CP-ISSUER-08",
+    surface="control_plane",
+    fix="Answer the deletion of what is not there with a client error or as done, and write nothing.",
+)
+async def deleting_nobody_changes_nothing(case: Case) -> None:
+    """Deleting an unknown DID changes nothing and is no server error.
+
+    Deletes DIDs that nobody registered, one of them almost one that is. Expects an answer below 500 and the issuer that
+    is there as it was.
+    """
+    hub = await hub_of(case)
+    issuer = hub.new_issuer("neighbour")
+    case.client.names.secret(issuer.did[:-1].removeprefix("did:web:"), "SHORTER_HOST")
+    async with hub.registered(issuer):
+        for what, did in (
+            ("unknown", hub.new_issuer("unknown").did),
+            ("longer by a letter", issuer.did + "x"),
+            ("shorter by a letter", issuer.did[:-1]),
+            ("no did at all", "nobody"),
+        ):
+            answer = await hub.revoke(did)
+            kept = (await hub.trust_set()).get(issuer.did) == issuer.key
+            found = f"{answer.status}; {'nothing changed' if kept else 'another issuer is gone'}"
+            holds = answer.status < 500 and kept
+            case.expect(
+                "CP-ISSUER-08", holds, "no 5xx, and nothing changed", found, exchange=answer, where={"did": what}
+            )
+
+
+@check(
+    "CP-ISSUER-09",
+    surface="control_plane",
+    fix="Keep one key a DID: replace the old one in the same statement, or refuse the new one.",
+)
+async def a_did_has_one_key(case: Case) -> None:
+    """A DID never has two keys at once in the trust set.
+
+    Registers an issuer, then the same DID with another key, reading the trust set meanwhile and afterwards, and at last
+    the same DID with the key that it has. Expects the DID once in the text of each answer, with the new key after a
+    success and the old one after a refusal.
+    """
+    hub = await hub_of(case)
+    issuer = hub.new_issuer("rotated")
+    async with hub.registered(issuer):
+        for _ in range(2):
+            other = Issuer(issuer.did, hub.new_key("rotated"))
+            answers = await together([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])
+            for read in (*answers[1:], await hub.call("GET", PKS)):
+                _one_key(case, read, issuer.did, {issuer.key, other.key})
+            wanted = other.key if success(answers[0]) else issuer.key
+            found = (await hub.trust_set()).get(issuer.did)
+            told = f"{answers[0].status}, then {_same(found, wanted)}"
+            expected = "the new key after a success, the old one after a refusal"
+            case.expect("CP-ISSUER-09", found == wanted, expected, told, exchange=answers[0])
+            issuer = Issuer(issuer.did, wanted)
+        # The very same again may be a success or a refusal, and changes nothing.
+        again = await hub.register(issuer)
+        read = await hub.call("GET", PKS)
+        _one_key(case, read, issuer.did, {issuer.key})
+        found = f"{again.status}; {_same((await hub.trust_set()).get(issuer.did), issuer.key)}"
+        holds = again.status < 500 and found.endswith("that key")
+        case.expect("CP-ISSUER-09", holds, "no 5xx, and the key as it was", found, exchange=again)
+
+
+def _one_key(case: Case, read: Answer, did: str, keys: set[str]) -> None:
+    twice = [fault for fault in literal_faults(read.body) if did in fault]
+    value = read.object().get(did) if not twice else None
+    holds = not twice and isinstance(value, str) and value in keys
+    found = "the DID twice" if twice else "one of its keys" if holds else "another text than one of its keys"
+    case.expect("CP-ISSUER-09", holds, "the DID once, with one key", found, exchange=read)

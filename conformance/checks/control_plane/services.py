@@ -1,0 +1,153 @@
+"""CP-SVC and CP-POST: services that the suite plays are registered, called, and shown as they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from conformance.check import Case, check
+from conformance.client import Answer, Unreachable
+from conformance.hub.access import POSTURE, Hub, documented, hub_of, serving_hub
+from conformance.hub.services import FAILING, HANGING, OK, Played, played
+from conformance.oracles.strict_json import is_json_type
+
+# What a posture read may take beside a service that never answers; the profile's own figure is 3.
+_AT_MOST_SECONDS = 15.0
+
+
+@asynccontextmanager
+async def _served(case: Case, **labels: object) -> AsyncIterator[tuple[Hub, dict[str, Played]]]:
+    """Yield the control plane with services of the suite's own registered: by label, what each answers."""
+    hub = await serving_hub(case)
+    hub.known_token  # noqa: B018 - without it nothing can be registered
+    async with AsyncExitStack() as kept:
+        services = {label: await played(case, kept, label, reply) for label, reply in labels.items()}  # type: ignore[arg-type]
+        await kept.enter_async_context(hub.serving(*services.values()))
+        yield hub, services
+
+
+@check(
+    "CP-POST-01",
+    surface="control_plane",
+    fix="Serve GET /v1/posture to everybody, as JSON.",
+)
+async def the_posture_is_open(case: Case) -> None:
+    """GET /v1/posture answers 200 JSON without a credential.
+
+    Reads it. Expects 200, JSON, and its Content-Type.
+    """
+    hub = await hub_of(case)
+    answer = await hub.call("GET", POSTURE)
+    kind = answer.headers.get("Content-Type")
+    holds = answer.status == 200 and documented(answer) is not None and is_json_type(kind)
+    case.expect("CP-POST-01", holds, "200 with JSON", f"{answer.status} {kind}", exchange=answer)
+
+
+@check(
+    "CP-SVC-02",
+    "CP-SVC-03",
+    "CP-SVC-04",
+    "CP-POST-02",
+    surface="control_plane",
+    fix="List every registered service once, and ask each for its health at the address that it registered.",
+)
+async def registered_services_are_listed_and_called(case: Case) -> None:
+    """Every registered service is in the posture, once, and its health address is called.
+
+    Registers three services that the suite plays, one of them twice, and reads the posture until all are there. Expects
+    each by the name or address that it registered, one record of the one that came twice, and a call at each.
+    """
+    async with _served(case, one=OK, two=OK, three=OK) as (hub, services):
+        twice = services["one"]
+        await hub.register_service(twice)
+        answer = await hub.seen(lambda posture: all(hub.listed(posture, each) for each in services.values()))
+        listed = {label: len(hub.listed(answer, each)) for label, each in services.items()}
+        case.expect("CP-SVC-02", listed["one"] > 0, "the service listed", _times(listed["one"]), exchange=answer)
+        missing = sorted(label for label, count in listed.items() if not count)
+        case.expect("CP-POST-02", not missing, "all three", f"missing: {missing or 'none'}", exchange=answer)
+        case.expect("CP-SVC-04", listed["one"] == 1, "listed once", _times(listed["one"]), exchange=answer)
+        for label, each in services.items():
+            called = await each.called(hub.bindings.propagation_budget)
+            found = "called" if called else f"{len(each.calls)} calls, none at its health address"
+            case.expect("CP-SVC-03", called, "its health address called", found, where={"service": label})
+
+
+def _times(count: int) -> str:
+    return {0: "not listed", 1: "listed once"}.get(count, f"listed {count} times")
+
+
+def _shown(hub: Hub, posture: Answer, service: Played) -> str:
+    if not hub.listed(posture, service):
+        return "not listed"
+    return {True: "healthy", False: "not healthy", None: "in words that nobody bound"}[hub.health(posture, service)]
+
+
+def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wanted: bool, label: str) -> None:
+    """Judge how a posture shows a service; where that cannot be read, nobody is judged."""
+    told = hub.health(posture, service)
+    if told is None and hub.listed(posture, service) and hub.bindings.posture_healthy_at is None:
+        reason = "unbound: where does the posture say that a service is healthy? give [hub] posture_healthy_at"
+        case.inconclusive(row, reason, exchange=posture)
+        return
+    expected = "healthy" if wanted else "not healthy"
+    # A service that is not there is shown by its absence, too.
+    holds = told is wanted or (not wanted and not hub.listed(posture, service))
+    case.expect(row, holds, expected, _shown(hub, posture, service), exchange=posture, where={"service": label})
+
+
+@check(
+    "CP-POST-03",
+    "CP-POST-04",
+    "CP-POST-06",
+    surface="control_plane",
+    fix="Ask each registered health address itself: healthy is an answer of 200, and nothing else.",
+)
+async def the_posture_shows_services_as_they_are(case: Case) -> None:
+    """A service that answers 200 is healthy, one that fails or is away is not, until it is back.
+
+    Registers a service that is well, one that answers 500 and one where nobody listens, and reads the posture until it
+    says so. Then the failing one gets well. Expects each as it is within the budget of the profile.
+    """
+    async with _served(case, well=OK, failing=FAILING, away=OK) as (hub, services):
+        await services["away"].gone()
+        wanted = {"well": True, "failing": False, "away": False}
+
+        def fits(posture: Answer) -> bool:
+            return all(hub.health(posture, services[label]) is each for label, each in wanted.items())
+
+        answer = await hub.seen(fits)
+        for label, each in wanted.items():
+            row = "CP-POST-03" if each else "CP-POST-04"
+            _judge(case, row, hub, answer, services[label], each, label)
+        services["failing"].reply = OK
+        back = await hub.seen(lambda posture: hub.health(posture, services["failing"]) is True)
+        _judge(case, "CP-POST-06", hub, back, services["failing"], wanted=True, label="failing, then well")
+
+
+@check(
+    "CP-POST-05",
+    surface="control_plane",
+    fix="Ask all services side by side and give each a few seconds at most.",
+)
+async def a_hanging_service_hangs_nobody(case: Case) -> None:
+    """A health endpoint that never answers does not hang the posture.
+
+    Registers three services that take a call and never answer, and one that is well. Expects the posture within 15
+    seconds, with the one that is well.
+    """
+    async with _served(case, hanging=HANGING, silent=HANGING, mute=HANGING, well=OK) as (hub, services):
+        started = time.monotonic()
+        try:
+            answer = await hub.posture()
+        except Unreachable as fault:
+            case.expect("CP-POST-05", False, f"200 within {_AT_MOST_SECONDS:g} s", fault)
+            return
+        seconds = time.monotonic() - started
+        holds = answer.status == 200 and seconds <= _AT_MOST_SECONDS
+        # How long it took differs from run to run: only whether it was too long is told.
+        found = f"{answer.status} {'in time' if seconds <= _AT_MOST_SECONDS else 'too late'}"
+        case.expect("CP-POST-05", holds, f"200 within {_AT_MOST_SECONDS:g} s", found, exchange=answer)
+        answer = await hub.seen(lambda posture: hub.health(posture, services["well"]) is True)
+        listed = bool(hub.listed(answer, services["well"]))
+        case.expect("CP-POST-05", listed, "the other service listed", _times(int(listed)), exchange=answer)

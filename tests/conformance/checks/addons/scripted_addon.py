@@ -1,0 +1,135 @@
+"""A small addon such as somebody may write, honest but for the flaw in FLAW; it listens at the port in PORT.
+
+Its verifier is the suite's own oracle: what a test shows is what the checks make of answers, not who is right.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+FLAW = os.environ.get("FLAW", "")
+HUB = os.environ["S2_HUB_URL"].rstrip("/")
+TOKEN = os.environ["S2_HUB_TOKEN"]
+SELF = os.environ["S2_HUB_SELF_URL"]
+trusted: dict[str, str] = {}
+resolved: dict[str, str] = {}
+
+
+def called(path: str, body: Any = None, **headers: str) -> Any:
+    """Call the hub and return the answer's JSON."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(HUB + path, data, {"Content-Type": "application/json", **headers})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+def pull() -> None:
+    """Take the hub's documents."""
+    if FLAW == "no trust set":
+        return
+    fresh = called("/v1/issuer-pks")
+    if FLAW == "never forgets":
+        fresh = {**trusted, **fresh}
+    if FLAW != "ignores the trust set":
+        trusted.clear()
+        trusted.update(fresh)
+    if FLAW == "no atb-keys":
+        resolved.update(fresh)
+        return
+    keys = {one["did"]: one["public_key_b64"] for one in called("/.well-known/atb-keys.json")["keys"]}
+    if FLAW != "never forgets":
+        resolved.clear()
+    resolved.update(trusted if FLAW == "reads atb-keys and takes the trust set" else keys)
+
+
+def register() -> None:
+    """Register at the hub."""
+    if FLAW == "no registration":
+        return
+    body: dict[str, Any] = {"name": "scripted", "base_url": SELF, "health_path": "/health"}
+    if FLAW == "another address":
+        body["base_url"] = "http://127.0.0.1:1/scripted"
+    if FLAW == "nested, with the health path":
+        body = {"service": {"id": "scripted", "health": SELF + "/health"}}
+    token = {"no token": "", "another token": "Bearer something-else"}.get(FLAW, f"Bearer {TOKEN}")
+    called("/v1/services", body, **({"Authorization": token} if token else {}))
+
+
+def join() -> None:
+    """Join, and keep the trust set fresh."""
+    steps = [register, pull] if FLAW == "registers first" else [pull, register]
+    left = list(steps)
+    while True:
+        try:
+            while left:
+                left[0]()
+                left.pop(0)
+            if FLAW not in {"pulls once", "pulls when asked"}:
+                pull()
+        except (OSError, ValueError, KeyError):
+            pass
+        time.sleep(0.2)
+
+
+def is_valid(text: str) -> bool:
+    """Return whether a credential holds and its issuer is known."""
+    from conformance.oracles.falcon import holds
+    from conformance.oracles.hashing import jcs_bytes
+
+    if FLAW == "pulls when asked":
+        pull()
+    envelope = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    payload = envelope["payload"]
+    key = resolved.get(payload.get("issuer_did", payload.get("bench_issuer")))
+    if FLAW == "takes everybody":
+        return True
+    if key is None or FLAW == "takes nobody":
+        return False
+    signature = base64.urlsafe_b64decode(envelope["sig"] + "=" * (-len(envelope["sig"]) % 4))
+    return holds(base64.b64decode(key), jcs_bytes(payload), signature)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers health and questions."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer health."""
+        self._say(404 if FLAW == "no health" else 200, {"status": "ok", "issuers": len(trusted)})
+
+    def do_POST(self) -> None:
+        """Answer a question about a credential."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._say(200, {"valid": is_valid(body["credential"])})
+
+    def _say(self, status: int, value: Any) -> None:
+        content = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def main() -> None:
+    """Serve, and join beside that."""
+    port = 8080 if FLAW == "another port" else int(os.environ.get("PORT") or 8095)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    threading.Thread(target=join, daemon=True).start()
+    server.serve_forever(poll_interval=0.05)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What is new in a posture, whatever its shape: a healthy record that was not there before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checks.addons.contract import is_fresh
+
+
+def _list(**healthy: bool) -> Any:
+    records = [{"name": name, "healthy": well, "latency_ms": at} for at, (name, well) in enumerate(healthy.items())]
+    return {"status": "ok" if all(healthy.values()) else "degraded", "services": records}
+
+
+def _by_name(**healthy: bool) -> Any:
+    return {"services": {name: {"status": "up" if well else "down"} for name, well in healthy.items()}}
+
+
+def _bare(**healthy: bool) -> Any:
+    return [
+        {"address": f"http://{name}", "links": {"doc": "x"}, "state": "PASSING" if well else "CRITICAL"}
+        for name, well in healthy.items()
+    ]
+
+
+def _groups(**healthy: bool) -> Any:
+    members = [{"name": name, "probe": {"ok": well, "kind": "http"}} for name, well in healthy.items()]
+    return {"groups": [{"kind": "addon", "members": members}]}
+
+
+def _numbered(**healthy: bool) -> Any:
+    return {
+        str(at): {"id": name, "checked_at": "2026-01-01T00:00:00Z", "up": well}
+        for at, (name, well) in enumerate(healthy.items())
+    }
+
+
+@pytest.mark.parametrize("shape", [_list, _by_name, _bare, _groups, _numbered])
+def test_a_record_is_fresh_whatever_became_of_the_others(shape: Any) -> None:
+    """One that is healthy and was not there is new, also where another ended meanwhile; what stayed is none."""
+    before = shape(first=True)
+    assert is_fresh(before, shape(first=True, second=True))
+    assert is_fresh(before, shape(second=True, first=False))
+    assert is_fresh(shape(first=False), shape(first=True))
+    assert not is_fresh(before, shape(first=True))
+    assert not is_fresh(before, shape(first=False))
+    assert not is_fresh(before, shape(first=True, second=False))
+    assert is_fresh(shape(), before)
+
+
+def test_times_make_no_record_new() -> None:
+    """A record that was looked at again is the same one."""
+    before = {"services": [{"name": "a", "up": True, "checked_at": "2026-01-01T00:00:00Z", "latency_ms": 1}]}
+    after = {"services": [{"name": "a", "up": True, "checked_at": "2026-01-01T00:00:09Z", "latency_ms": 2}]}
+    assert not is_fresh(before, after)

@@ -1,0 +1,232 @@
+"""What CP checks make of honest control planes, under two sets of names, and of control planes with one flaw each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from conformance import target
+from conformance.checks.control_plane import health
+from conformance.events import EventLog
+from conformance.ledger import load
+from conformance.runner import Plan, Run, registered
+from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub, serving
+
+PROFILE = """
+[target]
+name = "a hub"
+defaults = "reference"
+[claims]
+surfaces = ["control_plane"]
+[surfaces.control_plane]
+url = "URL"
+[pace]
+requests_per_second = 0
+[budgets]
+request = SECONDS
+[hub]
+token = {env = "SCRIPTED_TOKEN"}
+audit_key = {env = "SCRIPTED_KEY"}
+propagation_budget = BUDGET
+"""
+FOREIGN = PROFILE.replace('"reference"', '"none"')
+CHECKS = {
+    one.id: one
+    for one in registered()
+    if one.run.__module__
+    in {
+        f"conformance.checks.control_plane.{name}"
+        for name in ("access", "audit", "health", "issuers", "services", "trust")
+    }
+}
+LONG, SHORT = "60", "0.7"
+
+# Each flaw with the check that looks and the rows that it must break there, no others.
+FLAWS = [
+    ("open: POST /v1/issuers", "nobody_changes_anything_without_the_token", {"CP-AUTH-01"}),
+    ("open: DELETE /v1/issuers/", "nobody_changes_anything_without_the_token", {"CP-AUTH-02"}),
+    ("open: POST /v1/services", "nobody_changes_anything_without_the_token", {"CP-AUTH-03"}),
+    ("open: GET /v1/audit", "nobody_changes_anything_without_the_token", {"CP-AUTH-04"}),
+    (
+        "refuses when it is done",
+        "nobody_changes_anything_without_the_token",
+        {"CP-AUTH-01", "CP-AUTH-02", "CP-AUTH-03"},
+    ),
+    ("takes any Bearer", "a_wrong_token_opens_nothing", {"CP-AUTH-05"}),
+    ("compares the beginning of tokens", "a_wrong_token_opens_nothing", {"CP-AUTH-05"}),
+    ("compares what it has of tokens", "a_wrong_token_opens_nothing", {"CP-AUTH-05"}),
+    ("compares tokens without case", "a_wrong_token_opens_nothing", {"CP-AUTH-05"}),
+    *((f"closed: {path}", "reads_need_no_credential", {"CP-AUTH-06"}) for path in ("/health", "/v1/issuer-pks")),
+    ("closed: /.well-known/atb-keys.json", "reads_need_no_credential", {"CP-AUTH-06"}),
+    ("closed: /v1/posture", "reads_need_no_credential", {"CP-AUTH-06"}),
+    ("no health", "health_tells_life_and_counts", {"CP-HEALTH-01", "CP-HEALTH-02", "CP-HEALTH-03"}),
+    ("no issuer count", "health_tells_life_and_counts", {"CP-HEALTH-02"}),
+    ("no service count", "health_tells_life_and_counts", {"CP-HEALTH-03"}),
+    ("counts nothing", "counts_follow_what_is_registered", {"CP-HEALTH-04", "CP-HEALTH-05"}),
+    ("a list for a trust set", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-01"}),
+    ("plain text", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-01"}),
+    ("hex keys", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-02"}),
+    ("names for issuers", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-03"}),
+    ("short keys", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-04"}),
+    ("plain text", "atb_keys_reflect_the_trust_set", {"CP-TRUST-05"}),
+    ("atb-keys lags", "atb_keys_reflect_the_trust_set", {"CP-TRUST-06"}),
+    ("atb-keys never forgets", "atb_keys_reflect_the_trust_set", {"CP-TRUST-06"}),
+    ("writes keys in its own way", "issuers_come_and_go", {"CP-ISSUER-02", "CP-ISSUER-03"}),
+    ("revokes in words only", "issuers_come_and_go", {"CP-ISSUER-03"}),
+    ("deletes by beginnings", "deleting_nobody_changes_nothing", {"CP-ISSUER-08"}),
+    ("breaks on unknown issuers", "deleting_nobody_changes_nothing", {"CP-ISSUER-08"}),
+    ("does not decode paths", "a_did_web_is_deleted_by_its_name", {"CP-ISSUER-04"}),
+    ("decodes paths twice", "a_did_web_is_deleted_by_its_name", {"CP-ISSUER-04"}),
+    ("takes half a body", "what_is_no_issuer_is_refused", {"CP-ISSUER-05"}),
+    ("takes no base64", "what_is_no_issuer_is_refused", {"CP-ISSUER-06"}),
+    ("takes other lengths", "what_is_no_issuer_is_refused", {"CP-ISSUER-07"}),
+    ("refuses late", "what_is_no_issuer_is_refused", {"CP-ISSUER-05", "CP-ISSUER-06", "CP-ISSUER-07"}),
+    ("keeps the old key", "a_did_has_one_key", {"CP-ISSUER-09"}),
+    ("keeps both keys", "a_did_has_one_key", {"CP-ISSUER-09"}),
+    ("objects for keys", "a_did_has_one_key", {"CP-ISSUER-09"}),
+    ("objects for keys", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-02"}),
+    ("plain text", "the_posture_is_open", {"CP-POST-01"}),
+    ("lists none", "registered_services_are_listed_and_called", {"CP-SVC-02", "CP-SVC-04", "CP-POST-02"}),
+    (
+        "registers no service",
+        "registered_services_are_listed_and_called",
+        {"CP-SVC-02", "CP-SVC-03", "CP-SVC-04", "CP-POST-02"},
+    ),
+    ("registers the first only", "registered_services_are_listed_and_called", {"CP-SVC-03", "CP-POST-02"}),
+    ("lists every registration", "registered_services_are_listed_and_called", {"CP-SVC-04"}),
+    ("calls nobody", "registered_services_are_listed_and_called", {"CP-SVC-03"}),
+    ("always well", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
+    ("any answer is health", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
+    ("never well", "the_posture_shows_services_as_they_are", {"CP-POST-03", "CP-POST-06"}),
+    ("remembers for ever", "the_posture_shows_services_as_they_are", {"CP-POST-06"}),
+    ("waits for everybody", "a_hanging_service_hangs_nobody", {"CP-POST-05"}),
+    ("does not log registered", "trust_changes_are_logged", {"CP-AUDIT-02"}),
+    ("does not log revoked", "trust_changes_are_logged", {"CP-AUDIT-03"}),
+    ("logs the same for everything", "trust_changes_are_logged", {"CP-AUDIT-03"}),
+    ("forgets old entries", "trust_changes_are_logged", {"CP-AUDIT-06"}),
+    ("rewrites old entries", "trust_changes_are_logged", {"CP-AUDIT-06"}),
+    ("links nothing", "entries_are_linked", {"CP-AUDIT-04"}),
+    ("no key", "the_chain_verifies_with_its_key", {"CP-AUDIT-05"}),
+    ("the MAC covers no link", "the_chain_verifies_with_its_key", {"CP-AUDIT-05"}),
+    ("logs refused changes as done", "refused_changes_are_not_logged_as_done", {"CP-AUDIT-08"}),
+]
+
+
+@pytest.fixture(autouse=True)
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripted hub's credentials, as an operator gives them."""
+    monkeypatch.setenv("SCRIPTED_TOKEN", TOKEN)
+    monkeypatch.setenv("SCRIPTED_KEY", CHAIN_KEY)
+
+
+async def judged(
+    hub: Hub, *names: str, profile: str = PROFILE, budget: str = LONG, seconds: str = "30", seed: int = 1
+) -> EventLog:
+    """Run checks against a hub and return the log."""
+    checks = tuple(CHECKS[name] for name in names)
+    rows = load().select([row for one in checks for row in one.rows])
+    with serving(hub) as url:
+        read = target.parse(profile.replace("URL", url).replace("BUDGET", budget).replace("SECONDS", seconds))
+        log = EventLog()
+        await Run(Plan(rows, checks, seed=seed), read, log).execute()
+    return log
+
+
+def verdicts(log: EventLog) -> Mapping[str, str]:
+    """Return the verdict of each row."""
+    return {event["id"]: event["verdict"] for event in log.of("row")}
+
+
+def breached(log: EventLog) -> set[str]:
+    """Return the rows that are broken."""
+    return {row for row, verdict in verdicts(log).items() if verdict in {"fail", "warn"}}
+
+
+async def test_an_honest_hub_passes() -> None:
+    """Every row that needs no process passes, the log's pages read to the end."""
+    log = await judged(Hub(), *CHECKS)
+    assert set(verdicts(log).values()) == {"pass"}
+    assert len(verdicts(log)) == 43
+
+
+async def test_an_honest_hub_of_other_names_passes() -> None:
+    """Names that nobody bound are found: no row is broken, and none is left open."""
+    log = await judged(Hub(look="foreign"), *CHECKS, profile=FOREIGN)
+    assert {row: verdict for row, verdict in verdicts(log).items() if verdict != "pass"} == {}
+
+
+@pytest.mark.parametrize(("flaw", "check", "rows"), FLAWS, ids=lambda one: one if isinstance(one, str) else "")
+async def test_a_flaw_breaks_exactly_its_rows(
+    flaw: str, check: str, rows: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each flaw breaks the rows of the rule it drops, and every other row of the check passes."""
+    monkeypatch.setattr(health, "_TRIES", 1)
+    log = await judged(Hub(flaw), check, budget=SHORT, seconds="5" if "waits" in flaw else "30")
+    assert breached(log) == rows
+    undecided = {row for row, verdict in verdicts(log).items() if verdict not in {"pass", "fail", "warn"}}
+    assert undecided <= ({"CP-TRUST-02", "CP-TRUST-03", "CP-TRUST-04"} if "CP-TRUST-01" in rows else set())
+
+
+async def test_without_the_token_reads_alone_are_judged() -> None:
+    """Who gives no token gets the rows that need none; the others say what to give."""
+    profile = PROFILE.replace('token = {env = "SCRIPTED_TOKEN"}\n', "")
+    log = await judged(Hub(), *CHECKS, profile=profile)
+    passed = {row for row, verdict in verdicts(log).items() if verdict == "pass"}
+    assert {"CP-AUTH-01", "CP-AUTH-06", "CP-HEALTH-01", "CP-TRUST-01", "CP-TRUST-05", "CP-POST-01"} <= passed
+    open_rows = [event for event in log.of("row") if event["verdict"] == "inconclusive"]
+    assert {event["id"] for event in open_rows} == set(verdicts(log)) - passed
+    assert all("give [hub] token" in event["reason"] for event in open_rows)
+
+
+async def test_without_a_chain_key_links_alone_are_judged() -> None:
+    """The chain key is the operator's: without it CP-AUDIT-05 is open, and CP-AUDIT-04 is not."""
+    profile = PROFILE.replace('audit_key = {env = "SCRIPTED_KEY"}\n', "")
+    log = await judged(Hub(), "entries_are_linked", "the_chain_verifies_with_its_key", profile=profile)
+    assert verdicts(log) == {"CP-AUDIT-04": "pass", "CP-AUDIT-05": "inconclusive"}
+
+
+async def test_a_hub_that_limits_is_judged_by_nobody() -> None:
+    """429 for everything is no breach of any row."""
+
+    class Limited(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            del method, target, credential, body
+            return 429, {"detail": "too many"}
+
+    assert set(verdicts(await judged(Limited(), *CHECKS)).values()) == {"inconclusive"}
+
+
+async def test_the_same_seed_sends_the_same() -> None:
+    """Two runs with one seed, with one worker and with many, send the same requests but for live values."""
+    quick = [name for name in CHECKS if name != "a_hanging_service_hangs_nobody"]
+    streams = []
+    for _ in range(2):
+        log = await judged(Hub(), *quick, seed=5)
+        sent = (json.dumps(event["request"]["template"]) for event in log.of("exchange") if not event["retry"])
+        streams.append(Counter(sent))
+    assert streams[0] == streams[1]
+
+
+async def test_credentials_are_in_no_log() -> None:
+    """Neither token nor chain key is written down, nor what was tried in their place."""
+    log = await judged(Hub(), "a_wrong_token_opens_nothing", "the_chain_verifies_with_its_key")
+    text = json.dumps(list(log.events))
+    assert TOKEN not in text
+    assert TOKEN[:-1] not in text
+    assert CHAIN_KEY not in text
+    assert "$ADMIN_TOKEN" in text
+
+
+def test_rows_weigh_as_the_ledger_has_them() -> None:
+    """A stated MUST fails a run, an implied row warns."""
+
+    async def both() -> list[Mapping[str, str]]:
+        flaws = (("revokes in words only", "issuers_come_and_go"), ("takes no base64", "what_is_no_issuer_is_refused"))
+        return [verdicts(await judged(Hub(flaw), check, budget=SHORT)) for flaw, check in flaws]
+
+    stated, implied = asyncio.run(both())
+    assert (stated["CP-ISSUER-03"], implied["CP-ISSUER-06"]) == ("fail", "warn")

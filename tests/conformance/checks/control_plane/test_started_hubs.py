@@ -1,0 +1,180 @@
+"""What CP checks make of control planes that they start: honest ones, ones with one flaw each, and of odd profiles."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from conformance import target
+from conformance.checks.control_plane import defaults
+from conformance.enclosure import words_before
+from conformance.events import EventLog
+from conformance.hub import starting
+from conformance.ledger import load
+from conformance.runner import Plan, Run, registered
+from tests.reference.postgres_cluster import private_cluster
+
+ROOT = Path(__file__).parents[4]
+PROGRAM = Path(__file__).with_name("scripted_hub.py")
+PROFILE = """
+[target]
+name = "a hub"
+defaults = "reference"
+[claims]
+surfaces = ["control_plane"]
+[pace]
+requests_per_second = 0
+[hub]
+command = ["PYTHON", "-I", "PROGRAM"]
+environment = {PORT = "{port}", FLAW = "THE-FLAW"}
+propagation_budget = BUDGET
+"""
+CHECKS = {
+    one.id: one
+    for one in registered()
+    if one.run.__module__ in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "defaults")}
+}
+TOKENS, KEPT = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
+ENCLOSED = {"defaults_are_those_of_the_interface", "only_health_addresses_are_called"}
+
+# Each flaw with the check that looks and the rows that it must break there, no others.
+FLAWS = [
+    ("one token for all", TOKENS, {"CP-AUTH-07"}),
+    ("the file is not the token", TOKENS, {"CP-AUTH-07", "CP-AUTH-09"}),
+    ("another file", TOKENS, {"CP-AUTH-08", "CP-CONF-02"}),
+    ("another folder", TOKENS, {"CP-AUTH-08", "CP-CONF-02"}),
+    ("a new token each time", TOKENS, {"CP-AUTH-09"}),
+    ("a token for everybody", TOKENS, {"CP-AUTH-10"}),
+    ("forgets", KEPT, {"CP-CONF-05"}),
+    ("keeps nothing", KEPT, {"CP-CONF-03", "CP-CONF-05"}),
+    ("makes MACs anew on a start", "a_tampered_entry_is_found_out", {"CP-AUDIT-07"}),
+    ("lists none", "the_control_plane_starts_first", {"CP-CONF-09"}),
+    ("another port", "defaults_are_those_of_the_interface", {"CP-CONF-01"}),
+    ("another folder", "defaults_are_those_of_the_interface", {"CP-CONF-02"}),
+    ("calls home", "only_health_addresses_are_called", {"CP-CONF-06"}),
+    ("resolves DIDs", "only_health_addresses_are_called", {"CP-CONF-06"}),
+    ("follows redirects", "only_health_addresses_are_called", {"CP-CONF-06"}),
+]
+
+
+@pytest.fixture(scope="module")
+def enclosures() -> bool:
+    """Whether this machine allows enclosures."""
+    return bool(asyncio.run(words_before()))
+
+
+async def judged(*names: str, flaw: str = "", profile: str = PROFILE, budget: str = "60") -> EventLog:
+    """Run checks that start the scripted hub and return the log."""
+    checks = tuple(CHECKS[name] for name in names)
+    rows = load().select([row for one in checks for row in one.rows])
+    text = profile.replace('"PYTHON"', f'"{sys.executable}"').replace("PROGRAM", str(PROGRAM)).replace("THE-FLAW", flaw)
+    log = EventLog()
+    read = target.parse(text.replace("BUDGET", budget))
+    await Run(Plan(rows, checks, seed=1, workers=2), read, log).execute()
+    return log
+
+
+def verdicts(log: EventLog) -> Mapping[str, str]:
+    """Return the verdict of each row."""
+    return {event["id"]: event["verdict"] for event in log.of("row")}
+
+
+def breached(log: EventLog) -> set[str]:
+    """Return the rows that are broken."""
+    return {row for row, verdict in verdicts(log).items() if verdict in {"fail", "warn"}}
+
+
+async def test_an_honest_program_passes(enclosures: bool) -> None:
+    """Every row passes; PostgreSQL is documented where nobody gives a database, and no program is left behind."""
+    names = [name for name in CHECKS if enclosures or name not in ENCLOSED]
+    found = dict(verdicts(await judged(*names)))
+    assert found.pop("CP-CONF-04") == "documented"
+    assert set(found.values()) == {"pass"}
+    assert len(found) == (11 if enclosures else 9)
+
+
+async def test_a_started_hub_of_other_names_passes() -> None:
+    """What its registrations look like is found out of a control plane that is started, too, where nobody tells it."""
+    profile = PROFILE.replace('"reference"', '"none"').replace("environment = {", 'environment = {LOOK = "foreign", ')
+    log = await judged(KEPT, "the_control_plane_starts_first", profile=profile)
+    assert verdicts(log) == dict.fromkeys(("CP-CONF-03", "CP-CONF-05", "CP-CONF-09"), "pass")
+
+
+@pytest.mark.parametrize(("flaw", "check", "rows"), FLAWS, ids=lambda one: one if isinstance(one, str) else "")
+async def test_a_flaw_breaks_exactly_its_rows(
+    flaw: str, check: str, rows: set[str], enclosures: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each flaw breaks the rows of the rule it drops."""
+    if check in ENCLOSED and not enclosures:
+        pytest.skip("this machine allows no network namespaces")
+    monkeypatch.setattr(defaults, "ANSWERS_SECONDS", 3.0 if flaw == "another port" else 60.0)
+    log = await judged(check, flaw=flaw, budget="0.7" if flaw in {"forgets", "keeps nothing", "lists none"} else "60")
+    assert breached(log) == rows
+
+
+async def test_a_machine_without_namespaces_judges_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where no enclosure can be made, rows that need one are documented, with the reason."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    log = await judged(*ENCLOSED)
+    assert set(verdicts(log).values()) == {"documented"}
+    assert all("network namespace" in event["reason"] for event in log.of("row"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('command = ["PYTHON", "-I", "PROGRAM"]\n', "", "give [hub] command"),
+        ('"PYTHON", "-I", "PROGRAM"', '"/nowhere/hub"', "/nowhere/hub: No such file"),
+        ('"PYTHON", "-I", "PROGRAM"', '"PYTHON", "-c", "print(1/0)"', "ZeroDivisionError"),
+    ],
+)
+async def test_a_profile_that_does_not_fit_judges_nobody(old: str, new: str, reason: str) -> None:
+    """No command, or one that does not come up: every row is open, and says what was the matter."""
+    assert old in PROFILE
+    log = await judged(TOKENS, KEPT, profile=PROFILE.replace(old, new))
+    assert set(verdicts(log).values()) == {"inconclusive"}
+    assert all(reason in event["reason"] for event in log.of("row"))
+
+
+async def test_no_secret_is_among_arguments_or_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token that a started control plane made is in its file alone."""
+    seen: list[str] = []
+    read = starting.token_in
+
+    def spied(folder: Path) -> str | None:
+        token = read(folder)
+        if token is not None:
+            seen.append(token)
+        for process in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = process.read_bytes()
+            except OSError:
+                continue
+            assert not any(one.encode() in words for one in seen)
+        return token
+
+    monkeypatch.setattr(starting, "token_in", spied)
+    log = await judged(KEPT)
+    assert seen
+    text = json.dumps(list(log.events))
+    assert not any(token in text for token in seen)
+
+
+@pytest.mark.postgres
+async def test_where_the_store_is_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference, which obeys S2CP_DB, passes; a hub that keeps its SQLite file whatever is set does not."""
+    reference = PROFILE.replace('"-I", "PROGRAM"', '"-m", "reference.control_plane"').replace("{PORT =", "{S2CP_PORT =")
+    reference = reference.replace("S2CP_PORT", f'PYTHONPATH = "{ROOT}", S2CP_PORT')
+    with private_cluster() as dsn:
+        monkeypatch.setenv("SCRIPTED_DSN", dsn)
+        for profile, verdict in ((reference, "pass"), (PROFILE, "fail")):
+            log = await judged(
+                "a_postgresql_dsn_moves_the_store", profile=profile + 'postgres = {env = "SCRIPTED_DSN"}\n'
+            )
+            assert verdicts(log) == {"CP-CONF-04": verdict}
+            assert dsn not in json.dumps(list(log.events))
