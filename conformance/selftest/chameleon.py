@@ -5,7 +5,6 @@ The lane of a run turns with the seed, so that a few seeds in a row try all of t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,10 +92,10 @@ async def trial(
         profile = stack.profile.model_copy(update={"budgets": budgets})
         checks = select_checks(chosen, profile, (lane,))
         plan = Plan(chosen, checks, seed=seed, workers=profile.pace.workers, lanes=(lane,))
-        await Run(plan, profile, log).execute()
-    log.close()
-    if any(event["interrupted"] for event in log.of("run.finished")):
-        raise asyncio.CancelledError
+        try:
+            await Run(plan, profile, log).whole()
+        finally:
+            log.close()
     undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}
     # A row whose checks are all of another lane is another seed's.
     judged = {row for one in checks for row in one.rows}

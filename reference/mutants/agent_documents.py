@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 
 from reference.agent import runtime
-from reference.agent.documents import Document
-from reference.agent.gate import Gate
 from reference.mutants.agent_verdicts import SIGN, agent_mutant
 from reference.mutants.seams import replace
 from reference.protocol.a2a_card import CARD, LEGACY_CARD
+from reference.web.document import Document
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
+from reference.web.gate import Gate
 from reference.web.json_rpc import JsonRpcServer
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import orjson
 import quart
 
-from reference.agent import app, faults, runtime, skills
+from reference.agent import runtime, skills
 from reference.agent.skills import Moment
 from reference.mutants.agent_verdicts import EXPLAIN, SIGN, VERIFY, agent_mutant
 from reference.mutants.seams import replace
 from reference.protocol.message_signatures.signing import PRIVATE_KEY_MEMBERS
+from reference.web import quart_calls
+from reference.web.detail_faults import json_reply
 from reference.web.errors import Refused, Unprocessable
 
 
@@ -21,9 +23,9 @@ def _instead_of_422(path: str, kind: str, status: int = 400) -> Callable[[], Non
 
     def changed(call: Callable[..., Any]) -> Callable[..., Any]:
         async def called(*args: Any) -> Any:
-            body = await app._body()  # noqa: SLF001 - a mutant
+            body = await quart_calls.current_body()
             if quart.request.path == path and _kind(body) == kind:
-                return app._response(faults.json_reply({"detail": "Bad Request"}, status))  # noqa: SLF001 - a mutant
+                return quart_calls.replied(json_reply({"detail": "Bad Request"}, status))
             return await call(*args)
 
         return called

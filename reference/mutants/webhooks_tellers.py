@@ -93,7 +93,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "webhooks-agent-tells",
         "the agent sends no webhooks (P-WH-14)",
-        lambda: replace(app, "_body", _agent_tells),
+        lambda: replace(app, "current_body", _agent_tells),
         "agent",
     ),
 )

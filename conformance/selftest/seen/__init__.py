@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.events import Event
-from conformance.selftest.seen import a2a, agent, gateway, gateway_events, http, rail
+from conformance.selftest.seen import a2a, agent, gateway, gateway_events, http, hub, rail
 from conformance.selftest.seen.wire import Observer, Wire
 
 OBSERVERS: Mapping[str, Observer] = {
@@ -15,6 +15,7 @@ OBSERVERS: Mapping[str, Observer] = {
     **gateway.OBSERVERS,
     **gateway_events.OBSERVERS,
     **agent.OBSERVERS,
+    **hub.OBSERVERS,
 }
 
 

@@ -15,6 +15,8 @@ from conformance.oracles import jose
 PAID = 200
 UNPAID = 402
 _OF_THE_AGENT = "/verify/rfc9421"
+_PLAYED_HUB = "the suite's hub"
+_NAMED = {"$HUB_ADDRESS": "control_plane", "$ADDON_ADDRESS": "addon"}
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,10 @@ class Wire:
             for one in events
             if one["event"] == "exchange" and one["response"] is not None
         ]
-        self.deliveries = [Delivery(one) for one in events if one["event"] == "arrival"]
+        arrivals = [Delivery(one) for one in events if one["event"] == "arrival"]
+        # Addons call the control plane that the suite plays, which is no destination of events.
+        self.hub_calls = [one for one in arrivals if one.event["destination"] == _PLAYED_HUB]
+        self.deliveries = [one for one in arrivals if one.event["destination"] != _PLAYED_HUB]
         self.told = {
             str(item["key"]): item["value"]
             for one in events
@@ -201,10 +206,20 @@ class Wire:
 
 
 def _surface_of(request: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
-    """Return whose a request is; the agent without a network and the limited gateway have addresses of their own."""
+    """Return whose a request is; the agent without a network and the limited gateway have addresses of their own.
+
+    Control planes and addons that the suite starts go by names.
+    """
+    named = next((surface for name, surface in _NAMED.items() if request["url"].startswith(f"http://{name}")), None)
+    if named is not None:
+        return named
     if str(request["path"]).startswith(_OF_THE_AGENT):
         return "agent"
-    mine = (name for name in ("rail", "agent") if addresses.get(name) and request["url"].startswith(addresses[name]))
+    mine = (
+        name
+        for name in ("rail", "agent", "control_plane")
+        if addresses.get(name) and request["url"].startswith(addresses[name])
+    )
     return next(mine, "gateway")
 
 

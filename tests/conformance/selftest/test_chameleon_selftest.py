@@ -104,6 +104,79 @@ def test_values_are_read_off_the_wire() -> None:
     assert found["rail.errors"] == ("detail",)
 
 
+def at_a_hub(
+    path: str, status: int, body: str, *, sent: str = "{}", method: str = "GET", host: str = "hub.test"
+) -> dict[str, Any]:
+    """Return an exchange's event with a control plane."""
+    request = {"method": method, "url": f"http://{host}{path}", "path": path, "headers": [], "body": sent}
+    response = {"status": status, "headers": [["ETag", 'W/"a"']], "body": body}
+    return {"event": "exchange", "check": "x", "request": request, "response": response}
+
+
+def test_values_of_the_control_plane_are_read_off_the_wire() -> None:
+    """Calls, documents and log of a control plane show what they are, also those of one that the suite starts."""
+    started = {"event": "run.started", "target": {"surfaces": {"control_plane": "http://hub.test"}}}
+    record = '{"probe":{"ok":true},"address":"http://$WELL_ADDRESS/health"}'
+    entry = '{"time":"2026-01-01T00:00:00Z","event":3,"target":"did:web:a","previous_hash":"","hash":"%s"}'
+    later = entry.replace('""', '"' + "A" * 64 + '"').replace("00:00Z", "00:09Z") % ("B" * 64)
+    found = seen(
+        [
+            started,
+            at_a_hub("/v1/posture", 200, f'{{"endpoints":[{record}]}}'),
+            at_a_hub(
+                "/v1/audit", 200, f'{{"audit":{{"records":[{later},{entry % ("A" * 64)}]}}}}', host="$HUB_ADDRESS"
+            ),
+            at_a_hub("/v1/issuers/did%3Aweb%3A$UNKNOWN_HOST", 410, '{"error":{"code":410}}', method="DELETE"),
+            at_a_hub("/v1/services", 202, '{"registered":"a"}', sent='{"url":"x","name":"y"}', method="POST"),
+            at_a_hub("/v1/issuer-pks", 200, "{}"),
+            at_a_hub("/check", 200, '{"outcome":{"accepted":true}}', sent='{"presented":{}}', method="POST")
+            | {
+                "request": {
+                    **at_a_hub("/check", 200, "", method="POST", host="$ADDON_ADDRESS")["request"],
+                    "body": '{"presented":{}}',
+                }
+            },
+            {"event": "note", "text": "the log is made by the recipe prev-jcs, its key being hex"},
+        ]
+    )
+    assert found["hub.posture"] == ("endpoints",)
+    assert found["hub.health-word"] == ("probe.ok",)
+    assert found["hub.polls"] == ("asked when read",)
+    assert found["hub.audit-document"] == ("audit",)
+    assert found["hub.audit-order"] == ("newest first",)
+    assert found["hub.audit-actions"] == ("numbers",)
+    assert found["hub.audit-times"] == ("text",)
+    assert found["hub.audit-mac"] == ("hex in capitals",)
+    assert found["hub.audit-genesis"] == ("nothing",)
+    assert found["hub.audit-recipe"] == ("prev-jcs",)
+    assert found["hub.unknown-did"] == ("410",)
+    assert found["hub.errors"] == ("error",)
+    assert found["hub.create-status"] == ("202",)
+    assert found["hub.service-body"] == ("name, url",)
+    assert found["hub.entity-tags"] == ("weak",)
+    assert found["addon.question"] == ("/check presented",)
+    assert found["addon.answer"] == ("outcome",)
+
+
+def test_a_hub_that_the_suite_plays_is_no_destination_of_events() -> None:
+    """What addons call there tells how they join, and nothing of webhooks."""
+    headers = [["Authorization", "bearer $ADMIN_TOKEN"], ["Content-Type", "application/json"]]
+    calls = [
+        {
+            "event": "arrival",
+            "destination": "the suite's hub",
+            "request": {"method": "POST", "url": "", "path": path, "headers": headers, "body": '{"capabilities":[]}'},
+            "response": {"status": 201},
+        }
+        for path in ("/v1/services", "/v1/issuer-pks")
+    ]
+    found = seen(calls)
+    assert found["addon.join-order"] == ("registered first",)
+    assert found["addon.scheme-case"] == ("bearer",)
+    assert found["addon.registration"] == ("more",)
+    assert found["gateway.event-media"] == ()
+
+
 def at_the_agent(
     path: str, body: str, *, sent: str = "{}", method: str = "POST", status: int = 200, host: str = "agent.test"
 ) -> dict[str, Any]:
