@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from reference.chameleon import (
+    addon_points,
     agent_points,
     gateway_event_points,
     gateway_points,
     http_points,
+    hub_audit_points,
+    hub_points,
     rail_a2a_points,
     rail_points,
 )
@@ -19,6 +22,9 @@ POINTS: tuple[Point, ...] = (
     *gateway_points.POINTS,
     *gateway_event_points.POINTS,
     *agent_points.POINTS,
+    *hub_points.POINTS,
+    *hub_audit_points.POINTS,
+    *addon_points.POINTS,
 )
 _IN_BODY = ("member payable_receipt", "member proof.receipt", "in a list")
 
@@ -52,6 +58,12 @@ CONFLICTS = (
         ("rail.settled-ref", ("payable-core", "raw-tx", "sha256-tx", "sha256-network-tx")),
         "sha256-token",
         "on a lane that the rail settles itself, who is bound to a transaction must be told which",
+    ),
+    Conflict(
+        ("hub.audit-entry", ("without the MAC before it",)),
+        ("hub.audit-recipe", ("jcs-without-mac", "sorted-json-without-mac")),
+        "prev-jcs",
+        "a MAC covers the one before it, in the entry or beside it",
     ),
 )
 

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from reference.chameleon.points import Choice, Point
 
+# A console command's name is fixed when it is installed.
+_CONSOLES = {
+    "addons.federation_validator.console": "weldproof-federation-validator",
+    "addons.zkp_receipt.console": "weldproof-zkp-receipt",
+    "addons.atb_verifier.console": "weldproof-atb-credential-verifier",
+}
+_NAMED_OTHERWISE = {"CP-CONF-08": "the commands that are installed are called weldproof-…"}
+
 POINTS = (
     Point(
         "http.service-word",
         ("16",),
         "the word of the deployment: kinds, hash prefixes, names in documents",
         (
-            Choice("Weldproof", binds={"target.service_word": "Weldproof"}),
-            Choice("Acme7", settings={"WP_SERVICE_WORD": "Acme7"}, binds={"target.service_word": "Acme7"}),
-            Choice("zahlwerk", settings={"WP_SERVICE_WORD": "zahlwerk"}, binds={"target.service_word": "zahlwerk"}),
+            Choice("Weldproof", binds={"target.service_word": "Weldproof", **_CONSOLES}),
+            Choice(
+                "Acme7",
+                settings={"WP_SERVICE_WORD": "Acme7"},
+                binds={"target.service_word": "Acme7"},
+                undecided=_NAMED_OTHERWISE,
+            ),
+            Choice(
+                "zahlwerk",
+                settings={"WP_SERVICE_WORD": "zahlwerk"},
+                binds={"target.service_word": "zahlwerk"},
+                undecided=_NAMED_OTHERWISE,
+            ),
         ),
     ),
     Point(

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypercorn.config import Config
 
-from reference.chameleon import http_look, keys_look
+from reference.chameleon import http_look, join_look, keys_look
 from reference.chameleon.seams import replace
 from reference.chameleon.shape import Shape
 from reference.chameleon.wire import AsgiApp, Edit, Wire, encoder
@@ -19,6 +19,8 @@ from reference.web import serving
 def install(shape: Shape, surface: str) -> None:
     """Put a look into the service `reference.SURFACE` that this process is about to run."""
     keys_look.install(shape, surface)
+    if surface != "control_plane":
+        join_look.install(shape)
     before, after = _edits(shape, surface)
 
     def wrapped(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:
@@ -59,6 +61,17 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
 
         agent_look.install(shape)
         return [_of(one, shape) for one in (agent_look.edit, agent_documents.edit)], []
+    if surface == "control_plane":
+        from reference.chameleon import hub_audit, hub_documents, hub_look, hub_manners  # noqa: PLC0415 - as above
+
+        hub_manners.install(shape)
+        of_the_hub = (hub_audit.edit, hub_look.edit, hub_manners.edit, hub_documents.edit)
+        return [_of(one, shape) for one in of_the_hub], []
+    if surface.startswith("addons."):
+        from reference.chameleon import addon_look, hub_documents  # noqa: PLC0415 - as above
+
+        addon_look.install(shape, surface)
+        return [hub_documents.edit_of_an_addon, lambda answer: addon_look.edit(answer, shape, surface)], []
     return [], []
 
 
@@ -68,6 +81,14 @@ def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
         from reference.chameleon import agent_documents  # noqa: PLC0415 - one surface a process
 
         return agent_documents.elsewhere(shape)
+    if surface == "control_plane":
+        from reference.chameleon import hub_documents  # noqa: PLC0415 - as above
+
+        return hub_documents.elsewhere(shape)
+    if surface.startswith("addons."):
+        from reference.chameleon import addon_look  # noqa: PLC0415 - as above
+
+        return addon_look.elsewhere(shape, surface)
     if surface != "gateway":
         return str
     from reference.chameleon import gateway_calls  # noqa: PLC0415 - one surface a process

@@ -61,14 +61,11 @@ CONTRADICTIONS: Mapping[str, str] = {
     "C-18": "the state named a2a-x402",
 }
 
-_LATER = "of a surface that the reference does not have yet"
 UNVARIED: Mapping[str, str] = {
-    "3": _LATER,
-    "29": _LATER,
     "C-01": "the literal paths are tested; both readings share them",
-    "C-05": _LATER,
-    "C-06": _LATER,
-    "C-15": _LATER,
+    "C-05": "the calls that are allowed are the same in both readings; nobody may make another",
+    "C-06": "the suite gives three variables, with which both readings join",
+    "C-15": "how soon is the operator's setting; whatever it is, the suite waits for as long as its profile says",
     "C-07": "both halves are stated; neither is open",
     "C-14": "the suite prices its links in USDC, where the product is exact; other currencies are never asked for",
     "C-16": "shows only where a call has two faults, which no check sends: one fault at a time",

@@ -10,6 +10,7 @@ from typing import Any
 from reference.chameleon.shape import Shape
 
 _LANES = 3
+_SIGNING = ("rail", "gateway", "agent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Point:
     """One open point.
 
     Attributes:
-        id: Its name, `surface.what`; `http` and `keys` are on every surface.
+        id: Its name, `surface.what`; `http` is on every surface, `keys` on those that sign, `hub` is the control plane,
+            and `addon` the addons and whatever else joins it.
         open: Which open points of the interface (1 to 33) and which contradictions (C-01 to C-18) it is about; a
             standard's name where the standard leaves it open.
         varies: What is different on the wire, in words.
@@ -57,7 +59,8 @@ class Point:
     def surfaces(self) -> tuple[str, ...]:
         """The surfaces on which it shows."""
         name = self.id.partition(".")[0]
-        return ("rail", "gateway", "agent") if name in {"http", "keys"} else (name,)
+        shared = {"http": (*_SIGNING, "control_plane"), "keys": _SIGNING, "hub": ("control_plane",)}
+        return shared.get(name, (name,))
 
 
 @dataclass(frozen=True, slots=True)

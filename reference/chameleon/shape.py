@@ -184,3 +184,51 @@ class Shape:
     a2a_errors: str = "-32001"
     a2a_demands_extension: bool = False
     rail_card: str = "whole"
+
+    # The control plane's calls.
+    hub_errors: str = "detail"
+    hub_credential_status: str = "401"
+    hub_challenge: str = "Bearer"
+    hub_created: str = "201 and 200"
+    hub_deleted: str = "204"
+    hub_unknown: str = "404"
+    hub_bad_body: int = 422
+    hub_known_issuer: str = "200"
+    hub_other_key: str = "replaces"
+    hub_issuer_answer: str = "all"
+    hub_service_request: str = "base_url"
+    hub_service_answer: str = "record"
+    hub_service_removal: bool = True
+
+    # What the control plane shows.
+    hub_health: str = "flat"
+    hub_posture: str = "list"
+    hub_health_word: str = "healthy"
+    hub_posture_members: str = "some"
+    hub_posture_order: str = "registration"
+    hub_polls: str = "on demand"
+    hub_keys: str = "usual"
+    hub_tags: str = "strong"
+    hub_openapi_path: str = "/openapi.json"
+    hub_openapi: str = "as written"
+
+    # The audit log.
+    audit_document: str = "entries"
+    audit_order: str = "oldest first"
+    audit_entry: str = "flat"
+    audit_actions: str = "dotted"
+    audit_times: str = "milliseconds"
+    audit_recipe: str = "jcs-without-mac"
+    audit_key: str = "hex"
+    audit_genesis: str = "0" * 64
+    audit_mac: str = "hex"
+    audit_starts: bool = False
+    audit_services: bool = True
+
+    # Services that join, and the bundled addons.
+    join_order: str = "pull first"
+    join_scheme: str = "Bearer"
+    join_more: bool = False
+    addon_health: str = "issuers"
+    addon_question: str = "own"
+    addon_answer: str = "all"

@@ -27,12 +27,14 @@ class Asked:
         path: Its path.
         query: Raw query without `?`.
         parts: What was read of its body so far.
+        headers: Its fields, by name in lower case.
     """
 
     method: str
     path: str
     query: str
     parts: list[bytes] = field(default_factory=list)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def body(self) -> bytes:
@@ -105,7 +107,9 @@ class Wire:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        asked = Asked(scope["method"], scope["path"], scope.get("query_string", b"").decode("latin-1"))
+        fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
+        query = scope.get("query_string", b"").decode("latin-1")
+        asked = Asked(scope["method"], scope["path"], query, headers=fields)
         given = self.own(asked)
         if given is not None:
             await _send_whole(send, self._edited(given))

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.selftest.seen import OBSERVERS
 from conformance.target import Profile
+from conformance.target.hub import PORTS
 from reference.chameleon.catalog import CONFLICTS, POINTS, look
 from reference.chameleon.document import page
 from reference.chameleon.open_points import CONTRADICTIONS, OPEN, UNVARIED
@@ -117,3 +118,13 @@ def _plain(value: Any) -> Any:
 def test_the_page_of_points_is_up_to_date() -> None:
     """docs/chameleon.md is what `python -m reference.chameleon points` prints."""
     assert _DOCUMENT.read_text("utf-8") == page()
+
+
+def test_the_installed_word_tells_the_command_of_every_bundled_service() -> None:
+    """CP-CONF-08 is decided for each of them, or for none and with a reason."""
+    consoles = {f"addons.{name}.console" for name in PORTS}
+    words = next(point for point in POINTS if point.id == "http.service-word")
+    bound = {choice.name: consoles & set(choice.binds) for choice in words.choices}
+    undecided = {choice.name for choice in words.choices if "CP-CONF-08" in choice.undecided}
+    assert {name for name, told in bound.items() if told} == {choice.name for choice in words.choices} - undecided
+    assert all(told == consoles for name, told in bound.items() if name not in undecided)
