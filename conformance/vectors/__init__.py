@@ -1,20 +1,30 @@
-"""Vectors as data: JSON files, one schema a family, and their reader.
+"""The vector package as data: JSON files, their schemas, a manifest, and this reader.
 
-Every signature was created at the beginning of 2025 or earlier, so an implementation that limits age by itself
-refuses them all: sign afresh to find out before judging anybody.
+`manifest.json` has the package's version, its families, and a digest of each file and of each vector's question with
+its answer. A vector's id never changes its meaning: what is asked or expected otherwise gets a new id, and the package
+a new version (README.md beside this file has the rules).
 
-`format` names a family and the version of its form. A vector's id never changes its meaning; a vector that is changed
-gets a new id, and the set a new version.
+Every signature was made at a time of the past, so an implementation that limits age by itself refuses them all: sign
+afresh to find out before judging anybody.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
+
+FORMAT = "weldproof-vectors/1"
+MANIFEST = "manifest.json"
+
+
+class PackageFault(Exception):
+    """A folder that holds no vector package, or not all of it; the text says what is wrong with which file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,44 +33,42 @@ class Expected:
 
     Attributes:
         valid: The verdict.
-        step: Step of refusal, one of profile 6.3's groups; None for a message that holds.
-        codes: Codes of profile 6.3, in any order; more than one only in the RFC's own examples.
-        signature_base: The base as text, the same for every verifier; None where none can be made, or not the whole.
+        stage: Where it is refused, one of its family's stages; None for one that holds.
+        codes: Codes of the refusal, in any order; more than one only where somebody else made the vector.
+        values: What can be worked out from it, by name.
     """
 
     valid: bool
-    step: str | None
+    stage: str | None
     codes: tuple[str, ...]
-    signature_base: str | None
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class MessageVector:
-    """One signed message with what is to be said of it.
+class Vector:
+    """One question to a verifier, with its answer.
 
     Attributes:
-        id: Stable name: family, step, fault, variant.
-        kind: Step and fault; at most three vectors share it.
+        family: Name of its family.
+        id: Stable name: prefix, stage, fault, variant.
+        kind: Stage and fault; at most three vectors share it.
         requirements: Rows of the ledger that it belongs to.
-        message: Members of profile 6.2; `related_request` and `trailers` only where `doors` leaves out the agent.
-        key: `public_key_hex` or `did_key`; of other algorithms `public_key_pem` or `secret_b64`; and `algorithm`.
-        policy: Policy members of profile 6.2.
+        input: What a verifier is given.
         expected: What is to be said.
         pinned: Members of `expected` that only the profile decides; `valid` among them means that an implementation
-            which answers otherwise, or takes the request for malformed, breaks no standard.
-        pins: The clauses that `valid` rests on beyond the standards, if any.
-        doors: `agent`: it can be sent to verify and explain as it stands; `offline`: to a verifier that takes more.
-        fault: The one fault in a sentence; None for a message that holds.
+            which answers otherwise breaks no standard.
+        pins: The clauses that the verdict rests on beyond the standards, if any.
+        doors: Where it can be sent; `offline`: to a verifier of its own.
+        fault: The one fault in a sentence; None for one that holds.
         origin: Who made it.
         why: Why it exists.
     """
 
+    family: str
     id: str
     kind: str
     requirements: tuple[str, ...]
-    message: Mapping[str, Any]
-    key: Mapping[str, str]
-    policy: Mapping[str, Any]
+    input: Mapping[str, Any]
     expected: Expected
     pinned: tuple[str, ...]
     pins: tuple[str, ...]
@@ -70,30 +78,145 @@ class MessageVector:
     why: str
 
     @property
+    def decided_by_standard(self) -> bool:
+        """Whether the verdict follows from the interface and its standards, without the profile."""
+        return "valid" not in self.pinned
+
+
+class MessageVector(Vector):
+    """A vector of RFC 9421: one signed message."""
+
+    __slots__ = ()
+
+    @property
+    def message(self) -> Mapping[str, Any]:
+        """Members of profile 6.2; `related_request` and `trailers` only where `doors` leaves out the agent."""
+        found: Mapping[str, Any] = self.input["message"]
+        return found
+
+    @property
+    def key(self) -> Mapping[str, str]:
+        """`public_key_hex` or `did_key`; of other algorithms `public_key_pem` or `secret_b64`; and `algorithm`."""
+        found: Mapping[str, str] = self.input["key"]
+        return found
+
+    @property
+    def policy(self) -> Mapping[str, Any]:
+        """Policy members of profile 6.2."""
+        found: Mapping[str, Any] = self.input["policy"]
+        return found
+
+    @property
+    def signature_base(self) -> str | None:
+        """The base as text, the same for every verifier; None where none can be made, or not the whole."""
+        found: str | None = self.expected.values.get("signature_base")
+        return found
+
+    @property
     def request(self) -> dict[str, Any]:
         """The body for an agent's verify or explain: message, expected key and policy together."""
         key = {name: value for name, value in self.key.items() if name != "algorithm"}
         return {**self.message, **key, **self.policy}
 
-    @property
-    def decided_by_standard(self) -> bool:
-        """Whether the verdict follows from RFC 9421 and RFC 9530, without the profile."""
-        return "valid" not in self.pinned
+
+@dataclass(frozen=True, slots=True)
+class FamilyInfo:
+    """What a package says of one family.
+
+    Attributes:
+        name: Its folder's name, and what verifiers are told.
+        prefix: What its vectors' ids begin with.
+        title: What it is, in a few words.
+        input: What a verifier is given: a sentence a member.
+        stages: Where vectors are refused, in the order of judging.
+        told: Values that a verifier must tell where it says that a vector holds.
+    """
+
+    name: str
+    prefix: str
+    title: str
+    input: Mapping[str, str]
+    stages: tuple[str, ...]
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A vector package: its version, its families by name, and every vector in the order of files and places."""
+
+    version: str
+    families: Mapping[str, FamilyInfo]
+    vectors: tuple[Vector, ...]
 
 
 @cache
+def package() -> Package:
+    """Return the package that is part of this distribution."""
+    return read(files(__name__))
+
+
+@cache
+def of_family(name: str) -> tuple[Vector, ...]:
+    """Return the vectors of one family.
+
+    Raises:
+        KeyError: There is no such family.
+    """
+    found = package()
+    return tuple(one for one in found.vectors if one.family == found.families[name].name)
+
+
 def message_signatures() -> tuple[MessageVector, ...]:
     """Return the vectors of RFC 9421 and RFC 9530, in the order of their files and places."""
-    folder = files(__name__) / "message_signatures"
-    documents = (
-        json.loads(entry.read_text("utf-8"))
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".json")
-    )
-    return tuple(_vector(one) for document in documents for one in document["vectors"])
+    return tuple(one for one in of_family("message_signatures") if isinstance(one, MessageVector))
 
 
-def _vector(one: Mapping[str, Any]) -> MessageVector:
+def read(folder: Traversable) -> Package:
+    """Read the package in a folder, an unpacked archive among them.
+
+    Raises:
+        PackageFault: It holds none, or a file of it is missing, cannot be read, or is not what the manifest says.
+    """
+    manifest = _manifest(folder)
+    listed = {name: FamilyInfo(name=name, **_family(told)) for name, told in manifest["families"].items()}
+    vectors: list[Vector] = []
+    for name, digest in manifest["files"].items():
+        document = _document(folder, name, digest)
+        make = MessageVector if document["family"] == "message_signatures" else Vector
+        vectors += (_vector(make, document["family"], one) for one in document["vectors"])
+    return Package(manifest["version"], listed, tuple(vectors))
+
+
+def _manifest(folder: Traversable) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError) as fault:
+        raise PackageFault(f"{MANIFEST} cannot be read: no vector package there") from fault
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise PackageFault(f"{MANIFEST} is not of the form {FORMAT}")
+    return manifest
+
+
+def _family(told: Mapping[str, Any]) -> dict[str, Any]:
+    lists = {name: tuple(told[name]) for name in ("stages", "told")}
+    return {"prefix": told["prefix"], "title": told["title"], "input": told["input"], **lists}
+
+
+def _document(folder: Traversable, name: str, digest: str) -> dict[str, Any]:
+    try:
+        data = folder.joinpath(*name.split("/")).read_bytes()
+    except OSError as fault:
+        raise PackageFault(f"{name} is missing") from fault
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise PackageFault(f"{name} is not what the manifest says: its SHA-256 is another")
+    try:
+        document: dict[str, Any] = json.loads(data)
+    except ValueError as fault:
+        raise PackageFault(f"{name} is not JSON") from fault
+    return document
+
+
+def _vector(make: type[Vector], family: str, one: Mapping[str, Any]) -> Vector:
     expected = Expected(**{**one["expected"], "codes": tuple(one["expected"]["codes"])})
     listed = {name: tuple(one[name]) for name in ("requirements", "pinned", "pins", "doors")}
-    return MessageVector(**{**one, **listed, "expected": expected})
+    return make(**{**one, **listed, "family": family, "expected": expected})

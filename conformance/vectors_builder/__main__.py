@@ -1,34 +1,36 @@
-"""`python -m conformance.vectors_builder [--check]`: write the files of `conformance/vectors`, or compare them."""
+"""`python -m conformance.vectors_builder`: write the files of `conformance/vectors`, compare or release them."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from conformance.vectors_builder.message_signatures.build import build
-
-VECTORS = Path(__file__).parent.parent / "vectors"
+from conformance.vectors_builder.family import BuildFault
+from conformance.vectors_builder.package import FAMILIES, FOLDER, build, standing
 
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when a file is not what would be written.")
+@click.option("--release", is_flag=True, help="Release this version: from then on it can hold nothing else.")
 @click.pass_context
-def main(ctx: click.Context, check: bool) -> None:
+def main(ctx: click.Context, check: bool, release: bool) -> None:
     """Build the vectors."""
+    before, releases = standing(FOLDER)
+    try:
+        built = build(before=before, releases=releases, release=release)
+    except BuildFault as fault:
+        raise click.ClickException(str(fault)) from fault
     stale = []
-    folder = VECTORS / "message_signatures"
-    built = build()
     for name, data in built.items():
-        path = folder / name
+        path = FOLDER / name
         if not path.exists() or path.read_bytes() != data:
             stale.append(path)
             if not check:
-                folder.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-    stale += [path for path in folder.glob("*.json") if path.name not in built]
+    kept = {FOLDER / name for name in built}
+    stale += [path for one in FAMILIES for path in (FOLDER / one.name).glob("*.json") if path not in kept]
     for path in stale:
-        click.echo(f"{'differs' if check else 'written'}: {path}")
+        click.echo(f"{'differs' if check or path not in kept else 'written'}: {path.relative_to(FOLDER)}")
     if check and stale:
         ctx.exit(1)
 

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from conformance.oracles.message_signatures.algorithms import ECDSA_P256, ED25519, HMAC_SHA256, RSA_PSS, RSA_V1_5
 from conformance.oracles.message_signatures.faults import Code
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures import rfc_keys
 from conformance.vectors_builder.message_signatures.drafting import (
     EVERYWHERE,
     OFFLINE,
-    Draft,
     Members,
+    drafted,
     with_headers,
     with_signature,
 )
@@ -252,4 +253,4 @@ def _example(
     rows = ("AGENT-VERIFY-11", "AGENT-EXPLAIN-02") if fault is None else ("AGENT-VERIFY-11", "AGENT-VERIFY-03")
     why = "an example of the RFC, judged as the RFC states" if fault is None else "what the RFC says must not verify"
     origin = f"RFC 9421, {place}"
-    return Draft(kind, variant, message, why, rows, codes, fault, key, policy or {}, (), doors, origin)
+    return drafted(kind, variant, message, why, rows, codes, fault, key=key, policy=policy, doors=doors, origin=origin)

@@ -16,9 +16,9 @@ from conformance.oracles.message_signatures.algorithms import (
     SigningKey,
 )
 from conformance.oracles.message_signatures.faults import Code
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures.drafting import (
     OFFLINE,
-    Draft,
     Members,
     get,
     refused,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.oracles.message_signatures.faults import Code
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures.drafting import (
     CREATED,
     OFFLINE,
     PARAMETERS,
-    Draft,
     Members,
     attached,
     forged,

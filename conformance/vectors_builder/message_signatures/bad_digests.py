@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.faults import Code
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures.drafting import (
     BODY,
-    Draft,
     get,
     post,
     refused,

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.oracles.message_signatures.faults import Code
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures.drafting import (
     ALICE,
     BOB,
     CREATED,
     OFFLINE,
     PARAMETERS,
-    Draft,
     Members,
     attached,
     edited,

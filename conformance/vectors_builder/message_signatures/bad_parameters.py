@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.keys import did_key
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures.drafting import (
     CREATED,
-    Draft,
     get,
     refused,
     resigned,

@@ -1,11 +1,11 @@
-"""What a vector is before it is judged, and the messages and parties that vectors are made of."""
+"""The messages and parties that vectors are made of."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,55 +16,17 @@ from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.keys import did_key
+from conformance.vectors_builder.drafting import OURS, VALID, Draft
+from conformance.verifier.message_signatures import judge
 
 Members = dict[str, Any]
 
-FAMILY: Final = "rfc9421"
-OURS: Final = "weldproof"
 SEED: Final = "weldproof vectors of message signatures, 1"
 CREATED: Final = 1_735_689_600
 PARAMETERS: Final = f';created={CREATED};keyid="alice"'
 BODY: Final = b'{"item":7,"quantity":2}'
 EVERYWHERE: Final = ("agent", "offline")
 OFFLINE: Final = ("offline",)
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """One vector as its author means it.
-
-    Attributes:
-        kind: Step and fault, `valid/…` for a message that holds.
-        variant: What tells it from others of its kind.
-        message: Members of profile 6.2.
-        why: Why it is worth having.
-        requirements: Rows of the ledger.
-        codes: The faults' codes, none for a message that holds.
-        fault: The one fault in a sentence; None for a message that holds.
-        key: The expected key's members.
-        policy: Policy members of profile 6.2.
-        pins: Clauses of the profile without which the verdict would not follow.
-        doors: Where it can be sent: an agent's two endpoints, or only a verifier that is given more than they take.
-        origin: Who made it.
-    """
-
-    kind: str
-    variant: str
-    message: Members
-    why: str
-    requirements: tuple[str, ...]
-    codes: tuple[Code, ...] = ()
-    fault: str | None = None
-    key: Mapping[str, str] = field(default_factory=dict)
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    pins: tuple[str, ...] = ()
-    doors: tuple[str, ...] = EVERYWHERE
-    origin: str = OURS
-
-    @property
-    def id(self) -> str:
-        """The stable name."""
-        return f"{FAMILY}/{self.kind}/{self.variant}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +65,85 @@ ALICE: Final = Party("alice")
 BOB: Final = Party("bob")
 
 
+def drafted(
+    kind: str,
+    variant: str,
+    message: Members,
+    why: str,
+    requirements: tuple[str, ...],
+    codes: tuple[Code, ...] = (),
+    fault: str | None = None,
+    *,
+    key: Mapping[str, str],
+    policy: Mapping[str, Any] | None = None,
+    pins: tuple[str, ...] = (),
+    doors: tuple[str, ...] = EVERYWHERE,
+    origin: str = OURS,
+) -> Draft:
+    """Return a draft of a message; its base is what the suite makes of it, and other libraries are asked about that.
+
+    Args:
+        kind: Step and fault, `valid/…` for a message that holds, `rfc/…` for an example of the RFC.
+        variant: What tells it from others of its kind.
+        message: Members of profile 6.2.
+        why: Why it is worth having.
+        requirements: Rows of the ledger.
+        codes: The faults' codes, none for a message that holds.
+        fault: The one fault in a sentence.
+        key: The expected key's members.
+        policy: Policy members of profile 6.2.
+        pins: Clauses of the profile without which the verdict would not follow.
+        doors: An agent's two endpoints, or only a verifier that is given more than they take.
+        origin: Who made it.
+    """
+    given = {"message": message, "key": dict(key), "policy": dict(policy or {})}
+    group, _, name = kind.partition("/")
+    clauses = (*pins, *_of_form(message))
+    return Draft(
+        stage=codes[0].step if codes else VALID,
+        fault_name=name,
+        variant=variant,
+        input=given,
+        why=why,
+        requirements=requirements,
+        fault=fault,
+        codes=tuple(codes),
+        values=judge(given).values,
+        pinned=(*(["valid"] if clauses else []), *(["stage", "codes"] if codes else [])),
+        pins=clauses,
+        doors=doors,
+        origin=origin,
+        group=group,
+    )
+
+
+def _of_form(message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the clauses that a message's form rests on: another agent may take it for no request at all."""
+    values = message["headers"].values()
+    if any(isinstance(value, list) for value in values):
+        yield "profile 6.2 headers as arrays"
+    if "status" in message:
+        yield "profile 6.2 status"
+    if not message["path"].startswith("/"):
+        yield "profile 6.2 path, empty too"
+    text = "".join(value for value in values if isinstance(value, str))
+    if not text.isascii() or any(letter < " " and letter != "\t" for letter in text):
+        yield "profile 6.2 headers of any text"
+
+
 def refused(
     kind: str, variant: str, message: Members, code: Code, fault: str, why: str, *rows: str, **more: Any
 ) -> Draft:
     """Return a vector with one fault, under Alice's key unless another is given."""
     requirements = tuple(dict.fromkeys(("AGENT-VERIFY-03", *rows)))
     members_ = {"key": ALICE.hex, **more}
-    return Draft(kind, variant, message, why, requirements, (code,), fault, **members_)
+    return drafted(kind, variant, message, why, requirements, (code,), fault, **members_)
 
 
 def holds(kind: str, variant: str, message: Members, why: str, *rows: str, **more: Any) -> Draft:
     """Return a vector that holds, under Alice's key unless another is given."""
     requirements = tuple(dict.fromkeys(("AGENT-VERIFY-01", "AGENT-EXPLAIN-02", *rows)))
-    return Draft(f"valid/{kind}", variant, message, why, requirements, **{"key": ALICE.hex, **more})
+    return drafted(f"valid/{kind}", variant, message, why, requirements, **{"key": ALICE.hex, **more})
 
 
 def get(**changes: Any) -> Members:

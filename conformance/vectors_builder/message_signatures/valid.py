@@ -7,13 +7,13 @@ import hashlib
 from collections.abc import Iterator
 
 from conformance.oracles.message_signatures.digests import digest_value
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures.drafting import (
     ALICE,
     BOB,
     BODY,
     CREATED,
     PARAMETERS,
-    Draft,
     get,
     holds,
     post,

@@ -18,11 +18,11 @@ from conformance.oracles.message_signatures.algorithms import (
     SigningKey,
 )
 from conformance.oracles.message_signatures.keys import read_private
+from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.message_signatures import rfc_keys
 from conformance.vectors_builder.message_signatures.drafting import (
     OFFLINE,
     SEED,
-    Draft,
     Members,
     get,
     holds,

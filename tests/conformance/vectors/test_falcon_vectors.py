@@ -1,0 +1,330 @@
+"""The vectors of Falcon envelopes: judged by the suite and the reference, and enough to tell broken verifiers apart."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import vectors
+from conformance.oracles import falcon
+from conformance.oracles.credentials import envelope, judging, payloads
+from conformance.oracles.keys import decode_base64url
+from conformance.vectors_builder.falcon_envelopes import FAMILY, making
+from conformance.vectors_builder.falcon_envelopes.edges import EDGES, lengthened
+from conformance.vectors_builder.falcon_envelopes.recording import Recorded
+from conformance.vectors_builder.falcon_envelopes.second_opinion import canonical, complaints
+from conformance.vectors_builder.falcon_envelopes.signing import library, pqcrypto_holds
+from conformance.vectors_builder.family import BuildFault
+from conformance.verifier.falcon_envelopes import judge
+from reference.addons.falcon_library import find_library
+from reference.protocol import credentials, federation
+from reference.protocol.credentials import Question
+from reference.protocol.key_documents import keys_of_trust_set
+
+FOLDER = Path(vectors.__file__).parent / FAMILY.name
+ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}
+LIBRARY = find_library()
+
+
+def names(wrong: Callable[[dict[str, Any]], bool]) -> set[str]:
+    """Return which vectors are wrong, without the family's prefix."""
+    return {one["id"].removeprefix("falcon/") for one in ALL if wrong(one)}
+
+
+def misjudged(one: dict[str, Any]) -> bool:
+    """Return whether the suite's judge, as it is patched now, is wrong about whether a vector holds."""
+    return judge(one["input"]).valid is not one["expected"]["valid"]
+
+
+def by_the_reference(given: dict[str, Any]) -> credentials.Judgement:
+    """Return what the reference's verifier or validator makes of an input."""
+    keys = keys_of_trust_set(given["keys"])
+    if given["expect"] == "credential":
+        question = Question(given["now"], 60, given.get("expected_issuer"), given.get("min_score"))
+        return credentials.judge(given["envelope"], question, keys, LIBRARY)
+    issuer = given.get("expected_issuer", making.DIDS[making.VALIDATOR])
+    return federation.judge_token(
+        given["envelope"],
+        Question(given["now"], 60),
+        keys,
+        LIBRARY,
+        issuer=issuer,
+        own_keys=[],
+        audience=given.get("audience"),
+    )
+
+
+def test_the_judge_says_what_is_expected() -> None:
+    """Verdict, stage, code and every value, of every vector."""
+    for one in ALL:
+        found, expected = judge(one["input"]), one["expected"]
+        said = (found.valid, found.stage, list(found.codes))
+        assert (expected["valid"], expected["stage"], expected["codes"]) == said, one["id"]
+        assert expected["values"].items() <= found.values.items(), one["id"]
+
+
+def test_the_reference_says_the_same() -> None:
+    """Reason, kind and content hash: an implementation that shares no code with the suite."""
+    for one in ALL:
+        found, expected = by_the_reference(one["input"]), one["expected"]
+        assert expected["stage"] == found.reason, one["id"]
+        if found.valid:
+            assert expected["values"] == {"type": str(found.kind), "content_hash": found.content_hash}, one["id"]
+
+
+def test_every_reason_has_its_vectors() -> None:
+    """All of the verifier's and the validator's, but for those that no envelope causes or that a ZK receipt has."""
+    elsewhere = {"no_backend", "no_trust_set", "sig_verify_error", "unknown_proof_system", "proof_invalid"}
+    assert set(credentials.REASONS) - elsewhere == {one["expected"]["stage"] for one in ALL} - {None}
+
+
+def test_every_fault_of_a_signature_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reason that the Falcon oracle has against a key or a signature, but for those a trust set leaves out."""
+    seen = set()
+
+    def noted(*given: bytes) -> bool:
+        seen.add(falcon.fault_of(*given))
+        return falcon.fault_of(*given) is None
+
+    monkeypatch.setattr(falcon, "holds", noted)
+    for one in ALL:
+        judge(one["input"])
+    assert {None, *falcon.FalconFault} - {falcon.FalconFault.KEY_LENGTH, falcon.FalconFault.KEY_HEADER} == seen
+
+
+def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
+    """Return what lets another coding of a vector pass."""
+    return lambda patch: patch.setattr(falcon, "_WHOLE", re.compile(pattern))
+
+
+def bound(beyond: int) -> Callable[[pytest.MonkeyPatch], None]:
+    return lambda patch: patch.setattr(falcon, "BOUND", falcon.BOUND + beyond)
+
+
+def reducing(patch: pytest.MonkeyPatch) -> None:
+    """A key's coefficients are reduced."""
+
+    def read(key: bytes) -> tuple[int, ...]:
+        whole = int.from_bytes(key[1:], "big")
+        return tuple((whole >> 14 * (1023 - place) & 0x3FFF) % falcon.MODULUS for place in range(1024))
+
+    patch.setattr(falcon, "public_polynomial", read)
+
+
+def any_header(patch: pytest.MonkeyPatch) -> None:
+    parts = falcon.signature_parts
+    patch.setattr(falcon, "signature_parts", lambda data: parts(b"\x3a" + data[1:]))
+
+
+def without_trailing_zeros(patch: pytest.MonkeyPatch) -> None:
+    parts = falcon.signature_parts
+    patch.setattr(falcon, "signature_parts", lambda data: parts(data.rstrip(b"\0")))
+
+
+def padded_base64(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(f"{envelope.__name__}.decode_base64url", lambda text: decode_base64url(text.rstrip("=")))
+
+
+def last_of_two(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(envelope, "parse_json", lambda data, **_: json.loads(data))
+
+
+def text_as_written(patch: pytest.MonkeyPatch) -> None:
+    """The message is the payload as it is written, without white space."""
+    patch.setattr(envelope, "_canonical", lambda payload: json.dumps(payload, separators=(",", ":")).encode())
+
+
+def any_type(patch: pytest.MonkeyPatch) -> None:
+    def kind(payload: dict[str, Any]) -> payloads.Kind | None:
+        return payloads.credential_kind({name: value for name, value in payload.items() if name != "type"})
+
+    patch.setattr(judging, "credential_kind", kind)
+
+
+def any_kid(patch: pytest.MonkeyPatch) -> None:
+    faults = judging._faults
+    patch.setattr(judging, "_faults", lambda *given: (one for one in faults(*given) if one != "kid_mismatch"))
+
+
+def no_expiry(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(judging, "SKEW_SECONDS", 10**10)
+
+
+def no_skew(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(judging, "SKEW_SECONDS", 0)
+
+
+_CODED = falcon._CODED
+BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "the bound itself is too long": (bound(-1), {"valid/norm/at_the_bound"}),
+    "one beyond the bound is short": (bound(1), {"sig_invalid/norm/by_one"}),
+    "minus zero is zero": (
+        lenient_coding(f"(?:{_CODED.replace('(?!100000001)', '')}){{1024}}0{{0,7}}"),
+        {"sig_invalid/coding/minus_zero"},
+    ),
+    "the padding is free": (lenient_coding(f"(?:{_CODED}){{1024}}[01]{{0,7}}"), {"sig_invalid/padding_bit/last"}),
+    "the unary part has no end": (
+        lenient_coding(f"(?:{_CODED.replace('{0,15}', '*')}){{1024}}0{{0,7}}"),
+        {"sig_invalid/coefficient/highest", "sig_invalid/coefficient/lowest"},
+    ),
+    "what follows is not read": (
+        lenient_coding(f"(?:{_CODED}){{1024}}[01]*"),
+        {
+            "sig_invalid/padding_bit/last",
+            "sig_invalid/byte_after_the_end/one",
+            "sig_invalid/zeros_after_the_end/one",
+            "sig_invalid/zeros_after_the_end/padded_form",
+            "sig_invalid/zeros_after_the_end/longest",
+        },
+    ),
+    "zeros at the end are cut off": (
+        without_trailing_zeros,
+        {
+            "sig_invalid/zeros_after_the_end/one",
+            "sig_invalid/zeros_after_the_end/padded_form",
+            "sig_invalid/zeros_after_the_end/longest",
+            "sig_invalid/too_long/by_one",
+        },
+    ),
+    "the header is not looked at": (
+        any_header,
+        {
+            "sig_invalid/header/constant_time",
+            "sig_invalid/header/degree_512",
+            "sig_invalid/header/highest_bit",
+            "sig_invalid/header_bit/fixed_bit",
+        },
+    ),
+    "a key is reduced": (
+        reducing,
+        {"sig_invalid/key_beyond_the_modulus/first", "sig_invalid/key_beyond_the_modulus/last"},
+    ),
+    "base64 may be padded": (
+        padded_base64,
+        {"envelope_decode/padding/needed", "envelope_decode/padding/beyond", "envelope_shape/signature_text/padded"},
+    ),
+    "the last of two members counts": (
+        last_of_two,
+        {
+            "envelope_decode/duplicate/in_the_envelope",
+            "envelope_decode/duplicate/in_the_payload",
+            "envelope_decode/duplicate/of_the_payload",
+            "envelope_decode/byte_order_mark/utf8",
+            "envelope_decode/depth/thirty_three",
+        },
+    ),
+    "any type will do": (
+        any_type,
+        {
+            "envelope_shape/type_as_credential/certificate_with_a_type",
+            "envelope_shape/type_as_credential/token_with_a_certificates_members",
+        },
+    ),
+    "the kid is not looked at": (
+        any_kid,
+        {f"kid_mismatch/envelope/{one}" for one in ("another_key", "capitals", "whole_hash")}
+        | {"kid_mismatch/bench_kid/another_key", "kid_mismatch/token/another_key"},
+    ),
+    "nothing ends": (
+        no_expiry,
+        {f"expired/beyond_the_skew/{one}" for one in ("certificate", "token", "passport")}
+        | {"expired/long_ago/certificate"},
+    ),
+    "clocks never differ": (no_skew, {"valid/expiry/at_the_skew"}),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_verifier_is_told_by_its_vectors(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: with one hole it is wrong about exactly the vectors that are there for it."""
+    broken, told = BROKEN[fault]
+    broken(monkeypatch)
+    assert told == names(misjudged)
+
+
+def test_a_verifier_of_the_text_as_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses what is written in another order, and takes what was signed unsorted."""
+    text_as_written(monkeypatch)
+    wrong = names(misjudged)
+    assert {"valid/canonical_form/members_in_another_order", "sig_invalid/signed_otherwise/text_as_written"} <= wrong
+
+
+def test_the_second_opinion_is_one() -> None:
+    """It complains where a draft is meant otherwise: a signature that holds, one that does not, a text that reads."""
+    good, bad = DRAFTS["valid/certificate/plain"], DRAFTS["sig_invalid/salt/zeros"]
+    assert list(complaints(good)) == list(complaints(bad)) == []
+    assert list(complaints(replace(good, stage="sig_invalid"))) == ["by pqcrypto the signature holds"]
+    assert list(complaints(replace(bad, stage="expired"))) == ["by pqcrypto the signature does not hold"]
+    assert list(complaints(replace(good, stage="envelope_decode"))) == ["a lenient reader reads it"]
+
+
+def test_the_build_stops_where_a_difference_has_no_reason() -> None:
+    """The padded form, which pqcrypto takes, without its entry."""
+    draft = DRAFTS["sig_invalid/zeros_after_the_end/padded_form"]
+    alone = replace(FAMILY, files={"x.json": (lambda: [draft],)}, differences={})
+    with pytest.raises(BuildFault, match="by pqcrypto the signature holds"):
+        alone.build()
+
+
+def test_both_canonical_forms_are_one() -> None:
+    """The second opinion's, and the one that the judge has, over every payload that has any."""
+    seen = 0
+    for one in ALL:
+        try:
+            found = envelope.opened(one["input"]["envelope"])
+        except envelope.NoEnvelope:
+            continue
+        assert found.signed == canonical(found.payload).encode(), one["id"]
+        seen += 1
+    assert seen > 100
+
+
+def test_recorded_keys_are_pairs_and_nothing_is_left_over() -> None:
+    """Each published secret signs under its public key; every entry is some vector's."""
+    assert len(DRAFTS) == len(ALL)
+    for name in making.DIDS:
+        pair = making.SIGNER.keys.of(name, dict)
+        secret, public = (base64.b64decode(pair[f"{half}_key_b64"]) for half in ("secret", "public"))
+        assert pqcrypto_holds(public, b"pair", library().sign(secret, b"pair"))
+    assert making.SIGNER.keys.unasked() == making.SIGNER.signatures.unasked() == EDGES.unasked() == set()
+
+
+def test_what_was_never_recorded_stops_the_build(tmp_path: Path) -> None:
+    """Nothing is drawn in passing; while recording it is, and it stays."""
+    kept = Recorded(tmp_path / "kept.json", "a note")
+    with pytest.raises(BuildFault, match="has no one"):
+        kept.of("one", lambda: {"value": "1"})
+    kept.recording = True
+    assert kept.of("one", lambda: {"value": "1"}) == {"value": "1"}
+    kept.save()
+    again = Recorded(tmp_path / "kept.json", "a note")
+    assert again.unasked() == {"one"}
+    assert again.of("one", lambda: {"value": "2"}) == {"value": "1"}
+    assert again.unasked() == set()
+
+
+def test_a_vector_is_made_as_long_as_asked() -> None:
+    """To the unit, whatever it was."""
+    rng = random.Random(7)
+    for squared in (falcon.BOUND // 2, falcon.BOUND // 2 + 1):
+        vector = lengthened([round(rng.gauss(0, 168)) for _ in range(1024)], squared)
+        assert sum(one * one for one in vector) == squared
+        assert len(vector) == 1024
+
+
+def test_pqcrypto_is_asked_and_may_refuse() -> None:
+    """A key or a signature that it will not look at is a no."""
+    key = making.SIGNER.public(making.BENCH)
+    held = making.SIGNER.sign(making.BENCH, canonical(making.certificate()).encode())
+    assert pqcrypto_holds(key, canonical(making.certificate()).encode(), held)
+    assert not pqcrypto_holds(key[:-1], b"", held)
+    assert not pqcrypto_holds(key, b"", base64.b64decode("AAAA"))

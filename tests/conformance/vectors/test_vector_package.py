@@ -1,0 +1,255 @@
+"""The package as a whole: schemas, linter, rebuild, version, and that each of them can say no."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import vectors
+from conformance.vectors import PackageFault, Vector, package, read
+from conformance.vectors_builder import linting
+from conformance.vectors_builder import package as packaging
+from conformance.vectors_builder.drafting import Draft
+from conformance.vectors_builder.family import BuildFault, Family
+from conformance.vectors_builder.package import FAMILIES, FOLDER, RELEASES, Bump, build, bump, standing
+from conformance.verifier import Verdict
+from conformance.verifier.table import judge as judge_of
+
+ROW = "GW-RCPT-01"
+
+
+def test_every_file_keeps_its_schema() -> None:
+    """Files, manifest, and the input of each vector by its family's schema; ASCII throughout."""
+    assert list(linting.faults_of_form(FOLDER)) == []
+
+
+def test_the_linter_finds_nothing() -> None:
+    """Ids, kinds, rows, stages, codes, values, doors, pins, and no question asked twice."""
+    assert list(linting.faults_of_sense(package())) == []
+
+
+def test_there_are_enough() -> None:
+    """At least 600 in nine families, each with some that hold and some that do not."""
+    found = package()
+    assert len(found.vectors) >= 600
+    assert set(found.families) == {one.name for one in FAMILIES}
+    assert len(FAMILIES) == 9
+
+
+def test_the_build_gives_every_file_byte_for_byte() -> None:
+    """From seeds and recordings alone, two unrelated libraries agreeing on the way; and the version is released."""
+    before, releases = standing(FOLDER)
+    built = build(before=before, releases=releases, release=True)
+    assert {name: data for name, data in built.items() if (FOLDER / name).read_bytes() != data} == {}
+    there = {f"{path.parent.name}/{path.name}" for one in FAMILIES for path in (FOLDER / one.name).glob("*.json")}
+    assert there == set(built) - {vectors.MANIFEST, RELEASES}
+
+
+@pytest.mark.parametrize("name", [one.name for one in FAMILIES])
+def test_our_own_verifier_says_what_is_expected(name: str) -> None:
+    """Verdict, stage, codes and every value that the vector knows."""
+    judge = judge_of(name)
+    assert judge is not None
+    for one in vectors.of_family(name):
+        found = judge(one.input)
+        assert (one.expected.valid, one.expected.stage) == (found.valid, found.stage), one.id
+        assert set(one.expected.codes) == set(found.codes), one.id
+        assert {name: found.values.get(name) for name in one.expected.values} == dict(one.expected.values), one.id
+
+
+# What the linter says no to.
+
+
+def changed(**members: Any) -> vectors.Package:
+    """Return the package with its first vector changed."""
+    found = package()
+    return replace(found, vectors=(replace(found.vectors[0], **members), *found.vectors[1:]))
+
+
+def refused_one() -> Vector:
+    return next(one for one in package().vectors if not one.expected.valid)
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"id": package().vectors[1].id}, "have this id"),
+        ({"id": "x/y/z/1"}, "prefix, kind and variant"),
+        ({"input": package().vectors[1].input}, "asks what"),
+        ({"requirements": ("GW-NONE-99",)}, "no row GW-NONE-99"),
+        ({"expected": replace(refused_one().expected, stage="nowhere")}, "has no stage nowhere"),
+        ({"expected": replace(refused_one().expected, codes=("ONE", "TWO"))}, "2 codes for one fault"),
+        ({"doors": ("offline", "hosted")}, "last door"),
+        ({"pinned": ("valid",), "pins": ()}, "pinned exactly where"),
+    ],
+)
+def test_the_linter_says_no(members: dict[str, Any], told: str) -> None:
+    """One thing wrong in one vector, and it is named."""
+    assert [one for one in linting.faults_of_sense(changed(**members)) if told in one] != []
+
+
+def test_the_linter_counts() -> None:
+    """A fourth vector of a kind, a stage that no vector reaches, a family in which nothing holds."""
+    found = package()
+    kinds = [replace(found.vectors[0], id=f"receipts/x/y/{n}", kind="x/y", origin="weldproof") for n in range(4)]
+    assert any("4 vectors of the kind" in one for one in linting.faults_of_sense(replace(found, vectors=tuple(kinds))))
+    refused = tuple(one for one in found.vectors if not one.expected.valid)
+    assert any("no vector holds" in one for one in linting.faults_of_sense(replace(found, vectors=refused)))
+    holding = tuple(one for one in found.vectors if one.expected.valid)
+    assert any("no vector is refused" in one for one in linting.faults_of_sense(replace(found, vectors=holding)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "jcs/x"},
+        {"requirements": []},
+        {"doors": []},
+        {"fault": None},
+        {"input": {}},
+        {"expected": {"valid": False, "stage": None, "codes": [], "values": {}}},
+        {"expected": {"valid": True, "stage": "x", "codes": ["X"], "values": {}}},
+        {"expected": {"valid": False, "stage": "x", "codes": ["X"], "values": {"n": [1]}}},
+        {"pinned": ["valid"], "pins": []},
+        {"further": 1},
+    ],
+)
+def test_the_schema_says_no(change: dict[str, Any], tmp_path: Path) -> None:
+    """One thing wrong in one vector of an otherwise right package."""
+    folder = copied(tmp_path)
+    path = next((folder / "receipts").glob("*.json"))
+    document = json.loads(path.read_text("ascii"))
+    at = next(n for n, one in enumerate(document["vectors"]) if not one["expected"]["valid"])
+    document["vectors"][at] = {**document["vectors"][at], **change}
+    path.write_text(json.dumps(document), "ascii")
+    assert list(linting.faults_of_form(folder)) != []
+
+
+def copied(place: Path) -> Path:
+    """Return a copy of the package."""
+    return Path(shutil.copytree(FOLDER, place / "package", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+# Reading.
+
+
+def test_a_file_that_was_changed_is_not_read(tmp_path: Path) -> None:
+    """The manifest knows each file's digest; a package without one is none."""
+    folder = copied(tmp_path)
+    assert read(folder) == package()
+    path = folder / "manifest.json"
+    first = next(iter(json.loads(path.read_text("ascii"))["files"]))
+    (folder / first).write_bytes((folder / first).read_bytes() + b"\n")
+    with pytest.raises(PackageFault, match=first):
+        read(folder)
+    (folder / first).unlink()
+    with pytest.raises(PackageFault, match="missing"):
+        read(folder)
+    path.write_text("{}")
+    with pytest.raises(PackageFault, match="form"):
+        read(folder)
+    path.unlink()
+    with pytest.raises(PackageFault, match="no vector package"):
+        read(folder)
+
+
+# Building and versions, on a family of two vectors.
+
+
+def judged(given: Any) -> Verdict:
+    return Verdict.holds(twice=2 * given["n"]) if given["n"] > 0 else Verdict.refused("sign", "NEGATIVE")
+
+
+def small(*drafts: Draft, **members: Any) -> Family:
+    told = {"name": "small", "prefix": "small", "title": "numbers", "input": {"n": "a number"}, "stages": ("sign",)}
+    return Family(**{**told, "files": {"all.json": (lambda: drafts,)}, "judge": judged, **members})
+
+
+ONE = Draft("valid", "number", "one", {"n": 1}, "the smallest of them", (ROW,), values={"twice": 2})
+MINUS = Draft("sign", "minus", "one", {"n": -1}, "a sign is a fault", (ROW,), fault="a minus", codes=("NEGATIVE",))
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        replace(ONE, input={"n": -1}),
+        replace(ONE, values={"twice": 3}),
+        replace(MINUS, input={"n": 1}),
+        replace(MINUS, codes=("OTHER",)),
+        replace(MINUS, codes=()),
+    ],
+)
+def test_the_build_stops_at_a_draft_that_is_not_what_it_says(draft: Draft) -> None:
+    """Verdict, code and values are what the suite finds."""
+    assert set(build([small(ONE, MINUS)], version="1.0.0")) == {"small/all.json", "manifest.json"}
+    with pytest.raises(BuildFault):
+        build([small(draft)], version="1.0.0")
+
+
+def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
+    """A difference has a reason, and no reason is kept for a difference that is none."""
+
+    def says_no(draft: Draft) -> Iterator[str]:
+        if draft is ONE:
+            yield "somebody says no"
+
+    with pytest.raises(BuildFault, match="somebody says no"):
+        build([small(ONE, second=says_no)])
+    reason = {"valid/number/one": "it counts from two"}
+    assert build([small(ONE, second=says_no, differences=reason)]) == build([small(ONE)])
+    with pytest.raises(BuildFault, match="do not differ"):
+        build([small(ONE, differences=reason)])
+
+
+@pytest.mark.parametrize(
+    ("after", "demanded"),
+    [
+        ((ONE, MINUS), Bump.NOTHING),
+        ((replace(ONE, why="other words for it"), MINUS), Bump.PATCH),
+        ((ONE, MINUS, replace(ONE, variant="two", input={"n": 2}, values={"twice": 4})), Bump.MINOR),
+        ((ONE,), Bump.MAJOR),
+        ((replace(ONE, input={"n": 5}, values={"twice": 10}), MINUS), Bump.MAJOR),
+        ((replace(ONE, values={}), MINUS), Bump.MAJOR),
+    ],
+)
+def test_what_changed_demands_a_version(after: tuple[Draft, ...], demanded: Bump) -> None:
+    """Words a patch, more vectors a minor, another question or answer a major one; released ones never change."""
+    released = build([small(ONE, MINUS)], version="1.0.0", release=True)
+    before, releases = json.loads(released["manifest.json"]), json.loads(released[RELEASES])
+    family = small(*after)
+    assert bump(before, json.loads(build([family])["manifest.json"])) is demanded
+    versions = {"1.0.0": Bump.NOTHING, "1.0.1": Bump.PATCH, "1.1.0": Bump.MINOR, "2.0.0": Bump.MAJOR}
+    for version, given in versions.items():
+        if given >= demanded:
+            build([family], version=version, before=before, releases=releases)
+        else:
+            with pytest.raises(BuildFault):
+                build([family], version=version, before=before, releases=releases)
+
+
+def test_a_version_is_never_used_again() -> None:
+    """An earlier number is refused, and so is a released one with other vectors, even if no manifest stands there."""
+    released = build([small(ONE, MINUS)], version="1.2.0", release=True)
+    before, releases = json.loads(released["manifest.json"]), json.loads(released[RELEASES])
+    with pytest.raises(BuildFault, match="no later version"):
+        build([small(ONE, MINUS)], version="1.1.9", before=before, releases=releases)
+    with pytest.raises(BuildFault, match="released with other vectors"):
+        build([small(ONE)], version="1.2.0", releases=releases)
+    assert json.loads(build([small(ONE)], version="2.0.0", releases=releases, release=True)[RELEASES]).keys() == {
+        "1.2.0",
+        "2.0.0",
+    }
+
+
+def test_this_version_is_the_one_that_stands_there() -> None:
+    """The builder's number, the manifest's and the last release are one."""
+    before, releases = standing(FOLDER)
+    assert before is not None
+    assert packaging.VERSION == before["version"] == list(releases)[-1] == package().version
+    assert releases[before["version"]] == before["digest"]

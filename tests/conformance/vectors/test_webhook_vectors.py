@@ -1,0 +1,160 @@
+"""The vectors of webhook signatures: judged, one fault each, and enough to tell broken receivers from good ones."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import vectors
+from conformance.oracles import webhook_signature as oracle
+from conformance.vectors_builder.family import BuildFault
+from conformance.vectors_builder.webhook_signatures import FAMILY, second_opinion
+from conformance.vectors_builder.webhook_signatures.deliveries import HONEST
+from conformance.verifier.webhook_signatures import judge
+
+Given = Mapping[str, Any]
+FOLDER = Path(vectors.__file__).parent / "webhook_signatures"
+ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+HOLDING = [one for one in ALL if one["expected"]["valid"]]
+
+
+def refused_at(stage: str) -> list[dict[str, Any]]:
+    return [one for one in ALL if one["expected"]["stage"] == stage]
+
+
+def body_of(given: Given) -> bytes:
+    return base64.b64decode(given["body_b64"])
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one["id"])
+def test_the_judge_says_what_is_expected(one: dict[str, Any]) -> None:
+    """Verdict, stage, code and every value."""
+    found, expected = judge(one["input"]), one["expected"]
+    assert (expected["valid"], expected["stage"], expected["codes"]) == (found.valid, found.stage, list(found.codes))
+    assert expected["values"].items() <= found.values.items()
+
+
+@pytest.mark.parametrize("one", HOLDING, ids=lambda one: one["id"])
+def test_what_holds_is_refused_with_any_change(one: dict[str, Any]) -> None:
+    """Another body, another secret, a later time, no header: each is refused at its stage."""
+    given = one["input"]
+    later = given["now"] + 2 * given["tolerance_seconds"] + 1
+    longer = base64.b64encode(body_of(given) + b" ").decode()
+    assert judge({**given, "body_b64": longer}).stage == "signature"
+    assert judge({**given, "secret": given["secret"] + "x"}).stage == "signature"
+    assert judge({**given, "now": later}).stage == "time"
+    assert judge({**given, "header": ""}).stage == "header"
+
+
+@pytest.mark.parametrize("one", refused_at("signature"), ids=lambda one: one["id"])
+def test_a_wrong_signature_is_the_only_fault(one: dict[str, Any]) -> None:
+    """With the MAC that the vector tells, the delivery verifies."""
+    given, told = one["input"], one["expected"]["values"]
+    right = {given["scheme"]: told["mac"]}
+    v1, v2 = right.get("v1", "0" * 64), right.get("v2", "0" * 96)
+    assert judge({**given, "header": f"t={told['t']},v1={v1},v2={v2}"}).valid
+
+
+@pytest.mark.parametrize("one", refused_at("time"), ids=lambda one: one["id"])
+def test_a_wrong_time_is_the_only_fault(one: dict[str, Any]) -> None:
+    """At its own time the delivery verifies."""
+    assert judge({**one["input"], "now": one["expected"]["values"]["t"]}).valid
+
+
+@pytest.mark.parametrize("one", refused_at("header"), ids=lambda one: one["id"])
+def test_a_wrong_header_is_the_only_fault(one: dict[str, Any]) -> None:
+    """With an honest header the delivery verifies."""
+    given = one["input"]
+    t, body = given["now"], body_of(given)
+    v1 = oracle.sign(given["secret"], given["template"], t, body)
+    v2 = oracle.sign_v2(given["secret"], given["service_word"], given["template"], t, body)
+    assert judge({**given, "header": f"t={t},v1={v1},v2={v2}"}).valid
+
+
+def _lenient(
+    given: Given,
+    *,
+    body: Callable[[bytes], bytes] = bytes,
+    secret: Callable[[str], bytes] = str.encode,
+    same: Callable[[str, str], bool] = operator.eq,
+    fresh: Callable[[int], bool] | None = None,
+) -> bool:
+    """Judge as many a receiver does: members by name, any number for a time."""
+    members = dict(part.strip().partition("=")[::2] for part in given["header"].split(","))
+    try:
+        t = int(members["t"])
+    except (KeyError, ValueError):
+        return False
+    message = oracle.covered(given["template"], t, body(body_of(given)))
+    wanted = hmac.new(secret(given["secret"]), message, "sha256").hexdigest()
+    in_time = fresh or (lambda age: abs(age) <= given["tolerance_seconds"])
+    return in_time(given["now"] - t) and same(wanted, members.get("v1", ""))
+
+
+def _written_anew(data: bytes) -> bytes:
+    try:
+        return json.dumps(json.loads(data), separators=(",", ":")).encode()
+    except ValueError:
+        return data
+
+
+BROKEN: dict[str, Callable[[Given], bool]] = {
+    "says yes": lambda _: True,
+    "says no": lambda _: False,
+    "is lenient about form": _lenient,
+    "looks at no clock": lambda given: _lenient(given, fresh=lambda _: True),
+    "lets times to come pass": lambda given: _lenient(given, fresh=lambda age: age <= given["tolerance_seconds"]),
+    "compares the beginning": lambda given: _lenient(given, same=lambda wanted, found: wanted.startswith(found)),
+    "compares the length of what came": lambda given: _lenient(given, same=lambda wanted, found: found[:64] == wanted),
+    "takes capitals": lambda given: _lenient(given, same=lambda wanted, found: found.lower() == wanted),
+    "trims the body": lambda given: _lenient(given, body=bytes.strip),
+    "writes the event anew": lambda given: _lenient(given, body=_written_anew),
+    "reads the body as text": lambda given: _lenient(given, body=lambda data: data.decode("utf-8", "replace").encode()),
+    "trims the secret": lambda given: _lenient(given, secret=lambda text: text.strip().encode()),
+    "leaves out the prefix": lambda given: _lenient(given, secret=lambda text: text.rpartition("_")[2].encode()),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_broken_receiver_is_told_from_a_good_one(broken: Callable[[Given], bool]) -> None:
+    """Some vector of v1 is judged otherwise by it; `is lenient about form` differs in headers alone."""
+    asked = [one for one in ALL if one["input"]["scheme"] == "v1"]
+    wrong = [one["kind"] for one in asked if broken(one["input"]) is not one["expected"]["valid"]]
+    assert wrong
+    if broken is _lenient:
+        assert {kind.partition("/")[0] for kind in wrong if "rotation" not in kind} == {"header"}
+
+
+def test_a_draft_that_lies_stops_the_build() -> None:
+    """A wrong MAC told, a wrong stage, and a difference that is none."""
+    draft = next(one for one in FAMILY.drafts() if one.name == "valid/plain/event")
+    for lie in (
+        replace(draft, values={"t": HONEST.t, "mac": "0" * 64}),
+        replace(draft, stage="signature", fault="It lies.", values={}),
+        replace(draft, input={**draft.input, "secret": "another"}),
+    ):
+        with pytest.raises(BuildFault):
+            FAMILY.vector(lie, set())
+    with pytest.raises(BuildFault, match="do not differ"):
+        replace(FAMILY, differences={**FAMILY.differences, draft.name: "no reason"}).build()
+
+
+def test_a_second_receiver_that_says_otherwise_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is PyCryptodome's or Stripe's."""
+    draft = next(one for one in FAMILY.drafts() if one.name == "valid/plain/event")
+    assert FAMILY.vector(draft, set())["id"] == "webhooks/valid/plain/event"
+    with monkeypatch.context() as patch:
+        patch.setattr(second_opinion, "by_pycryptodome", lambda _: "time")
+        with pytest.raises(BuildFault, match="PyCryptodome"):
+            FAMILY.vector(draft, set())
+    monkeypatch.setattr(second_opinion, "by_stripe", lambda _: False)
+    with pytest.raises(BuildFault, match="Stripe"):
+        FAMILY.vector(draft, set())

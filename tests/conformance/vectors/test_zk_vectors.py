@@ -1,0 +1,229 @@
+"""The vectors of ZK receipts: judged by the reference; of each element of a proof there is one where it is wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import vectors
+from conformance.oracles.credentials import judging
+from conformance.oracles.range_proof import curve, system, verifying
+from conformance.oracles.range_proof.making import Forgery
+from conformance.oracles.range_proof.system import LAYOUT, POINTS
+from conformance.oracles.range_proof.verifying import Refusal
+from conformance.vectors_builder.family import BuildFault
+from conformance.vectors_builder.zk_receipts import FAMILY, bulletproof, making
+from conformance.vectors_builder.zk_receipts.second_opinion import complaints
+from conformance.verifier.zk_receipts import judge
+from reference.addons.falcon_library import find_library
+from reference.protocol.credentials import Question
+from reference.protocol.key_documents import keys_of_trust_set
+from reference.protocol.zk_receipts import judge_receipt
+
+FOLDER = Path(vectors.__file__).parent / FAMILY.name
+ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
+DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}
+LIBRARY = find_library()
+
+
+def payload_of(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the payload of a vector's receipt, one that can be read."""
+    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(one["input"]["receipt"] + "=="))["payload"]
+    return found
+
+
+def of_kind(*prefixes: str) -> list[dict[str, Any]]:
+    """Return the vectors whose id begins so, after the family's prefix."""
+    return [one for one in ALL if one["id"].removeprefix("zk/").startswith(prefixes)]
+
+
+def test_the_reference_says_the_same() -> None:
+    """Reason, stage of the proof's refusal and content hash: by libsodium, and no code of the suite's."""
+    for one in ALL:
+        given, expected = one["input"], one["expected"]
+        question, keys = Question(given["now"], 60), keys_of_trust_set(given["keys"])
+        found = judge_receipt(given["receipt"], question, keys, LIBRARY, own_keys=[])
+        assert expected["stage"] == found.judgement.reason, one["id"]
+        if found.refusal is not None:
+            assert expected["codes"] == [found.refusal.stage.value], one["id"]
+        if found.judgement.valid:
+            assert expected["values"] == {"content_hash": found.judgement.content_hash}, one["id"]
+
+
+def test_every_stage_of_a_proof_is_reached() -> None:
+    """But for a challenge of zero, which nobody can make."""
+    codes = {one["expected"]["codes"][0] for one in ALL if one["expected"]["stage"] == "proof_invalid"}
+    assert set(Refusal) - {Refusal.CHALLENGE} == codes
+
+
+def altered(one: Mapping[str, Any]) -> list[str]:
+    """Return which elements of a vector's proof are others than those of the usual one; none where lengths differ."""
+    usual, proof = making.proof_bytes(making.proven()), making.proof_bytes(payload_of(one))
+    if len(proof) != len(usual):
+        return []
+    return [name for name in LAYOUT if making.element(proof, name) != making.element(usual, name)]
+
+
+def test_each_of_the_21_elements_is_changed_alone() -> None:
+    """Each as no encoding, and all scalars and nine of the points as another element, too."""
+    stages: dict[str, set[str]] = {name: set() for name in LAYOUT}
+    for one in of_kind("proof_invalid/point_", "proof_invalid/scalar_", "proof_invalid/other_"):
+        changed = altered(one)
+        assert len(changed) == 1, one["id"]
+        assert changed[0].lower() == one["id"].rpartition("/")[2]
+        stages[changed[0]] |= set(one["expected"]["codes"])
+    assert {name for name in LAYOUT if name in POINTS} == {name for name, seen in stages.items() if "point" in seen}
+    assert {name for name in LAYOUT if name not in POINTS} == {
+        name for name, seen in stages.items() if "scalar" in seen
+    }
+    replaced = {name for name, seen in stages.items() if seen & {"polynomial", "inner_product"}}
+    assert {"A", "S", "T1", "T2", "tau_x", "mu", "t", "L_1", "L_3", "R_6", "a", "b"} == replaced
+
+
+def test_the_scores_at_the_edges_are_there() -> None:
+    """What is proved is zero, one, and the widest distance."""
+    thresholds = {payload_of(one)["threshold_milliunits"] for one in of_kind("valid/at_the_threshold")}
+    assert thresholds == {0, 700, 1000}
+
+
+# Broken verifiers: each takes what is there for it.
+
+
+def accepted(*prefixes: str) -> set[str]:
+    """Return which vectors of some kinds the judge, as it is patched now, takes for valid."""
+    return {one["id"].removeprefix("zk/") for one in of_kind(*prefixes) if judge(one["input"]).valid}
+
+
+def forged(name: str) -> set[str]:
+    return {one["id"].removeprefix("zk/") for one in of_kind(f"proof_invalid/forged_without_{name}/")}
+
+
+FORGERIES = "proof_invalid/forged_"
+
+
+def test_no_forgery_is_taken_by_a_whole_verifier() -> None:
+    """Eleven of them, one at least for each that the suite can make."""
+    assert accepted(FORGERIES) == set()
+    kinds = {one["kind"] for one in of_kind(FORGERIES)}
+    assert len(of_kind(FORGERIES)) == 11
+    assert len(kinds) == len(Forgery) - 1
+
+
+@pytest.mark.parametrize(
+    ("equation", "name"), [("_polynomial", "polynomial_equation"), ("_inner_product", "inner_product")]
+)
+def test_without_an_equation_its_forgeries_pass(equation: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who leaves the polynomial out takes that forgery; who leaves the inner product out, that and the one for w."""
+    monkeypatch.setattr(verifying, equation, lambda *_: True)
+    taken = forged(name) | (forged("w") if name == "inner_product" else set())
+    assert taken == accepted(FORGERIES)
+    assert len(forged(name)) == 3
+
+
+def test_without_w_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The argument on U itself."""
+    holds = verifying._inner_product
+    monkeypatch.setattr(
+        verifying, "_inner_product", lambda points, scalars, drawn: holds(points, scalars, {**drawn, "w": 1})
+    )
+    assert forged("w") == accepted(FORGERIES)
+
+
+def on_the_curve(data: bytes) -> curve.Point | None:
+    """Return any point, of the subgroup or not."""
+    try:
+        return curve.decode(data)
+    except curve.NoPoint:
+        return None
+
+
+def test_without_the_subgroup_check_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commitment and an S that have a part of order eight."""
+    monkeypatch.setattr(verifying, "_element", on_the_curve)
+    assert forged("subgroup_check") == accepted(FORGERIES)
+
+
+def test_a_verifier_that_reduces_scalars_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scalars a and b are in no transcript: with the order added to them they make a second proof."""
+
+    def reducing(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
+        ends = {name: int.from_bytes(making.element(proof, name), "little") % curve.L for name in ("a", "b")}
+        reduced = {name: value.to_bytes(32, "little") for name, value in ends.items()}
+        return verifying.refusal_of(payload, making.placed(proof, **reduced))
+
+    monkeypatch.setattr(f"{judging.__name__}.refusal_of", reducing)
+    scalars = "proof_invalid/scalar_"
+    assert {f"{scalars}order_added/a", f"{scalars}order_added/b"} == accepted(scalars)
+
+
+def test_a_verifier_with_a_transcript_of_its_own_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the payload every honest receipt is refused, and the proof that was made so is taken."""
+
+    class Bare(system.Transcript):
+        def __init__(self, payload: Mapping[str, Any]) -> None:
+            del payload
+            self._items = b""
+            self.item("system", system.NAME.encode())
+
+    monkeypatch.setattr(verifying, "Transcript", Bare)
+    assert accepted("proof_invalid/transcript_") == {"proof_invalid/transcript_start/without_the_payload"}
+    assert accepted("valid/above") == set()
+
+
+def test_the_moved_commitment_lives_on_the_transcript_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the challenges of the statement that it was made for, both equations hold."""
+    usual = making.proven()
+
+    class Usual(system.Transcript):
+        def __init__(self, payload: Mapping[str, Any]) -> None:
+            del payload
+            super().__init__(usual)
+
+    monkeypatch.setattr(verifying, "Transcript", Usual)
+    assert accepted("proof_invalid/commitment_of_another") == {
+        "proof_invalid/commitment_of_another/moved_with_the_threshold"
+    }
+    assert {one["id"].removeprefix("zk/") for one in of_kind("proof_invalid/bound_to_another_payment")} == accepted(
+        "proof_invalid/bound_to_another_payment"
+    )
+
+
+# The second verifier.
+
+
+def test_the_second_verifier_has_the_same_generators() -> None:
+    """H, U and some of the vectors', derived with PyCryptodome."""
+    for name in ("H", "U", "G_1", "G_64", "H_1", "H_64"):
+        point = bulletproof.generator(name)
+        ours = curve.decode(curve.encode(system.generator(name)))
+        assert (ours[0], ours[1]) == (int(point.x), int(point.y))
+    assert bulletproof.NAMES == LAYOUT
+
+
+def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It complains where a proof holds that should not, is refused elsewhere than meant, or does not hold."""
+    good, bad = DRAFTS["valid/above/usual"], DRAFTS["proof_invalid/other_end/a"]
+    assert list(complaints(good)) == list(complaints(bad)) == []
+    meant = replace(good, stage="proof_invalid", codes=("polynomial",))
+    assert list(complaints(meant)) == ["by the second verifier the proof holds"]
+    for codes, stage in ((("polynomial",), "proof_invalid"), ((), "expired")):
+        told = ["by the second verifier the proof is refused at inner_product"]
+        assert list(complaints(replace(bad, stage=stage, codes=codes))) == told
+    alone = replace(FAMILY, files={"x.json": (lambda: [bad],)}, differences={})
+    monkeypatch.setattr(bulletproof, "_inner_product", lambda *_: [])
+    monkeypatch.setattr("conformance.vectors_builder.zk_receipts.second_opinion._refusal", lambda _: None)
+    with pytest.raises(BuildFault, match="by the second verifier the proof holds"):
+        alone.build()
+
+
+def test_nothing_recorded_is_left_over() -> None:
+    """Every key, signature and proof is some vector's."""
+    assert len(DRAFTS) == len(ALL)
+    kept = (making.SIGNER.keys, making.SIGNER.signatures, making.PROOFS)
+    assert [one.unasked() for one in kept] == [set()] * 3
