@@ -1,0 +1,64 @@
+"""The vector package as one file that needs no Python: the same package, the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from conformance import vectors
+
+SUMS: Final = "SHA256SUMS"
+_PAGES: Final = ("README.md", "PROTOCOL.md", vectors.MANIFEST, "releases.json")
+# The earliest time that both forms can hold: what is packed has no time of its own.
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
+_EARLIEST_SECONDS: Final = 315_532_800
+_MODE: Final = 0o644
+
+
+def tarball(folder: Traversable) -> bytes:
+    """Return the package in a folder as a gzipped tar archive."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in _contents(folder):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.mode = len(data), _EARLIEST_SECONDS, _MODE
+            archive.addfile(entry, io.BytesIO(data))
+    return gzip.compress(whole.getvalue(), mtime=0)
+
+
+def zipped(folder: Traversable) -> bytes:
+    """Return the package in a folder as a zip archive."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in _contents(folder):
+            entry = zipfile.ZipInfo(name, _EARLIEST)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, _MODE << 16
+            archive.writestr(entry, data)
+    return whole.getvalue()
+
+
+def _contents(folder: Traversable) -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of every file, below one folder that is named after the version, sums last."""
+    manifest = json.loads((folder / vectors.MANIFEST).read_text("utf-8"))
+    top = f"weldproof-vectors-{manifest['version']}"
+    sums = []
+    for name in (*_PAGES, *sorted(_schemas(folder / "schemas", "schemas")), *manifest["files"]):
+        data = folder.joinpath(*name.split("/")).read_bytes()
+        sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+        yield f"{top}/{name}", data
+    yield f"{top}/{SUMS}", "".join(sums).encode("ascii")
+
+
+def _schemas(folder: Traversable, prefix: str) -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _schemas(entry, f"{prefix}/{entry.name}")
+        elif entry.name.endswith(".json"):
+            yield f"{prefix}/{entry.name}"

@@ -1,0 +1,141 @@
+"""The line protocol of vector runs: what a verifier is sent, and what it may answer. Pure.
+
+One JSON object a line, both ways. The verifier is greeted once and says what it is and which families it can judge;
+then it gets one question at a time and answers it under the same number. PROTOCOL.md beside the vectors specifies it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeGuard
+
+from conformance.oracles.strict_json import JsonTextFault, strict_json
+from conformance.report.text import cut
+
+PROTOCOL: Final = "weldproof-vectors/1"
+LONGEST_LINE: Final = 1 << 20
+VALID: Final = "valid"
+INVALID: Final = "invalid"
+UNSUPPORTED: Final = "unsupported"
+_VERDICTS: Final = (VALID, INVALID, UNSUPPORTED)
+_SHOWN: Final = 80
+_LONGEST_WHY: Final = 1_000
+
+
+class Nonsense(Exception):
+    """A line that is no answer to what was asked; the text says why.
+
+    Attributes:
+        in_step: Whether it is an answer to the open question all the same, so that the next line belongs to the next.
+    """
+
+    def __init__(self, reason: str, *, in_step: bool = False) -> None:
+        super().__init__(reason)
+        self.in_step = in_step
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a verifier says of itself.
+
+    Attributes:
+        verifier: Its name and version.
+        families: The families that it can judge, known to us or not.
+    """
+
+    verifier: str
+    families: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a verifier says of one vector.
+
+    Attributes:
+        verdict: `valid`, `invalid` or `unsupported`.
+        codes: Codes of the refusal; empty where it tells none.
+        stage: Where it refused; None where it does not tell.
+        values: What it worked out, by name: texts, numbers, truth values, null.
+        why: Its own words, the beginning of them.
+    """
+
+    verdict: str
+    codes: tuple[str, ...] = ()
+    stage: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    why: str | None = None
+
+
+def greeting(families: Iterable[str]) -> bytes:
+    """Return the first line that a verifier gets."""
+    return _line({"protocol": PROTOCOL, "families": list(families)})
+
+
+def question(n: int, family: str, given: Mapping[str, Any]) -> bytes:
+    """Return the line that asks for the verdict on one vector; its id is not in it, for it tells the verdict."""
+    return _line({"n": n, "family": family, "input": given})
+
+
+def hello_of(line: bytes) -> Hello:
+    """Return what a verifier says of itself.
+
+    Raises:
+        Nonsense: The line is no greeting.
+    """
+    told = _object(line)
+    name, families = told.get("verifier"), told.get("families")
+    if not isinstance(name, str) or not name.strip():
+        raise Nonsense('the greeting tells no name in "verifier"')
+    if not _texts(families):
+        raise Nonsense('the greeting\'s "families" are no list of texts')
+    return Hello(name, tuple(dict.fromkeys(families)))
+
+
+def answer_of(line: bytes, n: int) -> Answer:
+    """Return a verifier's answer to question `n`.
+
+    Raises:
+        Nonsense: The line is none.
+    """
+    told = _object(line)
+    number = told.get("n")
+    if isinstance(number, bool) or number != n:
+        raise Nonsense(f"it answers question {json.dumps(number)[:_SHOWN]}, not {n}")
+    verdict = told.get("verdict")
+    if verdict not in _VERDICTS:
+        raise Nonsense(f"its verdict is {json.dumps(verdict)[:_SHOWN]}", in_step=True)
+    codes, stage, values, why = (told.get(name) for name in ("codes", "stage", "values", "why"))
+    for name, right in (
+        ("codes", codes is None or _texts(codes)),
+        ("stage", stage is None or isinstance(stage, str)),
+        ("values", values is None or _values(values)),
+        ("why", why is None or isinstance(why, str)),
+    ):
+        if not right:
+            raise Nonsense(f'its "{name}" is {json.dumps(told[name])[:_SHOWN]}', in_step=True)
+    return Answer(verdict, tuple(codes or ()), stage, values or {}, None if why is None else cut(why, _LONGEST_WHY))
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    # ASCII, so that a lone surrogate in a vector stays the escape that it is.
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        told = strict_json(line)
+    except JsonTextFault as fault:
+        raise Nonsense(f"it says {line[:_SHOWN].decode('utf-8', 'replace').strip()!r}: {fault}") from fault
+    if not isinstance(told, dict):
+        raise Nonsense(f"it says {line[:_SHOWN].decode('utf-8', 'replace').strip()!r}, which is no object")
+    return told
+
+
+def _values(value: Any) -> bool:
+    return isinstance(value, dict) and not any(isinstance(one, list | dict) for one in value.values())
+
+
+def _texts(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)

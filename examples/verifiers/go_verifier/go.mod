@@ -1,0 +1,3 @@
+module example.org/go_verifier
+
+go 1.19

@@ -1,0 +1,146 @@
+"""A small package of vectors and verifiers for it: real programs, each with one habit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from conformance.vectors import Expected, FamilyInfo, Package, Vector
+
+# What every program begins with: `right` is the true answer, `respond` what a test may define anew.
+_BEGINNING = """
+import json, os, signal, subprocess, sys, time
+
+def say(value):
+    print(json.dumps(value), flush=True)
+
+def hello(families=("numbers", "words")):
+    say({"verifier": "made 1", "families": list(families)})
+
+def right(asked):
+    given = asked["input"]
+    if asked["family"] == "words":
+        if given["word"].islower():
+            return {"n": asked["n"], "verdict": "valid"}
+        return {"n": asked["n"], "verdict": "invalid", "stage": "case", "codes": ["upper"]}
+    if given["value"] % 2 == 0:
+        return {"n": asked["n"], "verdict": "valid", "values": {"half": given["value"] // 2}}
+    return {"n": asked["n"], "verdict": "invalid", "stage": "parity", "codes": ["odd"], "why": "it is odd"}
+
+def respond(asked):
+    say(right(asked))
+
+def finish():
+    pass
+"""
+_END = """
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "protocol" in asked:
+        hello()
+    else:
+        respond(asked)
+finish()
+"""
+
+
+def program(folder: Path, habit: str = "", *, end: str = _END) -> tuple[str, ...]:
+    """Return the command of a verifier that judges right but for its habit, some lines of Python."""
+    text = _BEGINNING + habit + end
+    path = folder / f"verifier-{sha256(text.encode()).hexdigest()[:12]}.py"
+    path.write_text(text, "utf-8")
+    return (sys.executable, "-I", "-S", str(path))
+
+
+def number(value: int, *, pinned: Sequence[str] = (), padding: str = "") -> Vector:
+    """Return a vector that holds where its number is even."""
+    even = value % 2 == 0
+    kind = "valid/even" if even else "parity/odd"
+    given: dict[str, Any] = {"value": value, "padding": padding} if padding else {"value": value}
+    expected = Expected(
+        even, None if even else "parity", () if even else ("odd",), {"half": value // 2} if even else {}
+    )
+    return _vector("numbers", f"numbers/{kind}/n{value}", given, expected, pinned)
+
+
+def word(text: str, *, pinned: Sequence[str] = ()) -> Vector:
+    """Return a vector that holds where its word has no capital letter."""
+    low = text.islower()
+    expected = Expected(low, None if low else "case", () if low else ("upper",), {})
+    return _vector(
+        "words", f"words/{'valid/low' if low else 'case/high'}/{text.lower()}", {"word": text}, expected, pinned
+    )
+
+
+def _vector(family: str, name: str, given: dict[str, Any], expected: Expected, pinned: Sequence[str]) -> Vector:
+    return Vector(
+        family=family,
+        id=name,
+        kind="/".join(name.split("/")[1:3]),
+        requirements=("GW-RCPT-06",),
+        input=given,
+        expected=expected,
+        pinned=tuple(pinned),
+        pins=("profile 0.0",) if pinned else (),
+        doors=("offline",),
+        fault=None if expected.valid else "it is odd, or loud",
+        origin="weldproof",
+        why="a small one",
+    )
+
+
+NUMBERS = FamilyInfo("numbers", "numbers", "even numbers", {"value": "a number"}, ("parity",), ("half",))
+WORDS = FamilyInfo("words", "words", "words in small letters", {"word": "a word"}, ("case",), ())
+FAMILIES = {"numbers": NUMBERS, "words": WORDS}
+VECTORS = (*(number(value) for value in range(8)), *(word(text) for text in ("low", "High", "lower", "Higher")))
+PACKAGE = Package("9.1.0", FAMILIES, VECTORS)
+
+
+def written(folder: Path, package: Package = PACKAGE) -> Path:
+    """Write a package as it is published, so that a command can be given its folder."""
+    files = {}
+    for name in package.families:
+        vectors = [
+            {
+                "id": one.id,
+                "kind": one.kind,
+                "requirements": list(one.requirements),
+                "input": dict(one.input),
+                "expected": {
+                    "valid": one.expected.valid,
+                    "stage": one.expected.stage,
+                    "codes": list(one.expected.codes),
+                    "values": dict(one.expected.values),
+                },
+                "pinned": list(one.pinned),
+                "pins": list(one.pins),
+                "doors": list(one.doors),
+                "fault": one.fault,
+                "origin": one.origin,
+                "why": one.why,
+            }
+            for one in package.vectors
+            if one.family == name
+        ]
+        document = {"format": "weldproof-vectors/1", "family": name, "vectors": vectors}
+        data = json.dumps(document).encode()
+        (folder / name).mkdir(parents=True)
+        (folder / name / "made.json").write_bytes(data)
+        files[f"{name}/made.json"] = sha256(data).hexdigest()
+    families = {
+        one.name: {
+            "prefix": one.prefix,
+            "title": one.title,
+            "input": dict(one.input),
+            "stages": list(one.stages),
+            "told": list(one.told),
+        }
+        for one in package.families.values()
+    }
+    manifest = {"format": "weldproof-vectors/1", "version": package.version, "families": families, "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    return folder
