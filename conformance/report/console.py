@@ -20,6 +20,7 @@ from rich.text import Text
 from conformance.events import Event
 from conformance.report.conclusion import WORDS, duration, expectation, headline, rests_on, sentence, standing, started
 from conformance.report.detail import finding_text
+from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import RowResult, Summary
 from conformance.report.text import one_line
 from conformance.verdict import Exit, Verdict
@@ -33,6 +34,7 @@ STYLES: Final = {
     Verdict.ERROR: "bold white on red",
     Verdict.DOCUMENTED: "dim",
 }
+_GRADE_STYLES: Final = {SAME: "green", EXPECTED: "green", MATTERS: "yellow"}
 SHOWN_FINDINGS: Final = 2
 SHOWN_IDS: Final = 12
 SHOWN_VALUES: Final = 20
@@ -115,6 +117,7 @@ def show(
     _inconclusive(console, summary)
     _absent(console, summary)
     _slowest(console, summary)
+    _comparisons(console, summary)
     _conclusion(console, summary)
     for path in written:
         _line(console, Text(f"  {path}", style="dim"))
@@ -189,6 +192,30 @@ def _slowest(console: Console, summary: Summary) -> None:
         _heading(console, "Slowest checks")
     for timing in slow:
         _line(console, Text(f"  {timing.seconds:7.1f} s  {one_line(timing.check, 100)}", style="dim"))
+
+
+def _comparisons(console: Console, summary: Summary) -> None:
+    """Print a line for each comparison, and loudly each receipt that does not verify."""
+    if not summary.comparisons:
+        return
+    names = " beside ".join(
+        one_line(side.name, 60) for side in (summary.comparisons[0].left, summary.comparisons[0].right)
+    )
+    _heading(console, f"Receipts of {names}; they decide nothing")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 2))
+    for name in ("call", "lane", "verdict", "differences that matter"):
+        table.add_column(name, overflow="fold")
+    for pair in summary.comparisons:
+        style = "bold red" if pair.unverified else _GRADE_STYLES.get(pair.grade or "", "magenta")
+        telling = one_line(pair.missing, 400) if pair.missing is not None else ", ".join(pair.mattering_names)
+        cells = (one_line(pair.call, 80), pair.lane or "", Text(pair.verdict, style=style), one_line(telling, 400))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+    console.print(table)
+    for pair in summary.comparisons:
+        for side in pair.unverified:
+            where = f"{pair.call} on {pair.lane}" if pair.lane else pair.call
+            text = f"  NOT VERIFIED: the receipt of {side.name} for {where}, by its own keys: {side.fault}"
+            _line(console, Text(one_line(text, 600), style="bold red"))
 
 
 def _conclusion(console: Console, summary: Summary) -> None:

@@ -31,6 +31,7 @@ from conformance.report.conclusion import (
 )
 from conformance.report.detail import place
 from conformance.report.exchange import Exchange
+from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Finding, RowResult, Summary, summarise
 from conformance.report.text import one_line, shown
 from conformance.verdict import Exit, Verdict
@@ -81,7 +82,7 @@ class Card:
 def render(events: Iterable[Event]) -> bytes:
     """Return `index.html`, UTF-8."""
     summary = summarise(events)
-    page = _template().render(
+    page = template("page.html.j2").render(
         summary=summary,
         tone=_tone(summary),
         headline=headline(summary),
@@ -97,10 +98,11 @@ def render(events: Iterable[Event]) -> bytes:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """Return a page template of this folder: it escapes, and knows the filters that make foreign text safe to show."""
     folder = files(__package__)
     environment = Environment(
-        loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        loader=FunctionLoader(lambda one: folder.joinpath(one).read_text("utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -115,8 +117,8 @@ def _template() -> Template:
         "expectation": expectation,
         "standing": standing,
     }
-    environment.globals |= {"WORDS": WORDS, "BODY_LIMIT": BODY_LIMIT, "SHOWN_PASSES": SHOWN_PASSES}
-    return environment.get_template("page.html.j2")
+    environment.globals |= {"WORDS": WORDS, "BODY_LIMIT": BODY_LIMIT, "SHOWN_PASSES": SHOWN_PASSES, "GRADES": GRADES}
+    return environment.get_template(name)
 
 
 def _digest(text: str) -> str:

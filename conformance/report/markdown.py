@@ -20,7 +20,7 @@ SHOWN_COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE,
 def render(events: Iterable[Event]) -> bytes:
     """Return `report.md`, UTF-8."""
     summary = summarise(events)
-    parts = [*_head(summary), *_table(summary), *_attention(summary), *_basis(summary)]
+    parts = [*_head(summary), *_table(summary), *_attention(summary), *_comparisons(summary), *_basis(summary)]
     return ("\n".join(parts) + "\n").encode("utf-8")
 
 
@@ -64,6 +64,18 @@ def _row(summary: Summary, row: RowResult) -> Iterator[str]:
         yield fenced(finding_text(finding, summary.exchanges))
     if len(row.telling) > SHOWN_FINDINGS:
         yield f"\n… and {len(row.telling) - SHOWN_FINDINGS} more findings."
+
+
+def _comparisons(summary: Summary) -> Iterator[str]:
+    if summary.comparisons:
+        yield "\n## Receipts side by side\n"
+        yield "They decide nothing. The HTML and JSON reports have every claim.\n"
+        yield "| Call | Lane | Targets | Verdict | Differences that matter |\n| --- | --- | --- | --- | --- |"
+    for pair in summary.comparisons:
+        telling = pair.missing if pair.missing is not None else ", ".join(pair.mattering_names)
+        names = f"{pair.left.name}, {pair.right.name}"
+        cells = (pair.call, pair.lane or "", names, pair.verdict, telling)
+        yield f"| {' | '.join(map(inline, cells))} |"
 
 
 def _basis(summary: Summary) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from conformance.events import Event
 from conformance.ledger import Requirement, load
 from conformance.report.exchange import Exchange
+from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.report.text import one_line
 from conformance.verdict import Verdict, worst
 
@@ -117,6 +118,7 @@ class Summary:
         notes: What checks noted.
         exchange_count: How many exchanges the run made.
         exchanges: Those that a row needing attention cites, by number.
+        comparisons: Receipts beside another target's, by call and lane.
     """
 
     run_id: str
@@ -136,6 +138,7 @@ class Summary:
     notes: tuple[Note, ...]
     exchange_count: int
     exchanges: Mapping[int, Exchange]
+    comparisons: tuple[SideBySide, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -248,7 +251,12 @@ class _Reader:
             notes=tuple(Note(str(event["check"]), str(event["text"])) for event in self._kinds["note"]),
             exchange_count=len(self._kinds["exchange"]),
             exchanges={exchange.n: exchange for exchange in sorted(exchanges, key=lambda one: one.n)},
+            comparisons=self._comparisons(),
         )
+
+    def _comparisons(self) -> tuple[SideBySide, ...]:
+        found = map(side_by_side, self._kinds["comparison"])
+        return tuple(sorted(found, key=lambda one: (one.call, one.lane or "")))
 
     def _rows(self, selected: Sequence[str]) -> tuple[RowResult, ...]:
         ended = {event["id"]: event for event in self._kinds["row"]}

@@ -108,6 +108,36 @@ class RunBuilder:
         self.log.add("judgement", check=check, row=row, verdict=verdict.value, **members)
         return self
 
+    def comparison(
+        self, text: str, *, grade: str | None = "matters", missing: str | None = None, verified: bool | None = True
+    ) -> RunBuilder:
+        """Add a comparison in which everything that targets can choose is or ends in `text`; `grade` is its claim's."""
+        fault = f"why: {text}" if verified is False else None
+        left, right = (
+            {
+                "name": f"{name} {text}",
+                "source": f"http://{text}",
+                "place": f"body:{text}",
+                "exchange": self._exchanges or None,
+                "verified": its,
+                "fault": why,
+                "receipt": f"e30.{text}",
+            }
+            for name, its, why in (("ours", True, None), ("theirs", verified, fault))
+        )
+        claim = {"part": "payload", "name": f"claim {text}", "left": f'"{text}"', "right": None, "grade": grade}
+        self.log.add(
+            "comparison",
+            call=f"POST /{text}",
+            lane="algorand",
+            left=left,
+            right=right,
+            missing=missing,
+            grade=grade,
+            claims=[] if grade is None else [{**claim, "why": f"because {text}"}],
+        )
+        return self
+
     def check(self, name: str, seconds: float = 0.5, outcome: str = "done", error: str | None = None) -> RunBuilder:
         """Add a check's end."""
         self.log.add("check.finished", check=name, seconds=seconds, outcome=outcome, error=error)

@@ -46,6 +46,7 @@ def run_with(text: str) -> tuple[Event, ...]:
     run.judge(rows[2], Verdict.WARN, expected=text, found=text).judge(rows[3], Verdict.PASS, expected=text)
     run.check("check", 0.1, "fault", text)
     run.log.add("note", check="check", text=text)
+    run.comparison(text).comparison(text, grade=None, missing=f"not there: {text}").comparison(text, verified=False)
     return run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.INCONCLUSIVE, rows[2]: Verdict.WARN})
 
 

@@ -1,0 +1,1 @@
+"""Receipts taken apart, verified and compared without any server."""

@@ -1,0 +1,67 @@
+"""JSON values of claims, compared: equality, types and the spellings of hashes."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+ABSENT: Final = object()
+_SHAPES: Final = (
+    ("sha256: and 64 hex digits", re.compile(r"sha256:[0-9a-f]{64}")),
+    ("64 hex digits", re.compile(r"(0x)?[0-9a-fA-F]{64}")),
+    ("128 hex digits", re.compile(r"(sha512:|0x)?[0-9a-fA-F]{128}")),
+    ("base64", re.compile(r"[A-Za-z0-9+/_-]{43}=?")),
+)
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Return whether two values are the same JSON value; `ABSENT` is nothing's equal."""
+    if left is ABSENT or right is ABSENT:
+        return False
+    return text_of(left) == text_of(right)
+
+
+def text_of(value: Any) -> str:
+    """Return a JSON value as text, the members of objects sorted, whole numbers without a fraction."""
+    if isinstance(value, float) and value == _whole(value):
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def types_differ(left: Any, right: Any) -> str | None:
+    """Return what it means that two values are of two JSON types, None when they are of one."""
+    one, other = _type(left), _type(right)
+    if one == other:
+        return None
+    return f"The types differ, {one} and {other}: who reads one of them does not read the other."
+
+
+def _type(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a whole number" if value == _whole(value) else "a number with a fraction"
+    if isinstance(value, str):
+        return "a text"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def _whole(value: float) -> float:
+    """Return the whole part of a number; of what is not finite, which nothing equals, not a number."""
+    return int(value) if value - value == 0 else float("nan")
+
+
+def shapes_differ(left: Any, right: Any) -> str | None:
+    """Return what it means that two hash references are spelled in two ways, None when they are in one."""
+    one, other = _shape(left), _shape(right)
+    if one == other:
+        return None
+    return f"The hashes are written in two ways, {one} and {other}; a hash reference is {_SHAPES[0][0]}."
+
+
+def _shape(value: Any) -> str:
+    text = value if isinstance(value, str) else ""
+    return next((name for name, form in _SHAPES if form.fullmatch(text)), "no hash")

@@ -1,0 +1,96 @@
+"""One document fetched over HTTP: no redirect, no proxy, a bounded size and time, https unless it is this machine."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from threading import Thread
+from typing import Final
+from urllib.parse import urlsplit
+
+from conformance.receipts.offline.did_web import is_here
+
+LARGEST: Final = 256 * 1024
+SECONDS: Final = 10.0
+
+
+class NotFetched(Exception):
+    """The document could not be had; the text says why."""
+
+
+class AddressRefused(NotFetched):
+    """The address is none that may be asked."""
+
+
+def fetched(url: str, *, seconds: float = SECONDS) -> bytes:
+    """Return the body of a 200 answer.
+
+    Args:
+        url: https, or http on this machine.
+        seconds: How long all of it may take, looking up the name included.
+
+    Raises:
+        AddressRefused: The address is none that may be asked.
+        NotFetched: There was no such answer, or none within the bounds.
+    """
+    connection, target = _connection(url, seconds)
+    told: list[bytes | Exception] = []
+
+    def fetch() -> None:
+        try:
+            told.append(_body(connection, target, url))
+        except (NotFetched, OSError, http.client.HTTPException, ValueError) as fault:
+            told.append(fault)
+
+    # A time-out of a socket bounds one step of many; nothing bounds the look-up of a name but not waiting for it.
+    thread = Thread(target=fetch, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not told or isinstance(told[0], TimeoutError):
+        raise NotFetched(f"{url} could not be read within {seconds:g} seconds")
+    if isinstance(told[0], NotFetched):
+        raise told[0]
+    if isinstance(told[0], Exception):
+        raise NotFetched(f"{url} could not be read: {_reason(told[0])}") from told[0]
+    return told[0]
+
+
+def _connection(url: str, seconds: float) -> tuple[http.client.HTTPConnection, str]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as fault:
+        raise AddressRefused(f"{url} is no address: {fault}") from fault
+    if parts.username is not None or not host or parts.scheme not in {"http", "https"}:
+        raise AddressRefused(f"{url} is no address of the form https://HOST/PATH")
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise AddressRefused("an address is printable ASCII without spaces")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, port, timeout=seconds, context=context), target
+    if not is_here(host):
+        raise AddressRefused(f"{url} is not on this machine: keys are fetched by https only")
+    return http.client.HTTPConnection(host, port, timeout=seconds), target
+
+
+def _body(connection: http.client.HTTPConnection, target: str, url: str) -> bytes:
+    try:
+        connection.request("GET", target, headers={"Accept": "application/json", "User-Agent": "weldproof"})
+        answer = connection.getresponse()
+        if 300 <= answer.status < 400:
+            raise NotFetched(f"{url} redirects, and redirects are not followed")
+        if answer.status != 200:
+            raise NotFetched(f"{url} answered {answer.status}")
+        body = answer.read(LARGEST + 1)
+        if len(body) > LARGEST:
+            raise NotFetched(f"{url} answered with more than {LARGEST} bytes")
+        if answer.length:
+            raise NotFetched(f"{url} broke off after {len(body)} bytes")
+        return body
+    finally:
+        connection.close()
+
+
+def _reason(fault: Exception) -> str:
+    return getattr(fault, "strerror", None) or str(fault) or type(fault).__name__

@@ -1,0 +1,189 @@
+"""A receipt explained, member by member, in sentences. Pure; nothing is verified, and each inspection says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from conformance.oracles.jose import ALGORITHMS
+from conformance.oracles.keys import KeyFault, decode_base64url
+from conformance.oracles.profile_json import parse_json
+from conformance.oracles.receipt_kinds import CANON_VERSION, Kind, kind_of, member_outside_its_set, missing_member
+from conformance.oracles.receipts import LONGEST, ReceiptFault, departure_from_jcs, read_envelope
+from conformance.receipts.offline.claim_members import CLAIMS, claimed_dids, kind_words
+from conformance.receipts.offline.header_members import HEADER
+from conformance.receipts.offline.reading import Found
+from conformance.receipts.offline.wording import value_text
+
+NOTHING_VERIFIED: Final = (
+    "NOTHING IS VERIFIED HERE: anybody can write such a text. `weldproof receipt verify` checks it."
+)
+_UNKNOWN: Final = "Unknown to this tool; verifiers let further members pass."
+_UNKNOWN_HEADER: Final = "Unknown to this tool; verifiers do not look at it."
+_SIGNATURE_BYTES: Final = 64
+
+Table = Mapping[str, tuple[Callable[[Any, Mapping[str, Any]], str], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One member of the header or the payload.
+
+    Attributes:
+        name: Its name.
+        value: What it holds, as JSON.
+        sentence: What it is and what it says here.
+        clause: Where that stands; None for a member that the profile does not know.
+    """
+
+    name: str
+    value: Any
+    sentence: str
+    clause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """One receipt, as far as it can be read.
+
+    Attributes:
+        found: The receipt and its place.
+        faults: What is wrong with it whatever the key, each a sentence, in the order of the nine steps.
+        kind: Its kind; None where the payload cannot be read.
+        kind_words: The same in words.
+        canonical: Whether the payload is its own RFC 8785 form; None where it is no JSON.
+        sizes: Characters of the text, bytes of header, payload and signature as far as they can be decoded.
+        header: The protected header's members.
+        claims: The payload's members.
+        dids: The DIDs it claims to come from, by the claim's name.
+    """
+
+    found: Found
+    faults: tuple[str, ...]
+    kind: Kind | None
+    kind_words: str
+    canonical: bool | None
+    sizes: Mapping[str, int]
+    header: tuple[Line, ...]
+    claims: tuple[Line, ...]
+    dids: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "place": self.found.place,
+            "well_formed": not self.faults,
+            "verified": None,
+            "faults": list(self.faults),
+            "kind": self.kind,
+            "canonical": self.canonical,
+            "sizes": dict(self.sizes),
+            "header": [asdict(line) for line in self.header],
+            "claims": [asdict(line) for line in self.claims],
+        }
+
+
+def inspect(found: Found) -> Inspection:
+    """Explain a receipt; one that is damaged is explained as far as it can be read."""
+    segments = _segments(found.token)
+    header = _object(segments.get("header"))
+    claims = _object(segments.get("payload"))
+    sizes = {"characters": len(found.token)}
+    sizes |= {f"{name}_bytes": len(data) for name, data in segments.items() if data is not None}
+    payload = segments.get("payload")
+    return Inspection(
+        found=found,
+        faults=tuple(_faults(found.token, segments, header, claims)),
+        kind=None if claims is None else kind_of(claims),
+        kind_words="a receipt that cannot be read" if claims is None else kind_words(claims),
+        canonical=None if claims is None or payload is None else departure_from_jcs(payload) is None,
+        sizes=sizes,
+        header=_lines(header, HEADER, _UNKNOWN_HEADER),
+        claims=_lines(claims, CLAIMS, _UNKNOWN),
+        dids={} if claims is None else claimed_dids(claims),
+    )
+
+
+def _segments(token: str) -> dict[str, bytes | None]:
+    """Return the bytes of each segment that there is, None where they cannot be decoded."""
+    found: dict[str, bytes | None] = {}
+    for name, text in zip(("header", "payload", "signature"), token[: 4 * LONGEST].split("."), strict=False):
+        try:
+            found[name] = decode_base64url(text.rstrip("="))
+        except KeyFault:
+            found[name] = None
+    return found
+
+
+def _object(data: bytes | None) -> dict[str, Any] | None:
+    try:
+        value = None if data is None else parse_json(data, duplicates=True)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _lines(members: Mapping[str, Any] | None, table: Table, unknown: str) -> tuple[Line, ...]:
+    made: list[Line] = []
+    for name, value in (members or {}).items():
+        sentence, clause = table.get(name, (None, None))
+        made.append(Line(name, value, unknown if sentence is None else sentence(value, members or {}), clause))
+    return tuple(made)
+
+
+def _faults(
+    token: str,
+    segments: Mapping[str, bytes | None],
+    header: Mapping[str, Any] | None,
+    claims: Mapping[str, Any] | None,
+) -> list[str]:
+    """Return what a verifier refuses whatever key it has, in the order of its steps."""
+    if not token:
+        return ["There is no receipt (MISSING_ENVELOPE)."]
+    found: list[str] = []
+    try:
+        read_envelope(token)
+    except ReceiptFault as fault:
+        found.append(
+            f"It is no compact JWS as receipts must be: {_format_fault(token, segments, str(fault))} ({fault.code})."
+        )
+    if header is not None and header.get("alg") not in ALGORITHMS:
+        found.append(f"Its algorithm is {value_text(header.get('alg'))}, not EdDSA or Ed25519 (UNSUPPORTED_ALG).")
+    signature = segments.get("signature")
+    if signature is not None and len(signature) != _SIGNATURE_BYTES:
+        found.append(f"Its signature has {len(signature)} bytes, not {_SIGNATURE_BYTES} (TAMPERED_SIGNATURE).")
+    payload = segments.get("payload")
+    if payload is not None:
+        found += _payload_faults(payload, claims)
+    return found
+
+
+def _format_fault(token: str, segments: Mapping[str, bytes | None], reason: str) -> str:
+    count = token.count(".") + 1
+    if count != len(("header", "payload", "signature")):
+        return f"it has {count} segment{'s' if count > 1 else ''} where a dot stands between three"
+    empty = [name for name, text in zip(("header", "payload", "signature"), token.split("."), strict=True) if not text]
+    if empty:
+        return f"its {' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty"
+    broken = [name for name, data in segments.items() if data is None]
+    return f"its {' and '.join(broken)} cannot be decoded: {reason}" if broken else reason
+
+
+def _payload_faults(payload: bytes, claims: Mapping[str, Any] | None) -> list[str]:
+    if claims is None:
+        return ["Its payload is no JSON object (INVALID_PAYLOAD)."]
+    found: list[str] = []
+    version = claims.get("canon_version")
+    if version != CANON_VERSION:
+        found.append(f"Its canon_version is {json.dumps(version)}, not {CANON_VERSION} (UNSUPPORTED_CANON_VERSION).")
+    why = departure_from_jcs(payload)
+    if why is not None:
+        found.append(f"Its payload is not canonical: {why} (NON_CANONICAL_PAYLOAD).")
+    missing, wrong = missing_member(claims), member_outside_its_set(claims)
+    if missing is not None:
+        found.append(f"It lacks {missing}, which its kind must have (MISSING_FIELD).")
+    elif wrong is not None:
+        found.append(f"Its {wrong} has a value outside its set (INVALID_PAYLOAD).")
+    return found

@@ -1,0 +1,127 @@
+"""Where the verifier's key comes from: a key set, a DID, a DID document, or one key; never from the receipt."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
+from conformance.receipts.offline.did_web import asserting_keys, document_url, idle_kids, jwk_of
+from conformance.receipts.offline.fetching import fetched
+
+_BASE64URL_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
+_HEX_KEY = re.compile(r"[0-9A-Fa-f]{64}")
+_DID_KEY: Final = "did:key:"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Keys and where they came from.
+
+    Attributes:
+        jwks: The key set as a JWKS document, as it was published where it was.
+        origin: Where it came from, in words.
+        did: The DID that the keys are of; None where they are of no DID.
+        idle: Names of keys that its document lists and does not let sign, such as retired ones.
+    """
+
+    jwks: Mapping[str, Any]
+    origin: str
+    did: str | None = None
+    idle: tuple[str, ...] = ()
+
+    def named(self, kid: Any) -> Mapping[str, Any]:
+        """Return the JWKS document in which a `kid` that is a DID URL of this DID names the key of its fragment."""
+        did, hash_sign, fragment = kid.partition("#") if isinstance(kid, str) else ("", "", "")
+        if not hash_sign or did not in {"", self.did}:
+            return self.jwks
+        keys = [{**key, "kid": kid} if key.get("kid") == fragment else key for key in self.jwks["keys"]]
+        return {"keys": keys}
+
+
+def of_jwks(data: bytes, origin: str) -> KeySet:
+    """Return the keys of a JWKS document, exactly as they are: the nine steps judge them.
+
+    Raises:
+        KeyFault: It is no such document.
+    """
+    document = _json(data)
+    keys = document.get("keys") if isinstance(document, dict) else None
+    if isinstance(document, dict) and keys is None and "verificationMethod" in document:
+        raise KeyFault("it is a DID document; give it by --did-document, or its DID by --did")
+    if not isinstance(keys, list) or not keys or not all(isinstance(one, dict) for one in keys):
+        raise KeyFault('it is no JWKS document of the form {"keys": […]} with a key')
+    return KeySet({"keys": keys}, origin)
+
+
+def of_did_document(data: bytes, origin: str, did: str | None = None) -> KeySet:
+    """Return the asserting keys of a DID document.
+
+    Raises:
+        KeyFault: It is none, of another DID, or has no such key.
+    """
+    document = _json(data)
+    own, jwks = asserting_keys(document, did)
+    return KeySet({"keys": jwks}, origin, own, idle_kids(document, jwks))
+
+
+def of_did(did: str) -> KeySet:
+    """Return the keys of a DID: did:web by fetching its document, did:key from its own text.
+
+    Raises:
+        KeyFault: It is no such DID, or its document is of no use.
+        NotFetched: Its document could not be had.
+    """
+    if did.startswith(_DID_KEY):
+        from conformance.oracles.message_signatures.keys import of_did_key  # noqa: PLC0415 - most callers need none
+
+        material = of_did_key(did).material
+        name = did.partition("#")[0]
+        raw = material if isinstance(material, bytes) else b""
+        return KeySet({"keys": [jwk_of(Ed25519Key(raw, name.removeprefix(_DID_KEY)))]}, f"the DID {name}", name)
+    url = document_url(did)
+    data = fetched(url)
+    try:
+        return of_did_document(data, f"the DID document at {url}", did)
+    except KeyFault as fault:
+        raise KeyFault(f"{url}: {fault}") from fault
+
+
+def of_hex(text: str) -> KeySet:
+    """Return the key of 64 hex digits.
+
+    Raises:
+        KeyFault: The text is something else.
+    """
+    if not _HEX_KEY.fullmatch(text):
+        raise KeyFault("a public key in hex has 64 hex digits (32 bytes of Ed25519)")
+    return KeySet({"keys": [jwk_of(Ed25519Key(bytes.fromhex(text), None))]}, "the key that was given in hex")
+
+
+def of_key(data: bytes, origin: str) -> KeySet:
+    """Return one Ed25519 key: hex, base64url, PEM, a JWK, a did:key or 32 raw bytes; of a private key the public half.
+
+    Raises:
+        KeyFault: It is none.
+    """
+    from conformance.oracles.message_signatures.keys import read_public  # noqa: PLC0415 - most callers need none
+
+    text = data.decode("ascii", "replace").strip()
+    if _BASE64URL_KEY.fullmatch(text) and not _HEX_KEY.fullmatch(text):
+        return KeySet({"keys": [jwk_of(Ed25519Key(decode_base64url(text), None))]}, origin)
+    if text.startswith("{") and isinstance(document := _json(data), dict) and "keys" in document:
+        raise KeyFault("it is a key set; give it by --jwks")
+    key = read_public(data)
+    if key.algorithms != ("ed25519",) or not isinstance(key.material, bytes):
+        raise KeyFault("it is no Ed25519 key, and receipts are signed with Ed25519 only")
+    return KeySet({"keys": [jwk_of(Ed25519Key(key.material, None))]}, origin)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as fault:
+        raise KeyFault(f"it is no JSON: {fault}") from fault

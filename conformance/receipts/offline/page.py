@@ -1,0 +1,102 @@
+"""Receipts as one HTML file for people: no network, no script, everything that a receipt says escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from conformance.encodable import encodable
+from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection
+from conformance.receipts.offline.verifying import Verification, told
+from conformance.receipts.offline.wording import value_text
+from conformance.report.text import one_line, shown
+
+VALUE_LIMIT: Final = 4_000
+TOKEN_LIMIT: Final = 20_000
+# Names stay on one line; what they hold may break anywhere.
+_COLUMNS: Final = "th, td:first-child, .checks td:nth-child(2) { white-space: nowrap; } td + td { min-width: 6rem; }\n"
+_LEAD: Final = "Every check that was asked for, made on this machine with the key that was given."
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One receipt of the page."""
+
+    inspection: Inspection
+    verification: Verification | None
+    problems: tuple[str, ...]
+    word: str
+    tone: str
+
+
+def inspection_page(inspections: Sequence[Inspection]) -> str:
+    """Return the page of receipts that were explained and not verified."""
+    whole = not any(one.faults for one in inspections)
+    made = [Shown(one, None, one.faults, "" if not one.faults else "malformed", "v-warn") for one in inspections]
+    headline = "Explained, not verified" if whole else "Malformed, and not verified"
+    return _rendered("inspect", headline, NOTHING_VERIFIED, "inconclusive" if whole else "fail", made)
+
+
+def verification_page(inspections: Sequence[Inspection], verifications: Sequence[Verification]) -> str:
+    """Return the page of receipts that were verified, each with its explanation."""
+    made = []
+    for inspection, verification in zip(inspections, verifications, strict=True):
+        problems = () if verification.verified else (f"{verification.error_message} ({verification.error_code})",)
+        word, tone = ("verified", "v-pass") if verification.verified else ("NOT VERIFIED", "v-fail")
+        made.append(Shown(inspection, verification, problems, word, tone))
+    whole = all(one.verified for one in verifications)
+    return _rendered("verify", "Verified" if whole else "Not verified", _LEAD, "pass" if whole else "fail", made)
+
+
+def _rendered(command: str, headline: str, lead: str, tone: str, receipts: Sequence[Shown]) -> str:
+    style = files("conformance.report").joinpath("page.css").read_text("utf-8") + _COLUMNS
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
+    page: str = (
+        _environment()
+        .get_template("receipt_page.html.j2")
+        .render(
+            command=command,
+            headline=headline,
+            lead=lead,
+            tone=tone,
+            receipts=receipts,
+            # The sheet is the program's own file; markup in it would be ours.
+            style=Markup(style),  # noqa: S704 - see above
+            style_digest=f"sha256-{digest}",
+        )
+    )
+    return page
+
+
+@cache
+def _environment() -> Environment:
+    folder = files(__package__)
+    made = Environment(
+        loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"line": one_line, "visible": _visible, "held": _held, "told": told, "text": _token}
+    return made
+
+
+def _visible(text: str) -> str:
+    return shown(text, VALUE_LIMIT)
+
+
+def _held(value: Any) -> str:
+    return shown(value_text(encodable(value)), VALUE_LIMIT)
+
+
+def _token(text: str) -> str:
+    return shown(text, TOKEN_LIMIT)

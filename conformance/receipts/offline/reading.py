@@ -1,0 +1,100 @@
+"""Where receipts stand in what people have: a compact JWS, a header that carries one, an answer's JSON. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.oracles.jose import tokens_in
+
+LARGEST = 8 * 1024 * 1024
+_FIELD = re.compile(r"[A-Za-z0-9-]+:[ \t]*(\S+)")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
+
+
+class NoReceipt(Exception):
+    """There is none in what was given; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A receipt and where it stood.
+
+    Attributes:
+        place: Such as `receipt.jws` or `results[0]`; empty where the whole input is the receipt.
+        token: Its text, well-formed or not.
+    """
+
+    place: str
+    token: str
+
+
+def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
+    """Return the receipts in an input, in their order.
+
+    A JSON document is searched for compact JWS; so is the base64 of one, as the header PAYMENT-RESPONSE carries it,
+    with or without the header's name. Any other text is taken for one receipt, so that a damaged one can be explained.
+
+    Args:
+        data: The input.
+        at: The place to take the receipt from: an exact place, whatever text stands there.
+
+    Raises:
+        NoReceipt: There is none, or none at that place.
+    """
+    if len(data) > LARGEST:
+        raise NoReceipt(f"the input is larger than {LARGEST} bytes")
+    text = data.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
+    if not text:
+        raise NoReceipt("the input is empty")
+    field = _FIELD.fullmatch(text)
+    text = field[1] if field is not None else text
+    document = _document(text)
+    if document is None:
+        if at is not None:
+            raise NoReceipt(f"the input is one receipt, no JSON document: there is no place {at!r} in it")
+        return [Found("", text)]
+    return [_at(document, at)] if at is not None else _all(document)
+
+
+def _document(text: str) -> Any:
+    """Return the JSON document that a text is or encodes; None where it is a receipt, or nothing known."""
+    if text[0] in '{["':
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as fault:
+            raise NoReceipt(f"the input looks like JSON and is none: {fault}") from fault
+    try:
+        value = json.loads(base64.b64decode(text, validate=True))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _all(document: Any) -> list[Found]:
+    if isinstance(document, str):
+        return [Found("", document)]
+    found = [Found(place.removeprefix("body:"), token) for place, token in tokens_in(document, {})]
+    if not found:
+        raise NoReceipt("no member of the JSON document is a compact JWS; --at PLACE takes a damaged one as it is")
+    return found
+
+
+def _at(document: Any, place: str) -> Found:
+    value, rest = document, place
+    while rest:
+        step = _STEP.match(rest)
+        if step is None:
+            raise NoReceipt(f"{place!r} is no place: write it as result.receipts[0].jws")
+        name, number = step[1], step[2]
+        try:
+            value = value[int(number)] if name is None and isinstance(value, list) else dict(value)[name]
+        except (KeyError, IndexError, TypeError, ValueError) as fault:
+            raise NoReceipt(f"the JSON document has nothing at {place}") from fault
+        rest = rest[step.end() :]
+    if not isinstance(value, str):
+        raise NoReceipt(f"what stands at {place} is no text")
+    return Found(place, value)

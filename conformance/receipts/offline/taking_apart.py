@@ -1,0 +1,65 @@
+"""A receipt taken apart: its header and claims, as they stand. Nothing is verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.oracles.keys import KeyFault, decode_base64url
+from conformance.oracles.profile_json import parse_json
+from conformance.oracles.receipt_kinds import Kind
+from conformance.oracles.receipts import departure_from_jcs
+from conformance.receipts.offline.comparison_rules import likely_kind
+
+_SEGMENTS = 3
+
+
+class UnreadableReceipt(ValueError):
+    """A text that is no receipt whose claims can be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A compact JWS whose header and claims can be read.
+
+    Attributes:
+        text: The compact JWS.
+        header: Its protected header.
+        claims: Its payload; of a member that stands there twice the last one.
+        kind: What it is about.
+        departure: Why the payload's bytes are not their own RFC 8785 form, None when they are.
+    """
+
+    text: str
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+    kind: Kind
+    departure: str | None
+
+
+def taken_apart(text: str) -> Receipt:
+    """Take a compact JWS apart.
+
+    Raises:
+        UnreadableReceipt: It is none, or its header or payload is no JSON object (P-CV-02: at most 32 levels deep).
+    """
+    parts = text.split(".")
+    if len(parts) != _SEGMENTS or not all(parts):
+        raise UnreadableReceipt("it is no compact JWS: not three segments")
+    try:
+        header, payload = (decode_base64url(part) for part in parts[:2])
+    except KeyFault as fault:
+        raise UnreadableReceipt(f"a segment is {fault}") from fault
+    members, claims = _object(header, "header", duplicates=False), _object(payload, "payload", duplicates=True)
+    return Receipt(text, members, claims, likely_kind(claims), departure_from_jcs(payload))
+
+
+def _object(data: bytes, what: str, *, duplicates: bool) -> Mapping[str, Any]:
+    try:
+        value = parse_json(data, duplicates=duplicates)
+    except ValueError as fault:
+        raise UnreadableReceipt(f"its {what} is not JSON: {fault}") from fault
+    if not isinstance(value, dict):
+        raise UnreadableReceipt(f"its {what} is no JSON object")
+    return value

@@ -1,0 +1,240 @@
+"""A receipt verified at somebody's desk: the nine steps, who signed it, and what it binds. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from conformance.oracles.receipt_bindings import Binding, Outcome, bindings
+from conformance.oracles.receipts import Examination, examine
+from conformance.receipts.offline.claim_members import claimed_dids
+from conformance.receipts.offline.key_sources import KeySet
+from conformance.receipts.offline.reading import Found
+
+ISSUER_DIFFERS: Final = "ISSUER_DIFFERS"
+_STEP_WORDS: Final = (
+    "there is a receipt",
+    "it is a compact JWS, and the key set has a key to try",
+    "receipt and key are of Ed25519",
+    "the signature holds under the key",
+    "the payload is a JSON object",
+    "the payload names the canonical form jcs-rfc8785-v1",
+    "the payload is its own canonical form, byte for byte",
+    "every member of its kind is there, each with a value of its set",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """Whether the receipt comes from the DID whose keys verified it; beyond the nine steps.
+
+    Attributes:
+        result: `not_judged` where the keys are of no DID that receipts name, or the steps failed.
+        expected: The DID of the keys.
+        claimed: The claims that name an issuer.
+        why: The result in a sentence.
+    """
+
+    result: Literal["pass", "fail", "not_judged"]
+    expected: str | None
+    claimed: Mapping[str, Any]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of one receipt.
+
+    Attributes:
+        found: The receipt and its place.
+        keys: What it was verified with.
+        examination: The nine steps.
+        issuer: Whether it is its issuer's.
+        bindings: What was recomputed and compared; empty where the steps failed.
+        any_recipe: Whether a usual recipe other than the profile's is enough.
+        expected_payment_hash: What step 9 compared with; None where nothing was expected.
+    """
+
+    found: Found
+    keys: KeySet
+    examination: Examination
+    issuer: Issuer
+    bindings: tuple[Binding, ...]
+    any_recipe: bool
+    expected_payment_hash: str | None = None
+
+    @property
+    def faults(self) -> list[Binding]:
+        """The bindings that do not hold."""
+        enough = {Outcome.HOLDS, Outcome.OTHER_RECIPE} if self.any_recipe else {Outcome.HOLDS}
+        return [one for one in self.bindings if one.outcome not in enough]
+
+    @property
+    def verified(self) -> bool:
+        """Whether everything that was asked holds."""
+        return self.error_code is None
+
+    @property
+    def error_code(self) -> str | None:
+        """The first code: of the nine steps, else of the issuer, else of a binding; None where all holds."""
+        if self.examination.fault is not None:
+            return self.examination.fault.code
+        if self.issuer.result == "fail":
+            return ISSUER_DIFFERS
+        return self.faults[0].code if self.faults else None
+
+    @property
+    def steps(self) -> list[tuple[str, str, str]]:
+        """The nine steps as (code, result, what passes in words)."""
+        last = "it is of the payment that you expect"
+        if self.expected_payment_hash is None:
+            last = "no payment was expected (--expected-payment-hash)"
+        lines = zip(self.examination.checks, (*_STEP_WORDS, last), strict=True)
+        return [(check["code"], check["result"], words) for check, words in lines]
+
+    @property
+    def hints(self) -> list[str]:
+        """What may explain a receipt that does not hold, or what one that holds does not show."""
+        found: list[str] = []
+        envelope, fault = self.examination.envelope, self.examination.fault
+        kid = envelope.header.get("kid") if envelope is not None else None
+        if fault is not None and fault.code == "TAMPERED_SIGNATURE" and isinstance(kid, str):
+            if kid.rpartition("#")[2] in self.keys.idle:
+                found.append("the document lists the key of that kid, and does not let it sign: it may be retired")
+            elif self.key_chosen_by == "first":
+                found.append("no key has the header's kid, so the first was taken: these may be another issuer's keys")
+        if any(one.outcome is Outcome.OTHER_RECIPE for one in self.faults):
+            found.append("an issuer that hashes by another recipe is accepted with --any-recipe")
+        if self.verified and not self.bindings and self.expected_payment_hash is None:
+            found.append(
+                "nothing shows that it is about your call: --request, --response and --settlement compare that"
+            )
+        return found
+
+    @property
+    def key_chosen_by(self) -> str | None:
+        """How the key was chosen: by `kid`, or the `only` or the `first` of keys without it; None without a choice."""
+        envelope, jwk = self.examination.envelope, self.examination.jwk
+        if envelope is None or jwk is None:
+            return None
+        kid = envelope.header.get("kid")
+        if len(self.keys.jwks["keys"]) == 1 and (kid is None or "kid" not in jwk):
+            return "only"
+        return "kid" if kid is not None and jwk.get("kid") == kid else "first"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs: the members of profile 2.4's report first."""
+        found, fault = self.examination, self.examination.fault
+        header = found.envelope.header if found.envelope is not None else {}
+        payload = found.envelope.payload if found.envelope is not None and found.claims else None
+        return {
+            "place": self.found.place,
+            "verified": self.verified,
+            "error_code": self.error_code,
+            "error_message": self.error_message,
+            "error_field": fault.field if fault is not None else None,
+            "receipt_kind": found.kind,
+            "alg": header.get("alg"),
+            "kid": header.get("kid"),
+            "content_hash": hashlib.sha256(payload).hexdigest() if payload is not None else None,
+            "hints": self.hints,
+            "key": {"origin": self.keys.origin, "did": self.keys.did, "chosen_by": self.key_chosen_by},
+            "checks": found.checks,
+            "issuer": asdict(self.issuer),
+            "bindings": [{**asdict(one), "outcome": one.outcome.value} for one in self.bindings],
+            "claims": dict(found.claims),
+        }
+
+    @property
+    def error_message(self) -> str | None:
+        """The first fault in a sentence; None where all holds."""
+        if self.examination.fault is not None:
+            return str(self.examination.fault)
+        if self.issuer.result == "fail":
+            return self.issuer.why
+        return told(self.faults[0]) if self.faults else None
+
+
+def told(binding: Binding) -> str:
+    """Return what comparing gave, in a sentence; both values where they differ."""
+    name, claimed, computed = binding.claim, binding.claimed, binding.computed
+    made = computed if computed is not None else "nothing, since what was given has no such hash"
+    if binding.outcome is Outcome.HOLDS:
+        return f"{name} is what was recomputed ({binding.clause})"
+    if binding.outcome is Outcome.ABSENT:
+        return f"the receipt has no {name}; recomputed: {made} ({binding.clause})"
+    if binding.outcome is Outcome.OTHER_RECIPE:
+        recipe = f"the recipe {binding.recipe}, not the profile's ({binding.clause})"
+        return f"{name} matches by {recipe}: {claimed}, not {made}"
+    return f"{name} is {claimed}; recomputed: {made} ({binding.clause})"
+
+
+def verify_all(
+    receipts: Sequence[Found],
+    keys: KeySet,
+    given: Mapping[str, Any],
+    *,
+    expected_payment_hash: str | None = None,
+    any_recipe: bool = False,
+) -> list[Verification]:
+    """Verify every receipt of an input.
+
+    Where there are several, a claim that one receipt has and that fits need not be in the others: an answer holds a
+    payable receipt, which binds the request, and a compliance receipt, which binds the payer.
+
+    Args:
+        receipts: The receipts.
+        keys: What to verify them with.
+        given: What to recompute hashes from, as `receipt_bindings.bindings` takes it.
+        expected_payment_hash: Step 9.
+        any_recipe: Whether a usual recipe other than the profile's is enough.
+    """
+    made = [_examined(one, keys, expected_payment_hash) for one in receipts]
+    compared = [_compared(examination, given, one.token) for examination, one in zip(made, receipts, strict=True)]
+    borne = {one.code for each in compared for one in each if one.outcome is not Outcome.ABSENT}
+    return [
+        Verification(
+            found,
+            keys,
+            examination,
+            _issuer(examination, keys),
+            tuple(one for one in each if one.outcome is not Outcome.ABSENT or one.code not in borne),
+            any_recipe,
+            expected_payment_hash,
+        )
+        for found, examination, each in zip(receipts, made, compared, strict=True)
+    ]
+
+
+def _examined(found: Found, keys: KeySet, expected_payment_hash: str | None) -> Examination:
+    kid = examine(found.token, keys.jwks).envelope
+    jwks = keys.jwks if kid is None else keys.named(kid.header.get("kid"))
+    return examine(found.token, jwks, expected_payment_hash=expected_payment_hash)
+
+
+def _compared(examination: Examination, given: Mapping[str, Any], token: str) -> list[Binding]:
+    """Return the bindings of a receipt that passed the steps; nothing is compared with what nobody signed."""
+    if not examination.verified:
+        return []
+    response = given.get("response")
+    told_also = {} if response is None else {"response": {**response, "receipt": token}}
+    return bindings(examination.claims, {**given, **told_also})
+
+
+def _issuer(examination: Examination, keys: KeySet) -> Issuer:
+    claimed = claimed_dids(examination.claims)
+    if not examination.verified:
+        return Issuer("not_judged", keys.did, claimed, "the steps before failed")
+    if keys.did is None:
+        return Issuer("not_judged", None, claimed, "the key was given without a DID; you say whose it is")
+    others = {name: value for name, value in claimed.items() if value != keys.did}
+    if keys.did.startswith("did:key:") and not any(str(value).startswith("did:key:") for value in claimed.values()):
+        return Issuer("not_judged", keys.did, claimed, "a did:key is a key and no issuer; you say whose it is")
+    if others:
+        named = " and ".join(f"{name} is {value}" for name, value in others.items())
+        return Issuer("fail", keys.did, claimed, f"{named}, and the keys are those of {keys.did}")
+    if not claimed:
+        return Issuer("fail", keys.did, claimed, f"the receipt names no issuer, and the keys are those of {keys.did}")
+    return Issuer("pass", keys.did, claimed, f"issued by {keys.did}, whose key verifies it")

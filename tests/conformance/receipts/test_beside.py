@@ -1,0 +1,197 @@
+"""A run beside another target, where there is nothing to compare, and receipts that do not verify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from conformance.client import Names
+from conformance.events import EventLog
+from conformance.ledger import load
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import Ed25519Key
+from conformance.receipts.beside import Beside, _names, _Telling
+from conformance.receipts.taking import BESIDE, Taken, _taken
+from conformance.report.side_by_side import Side
+from conformance.runner import Plan, Run
+from conformance.target import Chains, Claims, Profile, Secret, Surface, Target
+from conformance.verdict import Exit
+from tests.conformance.receipts.written_receipts import HEADER, PAYABLE, changed, segment
+from tests.reserved_port import reserved_port
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLISHED = Ed25519Key(KEY.public_key().public_bytes_raw(), str(HEADER["kid"]))
+OTHER = Ed25519Key(Ed25519PrivateKey.generate().public_key().public_bytes_raw(), None)
+
+
+def target(name: str, port: int, *surfaces: str, lanes: tuple[str, ...] = ("algorand",), **more: Any) -> Profile:
+    """Return a profile whose surfaces are all at one port."""
+    return Profile(
+        target=Target(name=name, defaults=more.pop("defaults", "none")),
+        surfaces={surface: Surface(url=f"http://127.0.0.1:{port}") for surface in surfaces},
+        claims=Claims(surfaces=surfaces, lanes=lanes),
+        chains=Chains(),
+        **more,
+    )
+
+
+async def compared(ours: Profile, other: Profile, *surfaces: str) -> list[Mapping[str, Any]]:
+    """Run no check on one target, beside another, and return what was said of receipts."""
+    log = EventLog()
+    rows = load().select(["RAIL-KEY-01"])
+    step = Beside(other, frozenset(surfaces))
+    code = await Run(Plan(rows, (), seed=1), ours, log, {BESIDE: step}).execute()
+    assert code is Exit.NO_VERDICT
+    return [event for event in log.events if event["event"] == "comparison"]
+
+
+def told(events: list[Mapping[str, Any]]) -> list[tuple[str, str | None, str]]:
+    """Return call, lane and reason of each comparison that was not made; every one of them must not have been."""
+    assert all(event["grade"] is None and event["claims"] == [] for event in events)
+    return [(event["call"], event["lane"], event["missing"]) for event in events]
+
+
+async def test_a_surface_that_one_target_lacks_is_told() -> None:
+    """Each surface that only one of two claims is told; where none is shared, that too."""
+    with reserved_port() as port:
+        events = await compared(target("a", port, "rail"), target("b", port, "gateway"), "rail", "gateway")
+    assert told(events) == [
+        ("paid calls", None, "b does not claim the surface rail"),
+        ("POST /compliance/screen", None, "a does not claim the surface gateway"),
+        ("receipts", None, "no surface that emits receipts, rail or gateway, is claimed by both"),
+    ]
+
+
+async def test_a_surface_without_a_row_in_the_run_is_not_called() -> None:
+    """What the run does not look at is not called, and that is told."""
+    with reserved_port() as port:
+        both = target("a", port, "rail", "gateway"), target("b", port, "rail", "gateway")
+        events = await compared(*both, "agent")
+    assert told(events) == [
+        ("paid calls", None, "the run has no row of the surface rail"),
+        ("POST /compliance/screen", None, "the run has no row of the surface gateway"),
+    ]
+
+
+async def test_a_target_that_does_not_answer_is_told() -> None:
+    """Rails that nobody listens at sell nothing; gateways that bind no body, or give no answer, screen nobody."""
+    with reserved_port() as port:
+        ours = target("a", port, "rail", "gateway")
+        events = await compared(ours, target("b", port, "rail", "gateway"), "rail", "gateway")
+        bound, too = (target(name, port, "gateway", defaults="reference") for name in ("a", "b"))
+        more = await compared(bound, too, "gateway")
+    (paid, screened), (unreachable,) = told(events), told(more)
+    assert paid[:2] == ("paid calls", None)
+    assert paid[2].startswith("a: the rail's operations could not be discovered")
+    assert screened == (
+        "POST /compliance/screen",
+        None,
+        "unbound: no [gateway] screen_body of a and b",
+    )
+    assert unreachable[0] == "POST /compliance/screen"
+    assert "a: ClientConnectorError" in unreachable[2]
+    assert "b: ClientConnectorError" in unreachable[2]
+
+
+async def test_a_secret_of_the_other_target_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """The run has its verdicts although the other target's profile cannot be used."""
+    nowhere = tmp_path / "none"
+    secrets = {"key": Secret(file=nowhere)}
+    with reserved_port() as port:
+        events = await compared(target("a", port, "rail"), target("b", port, "rail", secrets=secrets), "rail")
+    assert [reason for _, _, reason in told(events)] == [f"b: cannot read {nowhere}: No such file or directory"]
+
+
+async def test_a_run_that_stopped_calls_nobody() -> None:
+    """After --fail-fast nothing is called any more, and that is told."""
+    log = EventLog()
+    ours, other = target("a", 1, "rail"), target("b", 1, "rail")
+    session: Any = type("Session", (), {"profile": ours})
+    client: Any = type("Client", (), {"names": Names()})
+    await Beside(other, frozenset({"rail"}))(session, client, log, stopped=True)
+    assert told(list(log.events)) == [("receipts", None, "the run stopped at the first requirement that fails")]
+
+
+@pytest.mark.parametrize(
+    ("names", "ports", "expected"),
+    [
+        (("a", "b"), (1, 1), ("a", "b")),
+        (("a", "a"), (1, 2), ("a at 127.0.0.1:1", "a at 127.0.0.1:2")),
+        (("a", "a"), (1, 1), ("a at 127.0.0.1:1, once", "a at 127.0.0.1:1, again")),
+    ],
+)
+def test_two_targets_have_two_names(names: tuple[str, str], ports: tuple[int, int], expected: tuple[str, str]) -> None:
+    """Targets that are called the same are told apart, so that a report cannot mix them up."""
+    ours, other = (target(name, port, "rail") for name, port in zip(names, ports, strict=True))
+    assert _names(ours, other) == expected
+
+
+def signed(claims: Mapping[str, Any]) -> str:
+    """Return a receipt that the published key signed."""
+    text = f"{segment(jcs_bytes(HEADER))}.{segment(jcs_bytes(claims))}"
+    return f"{text}.{segment(KEY.sign(text.encode()))}"
+
+
+def test_a_receipt_is_verified_with_the_keys_of_its_own_target() -> None:
+    """By the published key it verifies; by another one, or by none, it does not, and is compared all the same."""
+    text = signed(PAYABLE)
+    good, wrong, without = (_taken(Side("b"), text, keys) for keys in ([PUBLISHED], [OTHER], []))
+    assert (good.side.verified, good.side.fault) == (True, None)
+    assert (wrong.side.verified, wrong.side.fault) == (False, "the signature does not verify")
+    assert (without.side.verified, without.side.fault) == (False, "there is no key to verify with")
+    assert good.receipt == wrong.receipt == without.receipt is not None
+
+
+def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
+    """A token without claims has a reason instead of a receipt, and the comparison says so."""
+    bad = _taken(Side("b"), f"{segment(jcs_bytes(HEADER))}.{segment(b'[]')}.AA", [PUBLISHED])
+    log = EventLog()
+    _Telling((Side("a"), Side("b")), log, Names()).compared(
+        "POST /x", "base", (_taken(Side("a"), signed(PAYABLE), [PUBLISHED]), bad), ("/x", "/x")
+    )
+    assert bad.receipt is None
+    assert told(list(log.events)) == [
+        ("POST /x", "base", "b: the receipt cannot be read: its payload is no JSON object")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("places", "grade"),
+    [(("request_hash", "request_hash"), "expected"), (("request_hash", "asset"), "matters"), ((None, None), "matters")],
+)
+def test_two_recipes_explain_only_the_claim_that_they_were_found_in(
+    places: tuple[str | None, str | None], grade: str
+) -> None:
+    """Two request hashes are excused by recipes that give these very claims, not by one that gives another claim."""
+    claims = PAYABLE, changed(PAYABLE, request_hash="sha256:" + "9" * 64)
+    left, right = (
+        replace(_taken(Side(name), signed(its), [PUBLISHED]), recipe=recipe, request_at=place)
+        for name, its, recipe, place in zip("ab", claims, ("jcs-envelope", "raw-body"), places, strict=True)
+    )
+    log = EventLog()
+    _Telling((Side("a"), Side("b")), log, Names()).compared("POST /x", "base", (left, right), ("/x", "/x"))
+    (event,) = log.events
+    assert next(one["grade"] for one in event["claims"] if one["name"] == "request_hash") == grade
+
+
+def test_values_are_compared_before_live_ones_are_taken_out() -> None:
+    """Two live values that have one name in the log are still two; the log has neither."""
+    names = Names()
+    for live in ("first-live-value", "second-live-value"):
+        names.name(live, "TX_ID")
+    ours, other = (changed(PAYABLE, settled_tx=value) for value in ("first-live-value", "second-live-value"))
+    both: tuple[Taken, Taken] = (
+        _taken(Side("a"), signed(ours), [PUBLISHED]),
+        _taken(Side("b"), signed(other), [PUBLISHED]),
+    )
+    log = EventLog()
+    _Telling((Side("a"), Side("b")), log, names).compared("POST /x", "base", both, ("/x", "/x"))
+    (event,) = log.events
+    claim = next(one for one in event["claims"] if one["name"] == "settled_tx")
+    assert (claim["grade"], claim["left"], claim["right"]) == ("expected", '"$TX_ID"', '"$TX_ID"')
+    assert "live-value" not in str(event["claims"])
