@@ -122,7 +122,7 @@ def _measured(asked: _Asked) -> Figures:
     lanes: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
         for name in asked.names:
-            if name.endswith("-peers"):
+            if name in goals.IN_TURNS:
                 jobs.append(turns.contest(name, rounds=asked.rounds, seconds=0.1, folder=Path(folder), say=_say))
             elif name.endswith("-http"):
                 plan = http_contest.Plan(asked.rounds, asked.seconds, Path(folder) / name, _say)

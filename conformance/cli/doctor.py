@@ -181,7 +181,7 @@ def network_namespaces() -> Finding:
     if program is not None and _answers([program, "--map-root-user", "--net", "--", "true"]):
         return Finding("network namespaces", "ok", program)
     found = "no unshare" if program is None else f"{program} is not allowed to make one"
-    disables = "AGENT-VERIFY-20 on our own stack, which is documented without it"
+    disables = "AGENT-VERIFY-20 on our own stack, CP-CONF-01, -06 and -07, which are documented without it"
     remedy = "install util-linux" if program is None else "allow unprivileged user namespaces, or run as root"
     return Finding("network namespaces", "absent", found, disables, remedy)
 

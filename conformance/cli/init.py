@@ -17,6 +17,8 @@ from conformance.client import Answer, Client, Counter, HttpTransport, JsonFault
 from conformance.discovery import INDEX, Operation, discover
 from conformance.drafting import gateway_help, gateway_tables, lanes_of
 from conformance.events import EventLog
+from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
+from conformance.hub.probing import HubFound, probe_hub
 from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
 from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
@@ -177,6 +179,11 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         agent: AgentFound = found["agent"]
         names = ", ".join(sorted(agent.bindings)) or "nothing"
         click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
+    if "control_plane" in found:
+        hub: HubFound = found["control_plane"]
+        click.echo(f"Wrote {output}: a control plane at {hub.url}.")
+        if "token" not in hub.bindings:
+            click.echo(f"  no admin token yet: set {HUB_TOKEN_VARIABLE} and give [hub] token, or most rows stay open")
     lanes = _lanes(found)
     click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
     for lane in lanes:
@@ -197,6 +204,7 @@ async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) 
                 gateway = await probe_gateway(client, url, tenants)
                 rail = await _probe_rail(client, url)
                 agent = await probe_agent(client, url)
+                hub = await probe_hub(client, url)
             except (Unreachable, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
@@ -206,8 +214,11 @@ async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) 
                 found["rail"] = rail
             if agent is not None:
                 found["agent"] = agent
-            if gateway is None and rail is None and agent is None:
-                trouble.append(f"{url}: not a surface this version can probe (no paid operation, links or verify)")
+            if hub is not None:
+                found["control_plane"] = hub
+            if gateway is None and rail is None and agent is None and hub is None:
+                known = "no paid operation, links, verify or trust set"
+                trouble.append(f"{url}: not a surface this version can probe ({known})")
     return found, trouble
 
 
@@ -292,6 +303,9 @@ def _render(
         document[name] = table
     if agent is not None and agent.bindings:
         document["agent"] = agent.bindings
+    hub = found.get("control_plane")
+    if hub is not None and hub.bindings:
+        document["hub"] = hub.bindings
     tables = _chains(chain)
     if tables:
         document["chains"] = tables

@@ -19,6 +19,7 @@ from conformance.own_stack import StackFault, surface_options
 from conformance.runner import Plan, Run, registered, select_checks
 from conformance.verdict import Exit, Verdict, worst
 
+_BESIDE = "beside"
 _RECORDED = frozenset({"exchange", "arrival"})
 
 
@@ -70,7 +71,7 @@ def command(
             rows = tuple(load()[row] for row in one.rows)
             if one.id not in {candidate.id for candidate in select_checks(rows, found)}:
                 raise UsageFault(f"the target does not claim what the check {one.id} needs")
-            await Run(Plan(rows, (one,), seed=int(started["seed"])), found, log).execute()
+            await Run(Plan(rows, (one,), seed=int(started["seed"])), found, log).whole()
 
     try:
         asyncio.run(interruptible(again()))
@@ -97,6 +98,8 @@ def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
 
 
 def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
+    if check_id == _BESIDE:
+        raise UsageFault("that exchange compared two targets and belongs to no check: run again with --beside")
     for candidate in registered():
         for one in (candidate, *(candidate.for_lane(lane) for lane in lanes if candidate.lane == "each")):
             if one.id == check_id:

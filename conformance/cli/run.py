@@ -12,28 +12,39 @@ import click
 import orjson
 import uvloop
 
-from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named_profile, opened, with_nodes
+from conformance.cli.own_addon import ADDON_ROWS, WithCommand, command_of, with_addon
+from conformance.cli.targets import (
+    UsageFault,
+    beside_profile,
+    chain_file,
+    checked_nodes,
+    named_profile,
+    opened,
+    with_nodes,
+)
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, surface_options
 from conformance.report import console, formats
 from conformance.report.summary import summarise
-from conformance.runner import Plan, Run, select_checks
-from conformance.target import LANES, SURFACES, ExpectedFailure, Profile, ProfileError, parse
+from conformance.runner import Afterwards, Plan, Run, select_checks
+from conformance.target import LANES, SURFACES, Chains, ExpectedFailure, Profile, ProfileError, parse
 from conformance.verdict import Exit
 
 # Surfaces that publish an OpenAPI document, and the row that drives it.
-PUBLISHING = frozenset({"GW", "RAIL", "AGENT"})
+PUBLISHING = frozenset({"GW", "RAIL", "AGENT", "CP"})
 DOCUMENT_ROW = "X-OAS-01"
 
 
-@click.command("run")
+@click.command("run", cls=WithCommand)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
 @click.option(
     "--target", "addresses", multiple=True, metavar="NAME=URL", help="Address of a surface, without a profile."
 )
+@click.option("--addon", is_flag=True, help="Test an addon of yours: its command comes last, after --.")
+@click.option("--addon-url", metavar="URL", help="Where it listens, where that is not the port of S2_HUB_SELF_URL.")
 @click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of our own stack.")
@@ -42,6 +53,12 @@ DOCUMENT_ROW = "X-OAS-01"
     metavar="KINDS|FILE",
     help="Chains of our own stack: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables: "
     "those nodes instead of the profile's.",
+)
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="FILE|NAME=URL",
+    help="Another target, by its profile: after the checks, its receipts for the same calls are put beside these.",
 )
 @click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
 @click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
@@ -67,7 +84,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Run the suite: a verdict per requirement.
 
     ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. Without a target, ./weldproof.toml is used, and without that
-    our own stack is brought up.
+    our own stack is brought up. An addon needs no other target: weldproof run CP-ADDON --addon -- node addon.mjs
+
+    With --beside, receipts of two targets are compared after the checks; what differs decides no requirement.
 
     Exit codes: 0 all pass, 1 a fail or an unexpected pass, 2 usage, 3 no verdict, 4 fault in the suite,
     130 interrupted.
@@ -77,10 +96,22 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
         raise UsageFault("--own-stack, --mutant, --setting and --chains KINDS go without --config and --target")
-    profile = named_profile(options["config"], options["addresses"], ours=ours)
+    words = command_of(ctx)
+    if options["addon"] and ours:
+        raise UsageFault("--addon goes without --own-stack, --mutant, --setting and --chains KINDS")
+    if options["addon_url"] and not options["addon"]:
+        raise UsageFault("--addon-url goes with --addon -- COMMAND")
+    if options["beside"] and options["addon"]:
+        raise UsageFault("--beside compares the receipts of rails and gateways: it goes without --addon")
+    alone = options["addon"] and not (options["config"] or options["addresses"])
+    profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
+    if options["addon"]:
+        profile = with_addon(profile, words, options["addon_url"])
+        options["ids"] = options["ids"] or (ADDON_ROWS,)
     if nodes is not None:
         profile = with_nodes(profile, nodes)
     checked_nodes(profile, main_network=options["main_network"])
+    other = beside_profile(options["beside"], main_network=options["main_network"])
     rows = _rows(options)
     expected = _expected(options["xfail"], profile)
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
@@ -100,9 +131,22 @@ def command(ctx: click.Context, /, **options: Any) -> None:
                 lanes=tuple(options["lanes"]),
             )
             shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
-            return await Run(plan, found, log).execute(options=_plain(shown))
+            return await Run(plan, found, log, _afterwards(other, plan, found)).execute(options=_plain(shown))
 
     ctx.exit(run_and_report(body, options["report_dir"], options["kinds"] or ("html", "json"), options["as_json"]))
+
+
+def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, Afterwards]:
+    """Return what follows the checks: the comparison with another target, where one is given."""
+    if other is None:
+        return {}
+    from conformance.receipts.beside import Beside  # noqa: PLC0415 - it brings every check of the rail along
+    from conformance.receipts.taking import BESIDE  # noqa: PLC0415 - as above
+
+    surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
+    # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.
+    nodes = found.chains if other.chains == Chains() else other.chains
+    return {BESIDE: Beside(other.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
 
 
 def run_and_report(

@@ -25,6 +25,8 @@ from conformance.verdict import Exit, Verdict
 
 # Enough generated requests for the rows that judge each exchange.
 FUZZ_SECONDS = 3.0
+# What a broken hub or addon never does is waited for so long; a whole one needs a second or two.
+PROPAGATION_SECONDS = 20.0
 
 
 @click.command("selftest")
@@ -134,12 +136,14 @@ async def verdicts_against(
 
     Raises:
         StackFault: The stack did not come up.
+        CancelledError: The run was interrupted, so that its verdicts say nothing of the mutant.
     """
     log = EventLog()
     rows = load().select(surface.split())
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
     async with own_stack([*options, *surface_options(rows)]) as stack:
-        profile = stack.profile.model_copy(update={"budgets": _budgets(stack.profile, rows)})
+        hub = stack.profile.hub.model_copy(update={"propagation_budget": PROPAGATION_SECONDS})
+        profile = stack.profile.model_copy(update={"budgets": _budgets(stack.profile, rows), "hub": hub})
         plan = Plan(rows, select_checks(rows, profile), seed=seed, workers=profile.pace.workers)
-        await Run(plan, profile, log).execute()
+        await Run(plan, profile, log).whole()
     return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}

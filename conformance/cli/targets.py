@@ -9,18 +9,14 @@ from pathlib import Path
 import click
 
 from conformance import networks, target
+from conformance.cli.usage import UsageFault
 from conformance.own_stack import own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Claims, Profile, Surface, Target
-from conformance.verdict import Exit
+
+__all__ = ("UsageFault",)
 
 SIMULATED_STACK = "our own stack"
 WORKING_PROFILE = Path("weldproof.toml")
-
-
-class UsageFault(click.ClickException):
-    """What the operator gave cannot be used."""
-
-    exit_code = Exit.USAGE
 
 
 def named_profile(config: Path | None, addresses: Sequence[str], *, ours: bool) -> Profile | None:
@@ -84,16 +80,47 @@ def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
         raise UsageFault(str(fault)) from fault
 
 
-def bare_profile(addresses: Sequence[str]) -> Profile:
-    """Return a profile that knows addresses only: every lane and option counts as claimed, every name is unbound."""
+def bare_profile(addresses: Sequence[str], option: str = "--target") -> Profile:
+    """Return a profile that knows addresses only: every lane and option counts as claimed, every name is unbound.
+
+    Args:
+        addresses: `NAME=URL` for each surface.
+        option: The option that gave them.
+
+    Raises:
+        UsageFault: An address cannot be used.
+    """
     surfaces: dict[str, Surface] = {}
     for text in addresses:
         name, equals, url = text.partition("=")
         if name not in SURFACES or not equals or not url.startswith(("http://", "https://")):
-            raise UsageFault(f"--target {text}: give NAME=URL with NAME one of {', '.join(SURFACES)}")
+            raise UsageFault(f"{option} {text}: give NAME=URL with NAME one of {', '.join(SURFACES)}")
         surfaces[name] = Surface(url=url)
     claims = Claims(surfaces=tuple(surfaces), lanes=LANES, options=OPTIONS)
     return Profile(target=Target(name=", ".join(surfaces)), surfaces=surfaces, claims=claims)
+
+
+def beside_profile(given: Sequence[str], *, main_network: bool) -> Profile | None:
+    """Return the profile of the target that receipts are compared with; None where there is none.
+
+    Args:
+        given: One profile file, or `NAME=URL` for each surface.
+        main_network: Whether main networks may be paid on.
+
+    Raises:
+        UsageFault: It cannot be used.
+    """
+    if not given:
+        return None
+    files = [text for text in given if text.partition("=")[0] not in SURFACES]
+    if files and len(given) > 1:
+        raise UsageFault("--beside: give one profile, or NAME=URL for each surface")
+    try:
+        profile = target.load(Path(files[0])) if files else bare_profile(given, "--beside")
+    except target.ProfileError as fault:
+        raise UsageFault(f"--beside: {fault}") from fault
+    checked_nodes(profile, main_network=main_network)
+    return profile
 
 
 @asynccontextmanager

@@ -22,8 +22,10 @@ def test_nothing_named_is_everything() -> None:
 def test_webhooks_bring_the_gateway_up() -> None:
     """Webhooks come with the gateway; the row about rail and agent brings these, too."""
     gateway = ["--surface", "gateway", "--companions"]
-    everything = ["--surface", "agent", "--surface", "gateway", "--surface", "rail", "--companions"]
+    three = ["--surface", "agent", "--surface", "gateway", "--surface", "rail", "--companions"]
+    everything = [*three[:2], "--surface", "control_plane", *three[2:]]
     assert surface_options(chosen(["WH-SIG", "WH-BODY"])) == gateway
-    assert surface_options(chosen(["WH"])) == everything
+    assert surface_options(chosen(["WH"])) == three
     assert surface_options(chosen(["X-NET-01"])) == everything
     assert surface_options(chosen(["GW-LINK"])) == gateway
+    assert surface_options(chosen(["CP"])) == ["--surface", "control_plane"]

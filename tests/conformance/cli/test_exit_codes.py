@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -90,7 +91,7 @@ def test_3_when_the_target_cannot_be_reached(tmp_path: Path) -> None:
 
 def test_3_when_nothing_ran(tmp_path: Path) -> None:
     """Only rows of a surface that is not claimed: never 0."""
-    done = run(tmp_path, "CP-AUTH")
+    done = run(tmp_path, "CP-AUTH", "--target", "rail=http://127.0.0.1:9")
     assert done.returncode == 3, done.stdout + done.stderr
 
 
@@ -134,3 +135,19 @@ def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     address = urlsplit(started["target"]["surfaces"]["rail"])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((address.hostname or "", address.port or 0), 2)
+
+
+def test_130_when_a_selftest_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C ends the whole of it: a list that was cut short is not judged, and the next one does not begin."""
+    words = [*WELDPROOF, "selftest", "hub-issuers-open", "hub-revoke-open"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as running:
+        heads: set[bytes] = set()
+        ends = time.monotonic() + 120
+        while time.monotonic() < ends and len(heads) < 2:  # the log's head moves when a check registers an issuer
+            heads |= {found.read_bytes() for found in tmp_path.glob("*/control_plane/audit_head")}
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        printed, _ = running.communicate(timeout=60)
+    assert (running.returncode, printed) == (130, "")
+    assert not list(tmp_path.glob("weldproof-*"))

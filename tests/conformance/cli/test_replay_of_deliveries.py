@@ -54,7 +54,7 @@ def replayed(
             assert profile.claims.lanes == ("algorand",)
             self._log = log
 
-        async def execute(self) -> None:
+        async def whole(self) -> None:
             record(self._log, again, "new", n=8)
 
     @asynccontextmanager

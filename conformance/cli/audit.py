@@ -1,0 +1,223 @@
+"""`weldproof audit verify`: a control plane's audit log, verified apart from the control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import click
+import orjson
+
+from conformance.cli.targets import UsageFault
+from conformance.oracles import audit_chain
+from conformance.oracles.strict_json import JsonTextFault, strict_json
+from conformance.report.text import one_line
+from conformance.verdict import Exit
+
+_PATH = "/v1/audit"
+_PAGE = 1000
+_SECONDS = 60.0
+TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
+
+
+class _Unreachable(Exception):
+    """The log could not be had; the text says why."""
+
+
+@dataclass(slots=True)
+class _Log:
+    entries: list[Any] = field(default_factory=list)
+    head: audit_chain.Head | None = None
+
+
+@click.group("audit")
+def command() -> None:
+    """Verify a control plane's audit log."""
+
+
+@command.command("verify")
+@click.argument("source", metavar="FILE|URL")
+@click.option(
+    "--key-file",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="File of the chain key; - reads it from standard input.",
+)
+@click.option("--key-form", type=click.Choice(audit_chain.KEY_FORMS), default="hex", show_default=True)
+@click.option(
+    "--head-file", type=click.Path(path_type=Path, dir_okay=False), help="File of the noted head: audit_head."
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"File of the admin token, for a URL (or the environment variable {TOKEN_VARIABLE}).",
+)
+@click.option("--partial", is_flag=True, help="The entries may begin in the middle of the log.")
+@click.option(
+    "--recipe", type=click.Choice(sorted(audit_chain.RECIPES)), help="What a MAC covers, where it is another."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output, nothing else.")
+@click.pass_context
+def verify(ctx: click.Context, /, **options: Any) -> None:
+    """Find the first altered, missing or reordered entry of an audit log, and a tail that was cut off.
+
+    FILE holds the answer of GET /v1/audit, a JSON array of entries, or one entry a line; - is standard input. A URL is
+    read page by page; without a path it is that of a control plane. A cut tail shows only where the head is known: from
+    the answer, or better from --head-file.
+
+    Exit codes: 0 the log is whole, 1 it is not, 2 usage, 3 it could not be had.
+    """
+    key = _key(options["key_file"], options["key_form"])
+    if options["source"] == "-" and str(options["key_file"]) == "-":
+        raise UsageFault("log and key cannot both come from standard input")
+    try:
+        log = _log(options["source"], options["token_file"])
+    except _Unreachable as fault:
+        click.echo(f"weldproof audit verify: {fault}", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    noted = log.head if options["head_file"] is None else _head_in(options["head_file"])
+    form = (
+        audit_chain.PROFILE if options["recipe"] is None else audit_chain.Form(recipe=options["recipe"], any_case=True)
+    )
+    finding = audit_chain.first_fault(log.entries, key, form, noted, partial=options["partial"])
+    _tell(log, noted, finding, as_json=options["as_json"])
+    ctx.exit(Exit.PASSED if finding is None else Exit.FAILED)
+
+
+def _tell(log: _Log, noted: audit_chain.Head | None, finding: audit_chain.Finding | None, *, as_json: bool) -> None:
+    if as_json:
+        fault = finding and {
+            "kind": finding.kind.value,
+            "place": finding.place,
+            "seq": finding.seq,
+            "text": finding.text,
+        }
+        told = {"valid": finding is None, "entries": len(log.entries), "head_known": noted is not None, "fault": fault}
+        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
+    elif finding is not None:
+        click.echo(f"{finding.kind.value}: {one_line(finding.text)}")
+    else:
+        tail = "" if noted is not None else "; the head is not known, so a cut tail would not show"
+        click.echo(f"whole: {len(log.entries)} entries, each as it was written{tail}")
+
+
+def _key(path: Path, form: str) -> bytes:
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+        return audit_chain.key_bytes(text, form)
+    except OSError as fault:
+        raise UsageFault(f"--key-file {path}: {fault.strerror}") from fault
+    except ValueError as fault:
+        # Never the text of the fault underneath, which could show the key.
+        raise UsageFault(f"--key-file {path}: it holds no key in {form}") from fault
+
+
+def _head_in(path: Path) -> audit_chain.Head:
+    try:
+        head = _head(strict_json(path.read_bytes()))
+    except OSError as fault:
+        raise UsageFault(f"--head-file {path}: {fault.strerror}") from fault
+    except JsonTextFault as fault:
+        raise UsageFault(f"--head-file {path}: {fault}") from fault
+    if head is None:
+        raise UsageFault(f'--head-file {path}: it holds no {{"seq", "mac"}}')
+    return head
+
+
+def _head(value: Any) -> audit_chain.Head | None:
+    if not isinstance(value, Mapping):
+        return None
+    seq, mac = value.get("seq"), value.get("mac")
+    if not isinstance(seq, int) or isinstance(seq, bool) or not isinstance(mac, str):
+        return None
+    return audit_chain.Head(seq, mac)
+
+
+def _log(source: str, token_file: Path | None) -> _Log:
+    if source.startswith(("http://", "https://")):
+        return asyncio.run(_fetched(source, _token(token_file)))
+    try:
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as fault:
+        raise UsageFault(f"{source}: {fault.strerror}") from fault
+    try:
+        return _read(raw)
+    except JsonTextFault as fault:
+        raise UsageFault(f"{source}: {fault}") from fault
+
+
+def _token(path: Path | None) -> str:
+    if path is None:
+        token = os.environ.get(TOKEN_VARIABLE, "")
+    else:
+        try:
+            token = path.read_text("utf-8").strip()
+        except OSError as fault:
+            raise UsageFault(f"--token-file {path}: {fault.strerror}") from fault
+    if not token or not token.isascii() or not token.isprintable():
+        raise UsageFault(f"the admin token is needed: give --token-file, or {TOKEN_VARIABLE}")
+    return token
+
+
+def _read(raw: bytes) -> _Log:
+    """Return the log of a file: an answer, an array, or one entry a line.
+
+    Raises:
+        JsonTextFault: It is none of these.
+    """
+    try:
+        value = strict_json(raw)
+    except JsonTextFault:
+        lines = [line for line in raw.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise
+        return _Log([strict_json(line) for line in lines])
+    if isinstance(value, list):
+        return _Log(value)
+    if isinstance(value, Mapping) and isinstance(value.get("entries"), list):
+        return _Log(value["entries"], _head(value.get("head")))
+    if isinstance(value, Mapping) and "mac" in value:
+        return _Log([value])
+    raise JsonTextFault("neither entries nor an answer that holds them")
+
+
+async def _fetched(url: str, token: str) -> _Log:
+    """Return a log as a control plane gives it, page by page, with the head that its last page told."""
+    parts = urlsplit(url)
+    if parts.path in {"", "/"}:
+        url = url.split("?", maxsplit=1)[0].rstrip("/") + _PATH
+    found = _Log()
+    timeout = aiohttp.ClientTimeout(total=_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout, headers={"Authorization": f"Bearer {token}"}) as session:
+        while True:
+            page = await _page(session, url, _last(found))
+            fresh = page.entries[len(found.entries) :] if page.entries[:1] == found.entries[:1] else page.entries
+            found.entries += fresh
+            found.head = page.head
+            if not fresh or page.head is None or (_last(found) or 0) >= page.head.seq:
+                return found
+
+
+def _last(log: _Log) -> int | None:
+    seq = log.entries[-1].get("seq") if log.entries and isinstance(log.entries[-1], Mapping) else None
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) else None
+
+
+async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> _Log:
+    query = {"after": str(after or 0), "limit": str(_PAGE)}
+    try:
+        async with session.get(url, params=query, allow_redirects=False) as answer:
+            if answer.status != 200:
+                raise _Unreachable(f"{url} answered {answer.status}")
+            return _read(await answer.read())
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
+        # Neither token nor query belongs into the words.
+        reason = str(fault) if isinstance(fault, JsonTextFault) else type(fault).__name__
+        raise _Unreachable(f"{url} could not be read: {reason}") from fault

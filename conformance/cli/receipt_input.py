@@ -1,0 +1,153 @@
+"""What `weldproof receipt` reads: the receipts, and the files that hashes are recomputed from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.cli.usage import UsageFault
+from conformance.oracles.profile_json import parse_json
+from conformance.receipts.offline.network_names import network_named
+from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
+
+_PAID = "/pay/"
+_REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body")
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """What hashes are recomputed from, each None where it was not given."""
+
+    request: Path | None
+    response: Path | None
+    payment_reference: Path | None
+    settlement: str | None
+    payer: str | None
+    network: str | None
+    service_word: str | None
+    method: str | None
+    path: str | None
+    query: str | None
+    service_id: str | None
+
+
+def receipts(file: Path, at: str | None) -> list[Found]:
+    """Return the receipts of the command's input.
+
+    Raises:
+        UsageFault: It cannot be read, or there is none in it.
+    """
+    try:
+        return receipts_in(read(file, "FILE"), at)
+    except NoReceipt as fault:
+        raise UsageFault(f"{file}: {fault}") from fault
+
+
+def read(path: Path, option: str) -> bytes:
+    """Return a file's bytes, standard input's for -.
+
+    Raises:
+        UsageFault: It cannot be read, or is larger than any receipt's document is.
+    """
+    try:
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(LARGEST + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(LARGEST + 1)
+    except OSError as fault:
+        raise UsageFault(f"{option} {path}: {fault.strerror}") from fault
+    if len(data) > LARGEST:
+        raise UsageFault(f"{option} {path}: larger than {LARGEST} bytes")
+    return data
+
+
+def given(options: Recomputed) -> dict[str, Any]:
+    """Return what hashes are recomputed from, as `receipt_bindings.bindings` takes it.
+
+    Raises:
+        UsageFault: A file cannot be read, or an option is without one that it needs.
+    """
+    found: dict[str, Any] = {}
+    if options.request is not None:
+        found["request"] = _request(options)
+    elif any((options.method, options.path, options.query, options.service_id)):
+        raise UsageFault("--method, --path, --query and --service-id tell about --request FILE; give it")
+    if options.response is not None:
+        found["response"] = _response(options.response)
+    network = _network(options)
+    if options.settlement is not None:
+        word = {"service": options.service_word} if options.service_word is not None else {}
+        found["settlement"] = {"tx_id": options.settlement, "network": network, **word}
+    elif options.service_word is not None:
+        raise UsageFault("--service-word tells about --settlement TX_ID; give it")
+    if options.payment_reference is not None:
+        found["payment_reference"] = _text(options.payment_reference, "--payment-reference-file").strip()
+    if options.payer is not None:
+        found["payer"] = {"address": options.payer, "network": network}
+    return found
+
+
+def _network(options: Recomputed) -> str | None:
+    """Return the key of the network, which any of its spellings may name."""
+    if options.settlement is None and options.payer is None:
+        if options.network is not None:
+            raise UsageFault("--network tells about --settlement or --payer; give one")
+        return None
+    if options.network is None:
+        raise UsageFault("--settlement and --payer need --network KEY, such as base_mainnet; the receipt is not asked")
+    known = network_named(options.network)
+    return known.key if known is not None else options.network
+
+
+def _request(options: Recomputed) -> dict[str, Any]:
+    path = options.request or Path()
+    value = _json(path, "--request")
+    if options.path is None:
+        if not isinstance(value, Mapping) or not {"path", "body"} <= value.keys():
+            raise UsageFault(
+                f"--request {path}: no JSON object with path and body; for a body as it was sent give --path, too"
+            )
+        request = {name: value[name] for name in _REQUEST_MEMBERS if value.get(name) is not None or name == "body"}
+    else:
+        request = {"body": value, "path": options.path, "raw_body": _text(path, "--request")}
+    told = {"method": options.method, "query": options.query, "service_id": options.service_id}
+    request |= {name: text for name, text in told.items() if text is not None}
+    return {"method": "POST", **request, **_target(str(request["path"]), request.get("query"))}
+
+
+def _target(text: str, query: Any) -> dict[str, Any]:
+    """Return path and query of an address or a path: from /pay/ on, since that is what P-RH-01 takes."""
+    try:
+        parts = urlsplit(text)
+    except ValueError as fault:
+        raise UsageFault(f"--path {text}: {fault}") from fault
+    if parts.query and query not in {None, parts.query}:
+        raise UsageFault(f"--path {text} has another query than the one that is given beside it")
+    before, found, after = parts.path.partition(_PAID)
+    path = f"{found}{after}" if found and (parts.netloc or before) else parts.path
+    return {"path": path, "query": parts.query if query is None else query}
+
+
+def _response(path: Path) -> dict[str, Any]:
+    value = _json(path, "--response")
+    result = {"result": value["result"]} if isinstance(value, Mapping) and "result" in value else {}
+    return {**result, "raw_body": _text(path, "--response")}
+
+
+def _json(path: Path, option: str) -> Any:
+    try:
+        return parse_json(read(path, option), duplicates=False)
+    except ValueError as fault:
+        raise UsageFault(f"{option} {path}: no JSON: {fault}") from fault
+
+
+def _text(path: Path, option: str) -> str:
+    try:
+        return read(path, option).decode("utf-8")
+    except UnicodeDecodeError as fault:
+        raise UsageFault(f"{option} {path}: no UTF-8: {fault.reason}") from fault

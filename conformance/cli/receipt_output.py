@@ -1,0 +1,30 @@
+"""Where `weldproof receipt` puts what is not for the eye: JSON on standard output, pages into files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from conformance.cli.usage import UsageFault
+from conformance.encodable import encodable
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    click.echo(orjson.dumps(encodable(value), option=orjson.OPT_INDENT_2))
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page.
+
+    Raises:
+        UsageFault: It cannot be written.
+    """
+    try:
+        path.write_text(page, "utf-8")
+    except OSError as fault:
+        raise UsageFault(f"--html {path}: {fault.strerror}") from fault
+    click.echo(f"written to {path}", err=True)

@@ -1,0 +1,86 @@
+"""What `weldproof receipt` says to people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from conformance.encodable import encodable
+from conformance.oracles.receipt_bindings import Outcome
+from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection, Line
+from conformance.receipts.offline.verifying import Verification, told
+from conformance.receipts.offline.wording import value_text
+from conformance.report.text import one_line
+
+_COLOURS = {"pass": "green", "fail": "red"}
+_OUTCOMES = {Outcome.HOLDS: "green", Outcome.OTHER_RECIPE: "yellow", Outcome.DIFFERS: "red", Outcome.ABSENT: "red"}
+_CHOSEN = {"kid": ", chosen by kid", "first": ", the first one, since none has the header's kid"}
+_LONGEST = 1_000
+
+
+def show_inspections(inspections: Sequence[Inspection]) -> None:
+    """Explain receipts, and say that nothing is verified, before and after."""
+    click.secho(NOTHING_VERIFIED, fg="yellow", bold=True)
+    for inspection in inspections:
+        click.echo()
+        _inspection(inspection)
+    click.echo()
+    click.secho("Nothing above is verified.", fg="yellow", bold=True)
+
+
+def show_verifications(inspections: Sequence[Inspection], verifications: Sequence[Verification]) -> None:
+    """Say of each receipt whether it holds, what was checked, and what is wrong."""
+    for number, (inspection, verification) in enumerate(zip(inspections, verifications, strict=True)):
+        if number:
+            click.echo()
+        _verification(inspection, verification)
+
+
+def _inspection(inspection: Inspection) -> None:
+    place = inspection.found.place
+    click.secho(f"{one_line(place)}: {inspection.kind_words}" if place else inspection.kind_words, bold=True)
+    sizes = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in inspection.sizes.items())
+    canonical = {True: "canonical (RFC 8785)", False: "NOT canonical", None: "no payload to be read"}
+    click.echo(f"{canonical[inspection.canonical]}; {sizes}")
+    for fault in inspection.faults:
+        click.echo(f"{click.style('wrong', fg='red', bold=True)}  {one_line(fault, _LONGEST)}")
+    _lines("protected header", inspection.header)
+    _lines("claims", inspection.claims)
+
+
+def _lines(title: str, lines: Sequence[Line]) -> None:
+    if not lines:
+        return
+    click.echo(f"\n{click.style(title, bold=True)}")
+    for line in lines:
+        value = one_line(value_text(encodable(line.value)), _LONGEST)
+        click.echo(f"  {click.style(one_line(line.name), bold=True)} = {value}")
+        clause = f" ({line.clause})" if line.clause is not None else ""
+        click.echo(f"      {one_line(line.sentence, _LONGEST)}{click.style(clause, dim=True)}")
+
+
+def _verification(inspection: Inspection, verification: Verification) -> None:
+    word = click.style("verified", fg="green", bold=True)
+    if not verification.verified:
+        word = click.style("NOT VERIFIED", fg="red", bold=True)
+    place = f"{one_line(verification.found.place)}: " if verification.found.place else ""
+    click.echo(f"{place}{word}  {inspection.kind_words}")
+    chosen = _CHOSEN.get(verification.key_chosen_by or "", "")
+    click.echo(f"key: {one_line(verification.keys.origin)}{chosen}")
+    for code, result, words in verification.steps:
+        _check(code, result, _COLOURS.get(result), words)
+    issuer = verification.issuer
+    _check("issuer", issuer.result, _COLOURS.get(issuer.result), issuer.why)
+    for binding in verification.bindings:
+        _check(binding.claim, binding.outcome.value, _OUTCOMES[binding.outcome], told(binding))
+    if not verification.verified:
+        code = click.style(str(verification.error_code), bold=True)
+        click.echo(f"\n{code}: {one_line(str(verification.error_message), _LONGEST)}")
+    for hint in verification.hints:
+        click.echo(f"hint: {one_line(hint, _LONGEST)}")
+
+
+def _check(name: str, result: str, colour: str | None, words: str) -> None:
+    told_result = click.style(f"{result.replace('_', ' '):13}", fg=colour)
+    click.echo(f"{name:26}{told_result}{one_line(words, _LONGEST)}")

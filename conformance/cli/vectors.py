@@ -1,0 +1,177 @@
+"""`weldproof vectors`: the vector package, looked at, checked, packed, and put before verifiers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from importlib import import_module
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from conformance import vectors
+from conformance.cli.targets import UsageFault
+from conformance.encodable import encodable
+from conformance.report.text import one_line
+from conformance.vectors import Package, PackageFault, Vector
+from conformance.verdict import Exit
+
+_ELSEWHERE = {
+    "run": "Run a verifier, in any language, over the vectors.",
+    "compare": "Set results of several verifiers side by side.",
+}
+_PACKAGE = click.option(
+    "--package",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Another package of vectors, such as an unpacked archive.",
+)
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_SHOWN = 20
+
+
+class _Group(click.Group):
+    """Imports what starts verifiers when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_ELSEWHERE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        found: Any = getattr(import_module("conformance.cli.vectors_run"), cmd_name)
+        return found if isinstance(found, click.Command) else None
+
+
+@click.group("vectors", cls=_Group)
+def command() -> None:
+    """Vectors: questions with known answers, for verifiers of receipts, webhooks, messages, welds and logs."""
+
+
+@command.command("list")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--family", "names", multiple=True, metavar="NAME", help="Only vectors of this family.")
+@click.option("--row", "rows", multiple=True, metavar="ROW", help="Only vectors of this requirement, or its prefix.")
+@click.option("--each", is_flag=True, help="A line a vector instead of a line a family.")
+@_PACKAGE
+@_AS_JSON
+def list_(ids: Sequence[str], *, each: bool, folder: Path | None, as_json: bool, **filters: Sequence[str]) -> None:
+    """List the vectors: families, or with an ID, --row or --each every vector.
+
+    ID is an id, the beginning of one, or a pattern such as 'receipts/signature/*'.
+    """
+    found = opened(folder)
+    chosen = [one for one in found.vectors if _wanted(one, ids, filters["names"], filters["rows"])]
+    if not chosen:
+        raise UsageFault("no vector is called so; `weldproof vectors list --each` shows them all")
+    if as_json:
+        told = {"version": found.version, "vectors": [_described(one) for one in chosen]}
+        click.echo(orjson.dumps(encodable(told), option=orjson.OPT_INDENT_2))
+    elif each or ids or filters["rows"]:
+        for one in chosen:
+            click.echo(f"{'valid' if one.expected.valid else one.expected.stage:12} {one.id}: {one.fault or one.why}")
+    else:
+        _show_families(found, chosen)
+
+
+def opened(folder: Path | None) -> Package:
+    """Return the package in a folder, or the one that comes along.
+
+    Raises:
+        UsageFault: The folder holds none.
+    """
+    try:
+        return vectors.package() if folder is None else vectors.read(folder)
+    except PackageFault as fault:
+        raise UsageFault(f"{folder or 'the package'}: {fault}") from fault
+
+
+def _wanted(one: Vector, ids: Sequence[str], names: Sequence[str], rows: Sequence[str]) -> bool:
+    return (
+        (not ids or any(one.id.startswith(text) or fnmatchcase(one.id, text) for text in ids))
+        and (not names or one.family in names)
+        and (not rows or any(row.startswith(text.upper()) for row in one.requirements for text in rows))
+    )
+
+
+def _described(one: Vector) -> dict[str, Any]:
+    names = ("id", "family", "kind", "requirements", "expected", "pinned", "pins", "doors", "fault", "origin", "why")
+    return {**{name: getattr(one, name) for name in names}, "expected": asdict(one.expected)}
+
+
+def _show_families(found: Package, chosen: Sequence[Vector]) -> None:
+    click.echo(f"vector package {found.version}, {len(chosen)} vectors\n")
+    count, holding = Counter(one.family for one in chosen), Counter(one.family for one in chosen if one.expected.valid)
+    kinds = Counter(family for family, _ in {(one.family, one.kind) for one in chosen})
+    click.echo(f"{'family':20} vectors  valid  kinds")
+    for name, family in found.families.items():
+        if count[name]:
+            click.echo(f"{name:20} {count[name]:7} {holding[name]:6} {kinds[name]:6}  {family.title}")
+
+
+@command.command("show")
+@click.argument("name", metavar="ID")
+@_PACKAGE
+def show(name: str, folder: Path | None) -> None:
+    """Show one vector as JSON: what a verifier is given, what it must say, and why the vector exists."""
+    found = next((one for one in opened(folder).vectors if one.id == name), None)
+    if found is None:
+        raise UsageFault(f"no vector {one_line(name)}; `weldproof vectors list --each` shows them all")
+    click.echo(orjson.dumps(encodable({**_described(found), "input": found.input}), option=orjson.OPT_INDENT_2))
+
+
+@command.command("check")
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@_AS_JSON
+@click.pass_context
+def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
+    """Check a package: digests, schemas, and that ids, kinds, rows, stages and values make sense.
+
+    FOLDER is another package, such as an unpacked archive. Exit codes: 0 it is whole, 1 it is not, 2 usage.
+    """
+    faults = list(_faults(files(vectors) if folder is None else folder))
+    if as_json:
+        click.echo(orjson.dumps({"whole": not faults, "faults": faults}, option=orjson.OPT_INDENT_2))
+    else:
+        for fault in faults[:_SHOWN]:
+            click.echo(one_line(fault))
+        more = len(faults) - _SHOWN
+        click.echo(f"and {more} more" if more > 0 else "whole" if not faults else "", nl=more > 0 or not faults)
+    ctx.exit(Exit.FAILED if faults else Exit.PASSED)
+
+
+def _faults(folder: Traversable) -> Sequence[str]:
+    from conformance.vectors_builder import linting  # noqa: PLC0415 - only here; `list` shows before a schema is read
+
+    try:
+        package = vectors.read(folder)
+        return [*linting.faults_of_form(folder), *linting.faults_of_sense(package)]
+    except PackageFault as fault:
+        return [str(fault)]
+
+
+@command.command("archive")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def archive(file: Path) -> None:
+    """Pack the vectors, their schemas and the pages about them: FILE ends in .tar.gz or .zip.
+
+    The same package always gives the same bytes. SHA256SUMS in it is for `sha256sum --check`; nothing in it needs
+    Python.
+    """
+    from conformance.vectors_running import packing  # noqa: PLC0415 - only here
+
+    kinds = {".tar.gz": packing.tarball, ".zip": packing.zipped}
+    pack = next((one for suffix, one in kinds.items() if file.name.endswith(suffix)), None)
+    if pack is None:
+        raise UsageFault(f"{file}: an archive's name ends in .tar.gz or .zip")
+    try:
+        file.write_bytes(pack(files(vectors)))
+    except OSError as fault:
+        raise UsageFault(f"{file}: {fault.strerror}") from fault
+    click.echo(f"{file}: vector package {vectors.package().version}, {len(vectors.package().vectors)} vectors")

@@ -1,0 +1,183 @@
+"""`weldproof vectors run` and `compare`: any verifier over the vectors, and verifiers side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance import vectors
+from conformance.cli.targets import UsageFault
+from conformance.cli.vectors import opened
+from conformance.encodable import encodable
+from conformance.interrupt import interruptible
+from conformance.vectors_running import comparison, console, document, explanations, html
+from conformance.vectors_running.conclusion import Conclusion
+from conformance.vectors_running.running import NothingJudged, Plan, Runner
+from conformance.verdict import Exit
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option("--family", "families", multiple=True, metavar="NAME", help="Only vectors of this family.")
+@click.option("--id", "patterns", multiple=True, metavar="ID", help="Only this vector, or a pattern such as 'jcs/*'.")
+@click.option(
+    "--explained", type=_FILE, help="TOML file with [[explained]] entries: known disagreements, each written."
+)
+@click.option("--profile", is_flag=True, help="Count what only the profile decides, too.")
+@click.option(
+    "--timeout", "seconds", type=click.FloatRange(min=0.01), default=10.0, show_default=True, metavar="SECONDS"
+)
+@click.option(
+    "--start-timeout",
+    "start_seconds",
+    type=click.FloatRange(min=0.01),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For the greeting.",
+)
+@click.option("--seed", type=int, help="Decides the order of the questions; printed, so that a run can be repeated.")
+@click.option("--report", type=_FILE, help="Write the result of every vector as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print that JSON on standard output, nothing else.")
+@click.option(
+    "--package",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Another package of vectors, such as an unpacked archive.",
+)
+@click.pass_context
+def run(ctx: click.Context, /, **options: Any) -> None:
+    """Run a verifier, in any language, over the vectors.
+
+    COMMAND is asked line by line on its standard input: weldproof vectors run -- python -m conformance.verifier
+
+    Exit codes: 0 all agree or are explained, 1 a disagreement or an explanation that explains nothing, 2 usage,
+    3 nothing was judged, 130 interrupted.
+    """
+    if not options["words"]:
+        raise UsageFault("give the verifier's command after --: weldproof vectors run -- node verifier.mjs")
+    package = opened(options["folder"])
+    entries = _explanations(options["explained"])
+    report = options["report"]
+    if report is not None and not report.absolute().parent.is_dir():
+        raise UsageFault(f"--report {report}: there is no such folder")
+    seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
+    chosen = _chosen(package, options["families"], options["patterns"])
+    names = dict.fromkeys(one.family for one in chosen)
+    families = {name: package.families[name] for name in names}
+    plan = Plan(tuple(options["words"]), families, chosen, seed, options["seconds"], options["start_seconds"])
+    conclusion = _concluded(ctx, plan, package, entries, profile=options["profile"], quiet=options["as_json"])
+    written = document.written(conclusion, plan, package.version)
+    if report is not None:
+        _write(report, written)
+    if options["as_json"]:
+        click.echo(written, nl=False)
+    else:
+        console.show(conclusion, seed=seed, written=[report] if report else ())
+    ctx.exit(conclusion.exit_code)
+
+
+def _concluded(
+    ctx: click.Context,
+    plan: Plan,
+    package: vectors.Package,
+    entries: Sequence[explanations.Explanation],
+    *,
+    profile: bool,
+    quiet: bool,
+) -> Conclusion:
+    progress = None if quiet else console.Progress(len(plan.vectors))
+    runner = Runner(plan) if progress is None else Runner(plan, progress)
+    try:
+        found = asyncio.run(interruptible(runner.run()))
+    except NothingJudged as fault:
+        click.echo(f"weldproof vectors run: {fault}", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        click.echo("weldproof vectors run: interrupted before the first vector", err=True)
+        ctx.exit(Exit.INTERRUPTED)
+    finally:
+        if progress is not None:
+            progress.close()
+    reasons = explanations.explained(found.results, entries)
+    rotten = explanations.rotten(entries, found.results, package.vectors)
+    return Conclusion(found, reasons, rotten, profile)
+
+
+def _chosen(package: vectors.Package, families: Sequence[str], patterns: Sequence[str]) -> tuple[vectors.Vector, ...]:
+    for name in families:
+        if name not in package.families:
+            raise UsageFault(f"no family {name}; there are {', '.join(package.families)}")
+    for pattern in patterns:
+        if not any(fnmatchcase(one.id, pattern) for one in package.vectors):
+            raise UsageFault(f"no vector {pattern}; `weldproof vectors list --each` shows them all")
+    chosen = tuple(
+        one
+        for one in package.vectors
+        if (not families or one.family in families)
+        and (not patterns or any(fnmatchcase(one.id, pattern) for pattern in patterns))
+    )
+    if not chosen:
+        raise UsageFault("no vector of these families has such an id")
+    return chosen
+
+
+def _explanations(path: Path | None) -> tuple[explanations.Explanation, ...]:
+    if path is None:
+        return ()
+    try:
+        return explanations.read(path.read_text("utf-8"))
+    except OSError as fault:
+        raise UsageFault(f"--explained {path}: {fault.strerror}") from fault
+    except (UnicodeDecodeError, explanations.ExplanationsFault) as fault:
+        raise UsageFault(f"--explained {path}: {fault}") from fault
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as fault:
+        raise UsageFault(f"{path}: {fault.strerror}") from fault
+
+
+@click.command("compare")
+@click.argument("results", nargs=-1, required=True, type=_FILE, metavar="RESULT.json...")
+@click.option("--html", "page", type=_FILE, help="Write the comparison as one HTML file.")
+@click.option("--differing", is_flag=True, help="Leave out kinds of which all verifiers say the same.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare(results: Sequence[Path], page: Path | None, differing: bool, as_json: bool) -> None:
+    """Set verifiers side by side, from what `weldproof vectors run --report` wrote: a line a kind of vector.
+
+    Exit codes: 0 compared, 2 usage.
+    """
+    try:
+        found = comparison.compared(_documents(results))
+    except comparison.ComparisonFault as fault:
+        raise UsageFault(str(fault)) from fault
+    if page is not None:
+        _write(page, html.render(found))
+    if as_json:
+        click.echo(json.dumps(encodable(found.told), indent=1))
+    else:
+        console.show_comparison(found, differing=differing)
+
+
+def _documents(paths: Sequence[Path]) -> Mapping[str, document.Document]:
+    found = {}
+    for path in paths:
+        try:
+            found[str(path)] = document.read(path.read_bytes())
+        except OSError as fault:
+            raise UsageFault(f"{path}: {fault.strerror}") from fault
+        except document.DocumentFault as fault:
+            raise UsageFault(f"{path}: {fault}") from fault
+    return found

@@ -1,0 +1,136 @@
+"""`weldproof run --beside`: the receipts of two targets side by side."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from click.testing import CliRunner
+
+from conformance import target
+from conformance.cli.run import _afterwards, command
+from conformance.cli.targets import bare_profile
+from conformance.events import read
+from conformance.ledger import load
+from conformance.oracles import jose
+from conformance.report import json as json_report
+from conformance.runner import Plan
+from tests.stack import running_stack
+
+STACK = ("--surface", "rail", "--surface", "gateway", "--lane", "algorand", "--no-addons")
+# Another implementation as far as a receipt can tell: another service word, price and set of services.
+OTHER = (
+    *("--setting", "WP_SERVICE_WORD=Acme", "--setting", "WP_RAIL_DISABLED_SERVICES=rfc9421-verify"),
+    *("--setting", "WP_RAIL_PRICES=receipt-verify=20000,rfc9421-verify=10000,compliance-receipt=50000"),
+)
+
+
+def grades(comparison: dict[str, Any]) -> dict[str, str]:
+    """Return the grade of each claim of a payload."""
+    return {one["name"]: one["grade"] for one in comparison["claims"] if one["part"] == "payload"}
+
+
+def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> None:
+    """Two stacks that differ in word, price and services: each call is compared, or told why not, in each report."""
+    with running_stack(tmp_path / "a", *STACK) as ours, running_stack(tmp_path / "b", *STACK, *OTHER) as other:
+        text = Path(other["profile"]).read_text()
+        beside = tmp_path / "other.toml"
+        # Claimed on one side only; nothing can be paid there.
+        beside.write_text(text.replace('lanes = ["algorand"]', 'lanes = ["algorand", "base"]'))
+        assert target.load(beside).claims.lanes == ("algorand", "base")
+        words = ["run", "RAIL-KEY-03", "GW-SCR-01", "--config", ours["profile"], "--beside", str(beside)]
+        done = subprocess.run(
+            [sys.executable, "-m", "conformance", *words, "--report-dir", str(tmp_path / "report")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = json.loads((tmp_path / "report" / "report.json").read_text())
+    jsonschema_rs.validator_for(dict(json_report.schema())).validate(document)
+    found = {(one["call"], one["lane"]): one for one in document["results"]["extra"]["comparisons"]}
+    call = {name: (f"POST /pay/v1/{name}", "algorand") for name in ("verify/receipt", "compliance/receipt")}
+    screening, missing = ("POST /compliance/screen", None), ("POST /pay/v1/verify/rfc9421", "algorand")
+    assert set(found) == {*call.values(), screening, missing, ("paid calls", "base")}
+    assert "does not claim the lane base" in found["paid calls", "base"]["missing"]
+    assert "503" in found[missing]["missing"]
+    for one in (found[place] for place in (*call.values(), screening)):
+        assert one["missing"] is None
+        assert [one[side]["verified"] for side in ("left", "right")] == [True, True]
+        assert one["left"]["name"] != one["right"]["name"]
+
+    dearer, alike = found[call["verify/receipt"]], found[call["compliance/receipt"]]
+    assert {name for name, grade in grades(dearer).items() if grade == "matters"} == {"amount_microunits"}
+    assert "matters" not in grades(alike).values()
+    for one in (dearer, alike):
+        told = grades(one)
+        assert {told[name] for name in ("kind", "settled_payment_ref", "iss", "payment_reference_hash")} == {"expected"}
+        assert {told[name] for name in ("request_hash", "service_id", "network", "asset")} == {"same"}
+    words_told = [claim for claim in dearer["claims"] if claim["name"] == "kind"]
+    assert (words_told[0]["left"], words_told[0]["right"]) == (
+        '"weldproof/payable-svc-receipt/1"',
+        '"acme/payable-svc-receipt/1"',
+    )
+    assert "matters" not in grades(found[screening]).values()
+
+    _assert_the_exchanges_are_there(tmp_path / "report" / "events.ndjson", dearer)
+    page = (tmp_path / "report" / "index.html").read_text()
+    for shown in ("Receipts side by side", "acme/payable-svc-receipt/1", "does not claim the lane base"):
+        assert shown in page
+    assert "they decide nothing" in " ".join(done.stdout.split())
+
+
+def _assert_the_exchanges_are_there(log: Path, comparison: dict[str, Any]) -> None:
+    """Each side's receipt is the one that the exchange it names answered with, at the address it names."""
+    exchanges = {event["n"]: event for event in read(log) if event["event"] == "exchange"}
+    for side in (comparison["left"], comparison["right"]):
+        exchange = exchanges[side["exchange"]]
+        assert exchange["request"]["url"] == side["source"]
+        place, _, name = side["place"].partition(":")
+        assert place == "body"
+        assert json.loads(exchange["response"]["body"])[name] == side["receipt"]
+        assert jose.parse(side["receipt"]).claims()["service_id"] == "receipt-verify"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--beside", "nowhere.toml"],
+        ["--beside", "rail=ftp://127.0.0.1"],
+        ["--beside", "one.toml", "--beside", "two.toml"],
+        ["--beside", "rail=http://127.0.0.1:1", "--beside", "one.toml"],
+        ["--addon", "--beside", "rail=http://127.0.0.1:1", "--", "true"],
+    ],
+)
+def test_what_cannot_be_beside_is_a_fault_of_usage(words: list[str]) -> None:
+    """A profile that is not there, several, addresses beside profiles, and addons exit 2 before anything is called."""
+    result = CliRunner().invoke(command, ["RAIL-KEY-03", "--target", "rail=http://127.0.0.1:1", *words])
+    assert result.exit_code == 2, result.output
+    assert "beside" in result.output
+
+
+def test_the_other_target_is_guarded_against_real_money(tmp_path: Path) -> None:
+    """A main network's node of the other target needs --main-network as much as one's own does."""
+    other = tmp_path / "other.toml"
+    other.write_text('[surfaces.rail]\nurl = "https://rail.example"\n[chains.base]\nrpc = "https://node.example"\n')
+    ours = ["RAIL-KEY-03", "--target", "rail=http://127.0.0.1:1"]
+    result = CliRunner().invoke(command, [*ours, "--beside", str(other)])
+    assert result.exit_code == 2
+    assert "--main-network" in result.output
+
+
+def test_an_address_alone_is_paid_on_the_nodes_of_the_runs_own_target() -> None:
+    """A profile of the other target names its own nodes; an address says nothing of any, so the run's are taken."""
+    ours = target.parse('[chains.algorand]\nalgod = "http://127.0.0.1:1"')
+    with_nodes = target.parse('[chains.algorand]\nalgod = "http://127.0.0.1:2"')
+    plan = Plan(load().select(["RAIL-KEY-03"]), (), seed=1)
+    for other, node in ((bare_profile(["rail=http://127.0.0.1:3"]), ours), (with_nodes, with_nodes)):
+        step: Any = _afterwards(other, plan, ours)["beside"]
+        assert (step.other.chains, step.surfaces) == (node.chains, {"rail"})
+    assert _afterwards(None, plan, ours) == {}

@@ -1,0 +1,36 @@
+"""docs/receipts.md says what `weldproof receipt` does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from conformance.cli.receipt_inspect import command as inspect
+from conformance.cli.receipt_verify import command as verify
+from conformance.oracles.receipt_bindings import bindings
+from conformance.oracles.receipts import STEPS
+from conformance.receipts.offline.claim_members import DIDS
+from conformance.receipts.offline.fetching import LARGEST, SECONDS
+from conformance.receipts.offline.verifying import ISSUER_DIFFERS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "receipts.md").read_text("utf-8")
+
+
+def test_its_options_are_those_of_the_commands() -> None:
+    """Every option of inspect and verify is on the page, and every option on the page exists."""
+    known = {option for one in (inspect, verify) for parameter in one.params for option in parameter.opts}
+    assert {option for option in known if option.startswith("--")} == set(re.findall(r"(--[a-z][a-z-]+)", PAGE))
+
+
+def test_its_codes_are_those_of_the_verifier() -> None:
+    """The nine in their order, the issuer's, and those of the bindings in theirs."""
+    given = {"request": {}, "response": {}, "settlement": {}, "payment_reference": "", "payer": {}}
+    assert re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE) == list(STEPS)
+    assert re.findall(r"`([a-z_]+_differs)`", PAGE) == [one.code for one in bindings({}, given)]
+    assert f"`{ISSUER_DIFFERS}`" in PAGE
+
+
+def test_its_bounds_and_claims_are_those_of_the_program() -> None:
+    """How long and how much is fetched, and which claims name an issuer."""
+    assert f"after {SECONDS:g} seconds or {LARGEST // 1024} KiB" in PAGE
+    assert all(f"`{name}`" in PAGE for name in DIDS)
