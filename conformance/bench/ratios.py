@@ -39,6 +39,11 @@ class Contender:
         """Median CPU microseconds a job."""
         return statistics.median(self.rounds)
 
+    @property
+    def per_second(self) -> float:
+        """Jobs a second and core."""
+        return 1_000_000 / self.cost
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

@@ -6,6 +6,7 @@ import click
 
 from conformance.bench import goals
 from conformance.bench.goals import Standing
+from conformance.bench.ratios import Contender, Job
 from conformance.bench.record import Figures
 from conformance.bench.suite import Spent
 
@@ -15,12 +16,26 @@ def show(figures: Figures) -> None:
     for job in figures.jobs:
         click.echo(f"\n{click.style(job.name, bold=True)}  {goals.JOBS[job.name]}")
         for one in job.contenders:
-            click.echo(f"  {one.name:38} {one.cost:10.1f} us")
+            click.echo(f"  {one.name:38} {one.cost:10.1f} us{_rate(job.name, one)}")
+        _show_limits(job)
     if figures.lanes:
         click.echo(f"\n{click.style('lanes', bold=True)}  a paid call against the simulated chains, for information")
         for lane, cost in figures.lanes.items():
             click.echo(f"  {lane:38} {cost:10.1f} us")
     _show_goals(figures)
+
+
+def _rate(job: str, one: Contender) -> str:
+    return f"  {one.per_second:10,.0f} {goals.COUNTED[job]}/s/core" if job in goals.COUNTED else ""
+
+
+def _show_limits(job: Job) -> None:
+    for one in goals.holdings([job]):
+        click.echo(f"  {one.ours:38} {'at most':>10} {one.limit:.1f} us  {_word(reached=one.reached)}")
+
+
+def _word(*, reached: bool) -> str:
+    return click.style("reached", fg="green") if reached else click.style("NOT REACHED", fg="red")
 
 
 def _show_goals(figures: Figures) -> None:
@@ -37,7 +52,7 @@ def _show_goals(figures: Figures) -> None:
 
 def _line(one: Standing) -> str:
     goal = one.goal
-    word = click.style("reached", fg="green") if one.reached else click.style("NOT REACHED", fg="red")
+    word = _word(reached=one.reached)
     spread = f"{one.ratio.low:.2f}..{one.ratio.high:.2f}"
     sides = f"{goal.ours:34} {one.ours:8.1f}  {goal.other:30} {one.other:8.1f}"
     return f"{goal.id:5} {goal.job:15} {sides} {one.ratio.median:6.2f}x {spread:>14}  {goal.at_least:.2f}x {word}"

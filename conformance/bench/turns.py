@@ -57,12 +57,12 @@ class Program:
 
 
 def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Job:
-    """Run the contest `receipt-peers` or `message-peers`.
+    """Run one of the contests `goals.IN_TURNS`.
 
     Raises:
         TurnFault: Our side, or a peer that is installed, did not work.
     """
-    kind = job.removesuffix("-peers")
+    kind = job.partition("-")[0]
     given = folder / f"{kind}.json"
     with ExitStack() as exits:
 
@@ -76,6 +76,10 @@ def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callabl
             raise TurnFault("our side did not say what is verified")
         given.write_text(json.dumps(ours.first["given"]), "utf-8")
         programs = [(goals.OURS, "ours", ours)]
+        if job == "receipt-offline":
+            suite = [sys.executable, "-m", "conformance.bench.offline"]
+            programs.insert(0, (goals.SUITE, "ours", start(*suite, "verifier", str(seconds), str(given))))
+            programs.append(("cryptography", "floor", start(*suite, "cryptography", str(seconds), str(given))))
         try:
             name, words = _peer(kind, seconds, given, say)
             programs.append((name, "peer", start(*words)))

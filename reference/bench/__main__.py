@@ -22,7 +22,7 @@ import orjson
 
 from reference.bench import material, profiling
 from reference.bench.jobs import JOBS, contenders
-from reference.bench.rounds import Measured, Report, measure
+from reference.bench.rounds import MICRO, Measured, Report, measure
 from reference.web import serving
 
 _PROFILED_SECONDS = 0.3
@@ -33,6 +33,7 @@ _PACKAGES = (
     "uvloop",
     "pynacl",
     "cryptography",
+    "solders",
     "sqlalchemy",
     "aiosqlite",
     "orjson",
@@ -150,9 +151,10 @@ def _show(jobs: Sequence[Report]) -> None:
     for job in jobs:
         click.echo(f"\n{job['job']}")
         for one in job["contenders"]:
-            cost = f"{statistics.median(one['rounds']):10.1f} us"
+            cost = statistics.median(one["rounds"])
+            rate = f"{MICRO / cost:10,.0f} a second and core"
             beside = f"ours is {one['ratio']:.2f}x ({one['low']:.2f} to {one['high']:.2f})" if "ratio" in one else ""
-            click.echo(f"  {one['name']:32} {cost}  {beside}".rstrip())
+            click.echo(f"  {one['name']:32} {cost:10.1f} us {rate}  {beside}".rstrip())
 
 
 if __name__ == "__main__":

@@ -23,6 +23,10 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "message": ("reference.bench.verifiers", "message_verification"),
     "redemption": ("reference.bench.redeeming", "redemption"),
     "delivery": ("reference.bench.delivering", "delivery"),
+    "falcon": ("reference.bench.trust", "falcon_verification"),
+    "audit-chain": ("reference.bench.trust", "audit_chain"),
+    "zk-issue": ("reference.bench.zero_knowledge", "proof_made"),
+    "zk-verify": ("reference.bench.zero_knowledge", "proof_verified"),
 }
 
 

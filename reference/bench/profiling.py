@@ -14,6 +14,7 @@ from reference.bench.rounds import Measured
 _OURS = Path(reference.__file__).parent
 _BUILT_IN = "~"
 _LEAST = 0.01
+_DALEK = "'verify' of 'solders.signature.Signature'"
 
 Function = tuple[str, int, str]
 
@@ -42,11 +43,13 @@ async def shares(measured: Measured) -> list[dict[str, Any]]:
 
 
 def _is_cryptography(name: str) -> bool:
-    return any(word in name for word in ("crypto_sign", "hmac_digest", "openssl_sha"))
+    return _DALEK in name or any(word in name for word in ("crypto_sign", "hmac_digest", "openssl_sha"))
 
 
 def _part(function: Function) -> str:
     file, _, name = function
+    if file == _BUILT_IN and _DALEK in name:
+        return "C: dalek verify_strict"
     if file == _BUILT_IN:
         return f"C: {name.rpartition('.')[2].rstrip('>')}" if _is_cryptography(name) else "Python"
     path = Path(file)

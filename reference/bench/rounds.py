@@ -17,7 +17,7 @@ Role: TypeAlias = Literal["ours", "floor", "peer"]
 Report: TypeAlias = dict[str, Any]
 
 _FIRST_COUNT = 16
-_MICRO = 1_000_000
+MICRO = 1_000_000
 
 
 async def _numbers(count: int) -> range:
@@ -68,7 +68,7 @@ class Measured:
     async def calibrate(self, seconds: float) -> None:
         """Find how many jobs fill a round; what this runs warms up and is thrown away."""
         while True:
-            spent = await self._round() * self.count / _MICRO
+            spent = await self._round() * self.count / MICRO
             if spent >= seconds / 4:
                 self.count = max(1, round(self.count * seconds / spent))
                 return
@@ -82,7 +82,7 @@ class Measured:
         given = await self.contender.prepare(self.count)
         started = time.process_time()
         await self.contender.run(given)
-        return (time.process_time() - started) / self.count * _MICRO
+        return (time.process_time() - started) / self.count * MICRO
 
 
 @dataclass(frozen=True, slots=True)
