@@ -29,9 +29,10 @@ wheel-test: $(READY)
 selftest: $(READY)
 	$(BIN)/weldproof selftest $(if $(SHARD),--shard $(SHARD))
 
-# 1,000 random groups against the go-algorand evaluator; a part of it rotates in `make test`.
+# 1,000 random groups against the go-algorand evaluator, and 1,000 range proofs with 10,000 altered ones between the
+# reference and the suite's own arithmetic; a part of each rotates in `make test`.
 oracle: $(READY)
-	$(BIN)/python -m pytest -m oracle_long tests/sim/algorand
+	$(BIN)/python -m pytest -m oracle_long -v -s tests/sim/algorand tests/conformance/oracles/range_proof
 
 # 1,000 payments on four workers that are killed again and again; a small version is in `make test`.
 thousand: $(READY)

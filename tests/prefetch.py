@@ -21,6 +21,7 @@ PACKAGES = (
     "localnet",
     "sim/base/contracts",
     "examples",
+    "examples/verifiers",
     "tests/localnet/compose",
     "tests/differential/circle",
     "tests/sim/solana/js",

@@ -65,6 +65,8 @@ def _try(place: Path, programs: Path) -> int:
         "tenant",
         "message",
         "listen",
+        "vectors",
+        "receipt",
     )
     for command in commands:
         _step(f"{command} --help", [weldproof, command, "--help"], empty)
@@ -73,6 +75,10 @@ def _try(place: Path, programs: Path) -> int:
     _step("doctor", [weldproof, "doctor", "--json"], empty)
     (empty / "message.http").write_bytes(b"GET /a?b HTTP/1.1\r\nHost: example.org\r\n\r\n")
     _step("message sign", [weldproof, "message", "sign", "message.http", "-o", "signed.http"], empty)
+    _step("vectors check", [weldproof, "vectors", "check"], empty)
+    _step("vectors archive", [weldproof, "vectors", "archive", "vectors.zip"], empty)
+    own = [str(programs / "python"), "-m", "conformance.verifier"]
+    _step("vectors run", [weldproof, "vectors", "run", "--profile", "--", *own], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
     _step("run", [weldproof, "run", "RAIL", "--report", "html", "--report", "json"], empty)
     _step("run on the gateway", [weldproof, "run", "GW", "--lane", "algorand", "--report-dir", "gateway"], empty)
