@@ -44,6 +44,7 @@ _OF_TENANT = (
     .order_by(_ROW.created_at, _ROW.place, subscriptions.c.type)
 )
 _PLACES = select(_ROW.place).where(_ROW.tenant_id == bindparam("owner"))
+_KNOWN = select(_ROW.id).where(_ROW.id == bindparam("destination"))
 _ADD = insert(destinations).values(
     {name: bindparam(name) for name in ("id", "tenant_id", "place", "url", "sealed_secret", "created_at")}
 )
@@ -69,7 +70,11 @@ class Destinations:
         await self._database.create(METADATA)
 
     async def add(self, destination: Destination, sealed_secret: bytes) -> bool:
-        """Add a destination; False when the tenant has as many as it may (P-WH-11)."""
+        """Add a destination; False when the tenant has as many as it may (P-WH-11).
+
+        Raises:
+            Taken: A destination with this id is there already.
+        """
         members = {name: getattr(destination, name) for name in ("id", "tenant_id", "url", "created_at")}
         asked = [Change(_ASK, {"destination_id": destination.id, "type": one.value}) for one in destination.types]
         while True:
@@ -80,8 +85,10 @@ class Destinations:
             added = Change(_ADD, {**members, "place": place, "sealed_secret": sealed_secret})
             try:
                 await self._database.change_all(added, *asked)
-            except Taken:  # the place, by somebody who adds another one at the same moment
-                continue
+            except Taken:
+                if await self._database.rows(_KNOWN, destination=destination.id):
+                    raise
+                continue  # the place was taken, by somebody who adds another one at the same moment
             return True
 
     async def of_tenant(self, tenant_id: str) -> Sequence[Destination]:

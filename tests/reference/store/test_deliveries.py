@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import uuid
 from dataclasses import dataclass
 
@@ -134,15 +135,28 @@ async def test_places_are_nine_also_for_those_who_come_together(box: Box) -> Non
     """Twelve at once: nine get in, a place that is given back is taken again, other tenants do not count."""
     made = [Destination(str(uuid.uuid4()), TENANT, "https://a.test/", NOW, None, (CONFIRMED,)) for _ in range(12)]
     added = await asyncio.gather(*(box.destinations.add(one, b"s") for one in made))
-    assert MOST_DESTINATIONS == sum(added) == len(await box.destinations.of_tenant(TENANT))
+    listed = await box.destinations.of_tenant(TENANT)
+    assert MOST_DESTINATIONS == sum(added) == len(listed)
+    assert {one.id for one, is_in in zip(made, added, strict=True) if is_in} == {one.id for one in listed}
     await box.add(tenant_id=OTHER)
     (kept,) = await box.destinations.of_tenant(OTHER)
     assert await box.destinations.delete(OTHER, kept.id)
-    gone = (await box.destinations.of_tenant(TENANT))[0]
+    gone = listed[0]
     assert not await box.destinations.delete(OTHER, gone.id)
     assert await box.destinations.delete(TENANT, gone.id)
-    assert await box.destinations.add(made[0], b"s") or await box.destinations.add(made[1], b"s")
-    assert not await box.destinations.add(made[-1], b"s")
+    left_out, still_out, _ = (one for one, is_in in zip(made, added, strict=True) if not is_in)
+    assert await box.destinations.add(left_out, b"s")
+    assert not await box.destinations.add(still_out, b"s")
+
+
+async def test_a_destination_is_added_once(box: Box) -> None:
+    """The same id again is refused, to its tenant and to another one, and the first one stands as it was."""
+    first = await box.add()
+    for tenant in (TENANT, OTHER):
+        with pytest.raises(Taken):
+            await box.destinations.add(dataclasses.replace(first, tenant_id=tenant, url="https://b.test/"), b"s")
+    assert [first] == list(await box.destinations.of_tenant(TENANT))
+    assert [] == list(await box.destinations.of_tenant(OTHER))
 
 
 async def test_a_deleted_destination_gets_nothing_more(box: Box) -> None:
