@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import itertools
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,7 +15,7 @@ from conformance.check import Case, Inconclusive
 from conformance.client import Answer, JsonFault
 from conformance.hub import documents
 from conformance.hub.services import HEALTH, Played, played
-from conformance.oracles import audit_chain, falcon_making
+from conformance.oracles import falcon_making
 from conformance.target import ProfileError
 from conformance.target.hub import HubBindings
 
@@ -50,11 +48,6 @@ UNBOUND_TOKEN: Final = "needs the admin token: give [hub] token, an environment 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _THROTTLED = 429
 _CALLED_SECONDS = 5.0
-_MOST_PAGES = 10_000
-# Numbers from this one on are times.
-_FIRST_TIME = 10**9
-_STEPS = 4
-_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,65 +231,6 @@ class Hub:
     async def seen(self, holds: Callable[[Answer], bool], seconds: float | None = None) -> Answer:
         """Read the posture until something holds of it, or the time is over; return the last one."""
         return await until(lambda again: self.posture(again=again), holds, seconds or self.bindings.propagation_budget)
-
-    # The log.
-
-    async def audit(self, *, again: bool = False) -> list[Mapping[str, Any]]:
-        """Return all log entries, oldest first.
-
-        Raises:
-            Inconclusive: They cannot be read or are not found in the answer.
-        """
-        answer = await self.admin("GET", AUDIT, retry=again)
-        found = self.entries(answer)
-        chain, page = self.bindings.audit_chain, self.bindings.audit_page
-        fresh = found
-        for _ in range(_MOST_PAGES):
-            if page is None or chain is None or chain.seq is None or not fresh:
-                break
-            last = fresh[-1].get(chain.seq)
-            fresh = self.entries(await self.admin("GET", f"{AUDIT}?{page.replace('{seq}', str(last))}", retry=True))
-            found += fresh
-        return oldest_first(found)
-
-    def entries(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the entries of one answer, as they come.
-
-        Raises:
-            Inconclusive: There is no list of objects.
-        """
-        found = documents.entries(documented(answer), self.bindings.audit_entries_at)
-        if answer.status != 200 or found is None or not all(isinstance(one, Mapping) for one in found):
-            raise Inconclusive(f"unbound: no log entries in GET {AUDIT} ({answer.status}); give [hub] audit_entries_at")
-        return found
-
-
-def oldest_first(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return log entries in the order they were written, as times or numbers in them tell it, else their beginning."""
-    flat = [documents.flat(one) for one in entries]
-    shared = set.intersection(*(set(one) for one in flat)) if flat else set[str]()
-    columns = [[one[name] for one in flat] for name in sorted(shared)]
-    if any(_falls(column[::-1]) for column in columns):
-        return list(entries)
-    turned = any(map(_falls, columns)) or audit_chain.begins(flat[::-1])
-    return list(entries[::-1] if turned else entries)
-
-
-def _falls(values: Sequence[Any]) -> bool:
-    """Return whether numbers fall from entry to entry, or times from the first to the last; some may be alike."""
-    if all(isinstance(one, str) and _INSTANT.match(one) for one in values):
-        return _never_rises(values)
-    if not all(isinstance(one, int) and not isinstance(one, bool) for one in values):
-        return False
-    if min(values) >= _FIRST_TIME:
-        return _never_rises(values)
-    steps = [one - other for one, other in itertools.pairwise(values)]
-    # Two or three small numbers that fall may be words for what was done.
-    return bool(steps) and min(steps) > 0 and (len(steps) >= _STEPS or max(steps) == 1)
-
-
-def _never_rises(values: Sequence[Any]) -> bool:
-    return bool(values[0] > values[-1]) and all(one >= other for one, other in itertools.pairwise(values))
 
 
 def documented(answer: Answer) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,13 +12,13 @@ from conformance.check import Case, check
 from conformance.client import Answer
 from conformance.hub import documents
 from conformance.hub.access import ATB_KEYS, PKS, SERVICES, Hub, documented, token_of, until
+from conformance.hub.log_reading import INSTANT
 from conformance.hub.played_hub import PlayedHub, played_hub
 from conformance.hub.services import HEALTH
 from conformance.hub.starting import Subject, bundled_names, started_addon, started_hub, subjects
 from conformance.launching import Running
 from conformance.verdict import STAND_IN
 
-_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _FIX = (
     "On start read S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL, GET /v1/issuer-pks, then POST /v1/services with the "
     "Bearer token and the self address; answer GET /health with 200."
@@ -208,7 +207,7 @@ def _told_by(place: str, found: Mapping[str, object]) -> tuple[str, ...]:
     names = place.split(".")
     around = [found.get(".".join(names[:count])) for count in range(1, len(names) + 1)]
     texts = [text for one in around if isinstance(one, dict) for text in one.values() if isinstance(text, str)]
-    return (*(one for one in names if not one.isdecimal()), *sorted(one for one in texts if not _INSTANT.match(one)))
+    return (*(one for one in names if not one.isdecimal()), *sorted(one for one in texts if not INSTANT.match(one)))
 
 
 def _budget(case: Case) -> float:

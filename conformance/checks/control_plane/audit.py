@@ -9,15 +9,13 @@ from typing import Any
 from conformance.check import Case, Inconclusive, check
 from conformance.hub import documents
 from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused
+from conformance.hub.log_reading import FIRST_TIME, INSTANT, log_of
 from conformance.oracles import audit_chain
 from conformance.target import ProfileError
 from conformance.target.hub import ChainNames
 
 Entries = Sequence[Mapping[str, Any]]
 _ENOUGH = 2
-# Numbers from this one on are times: Unix seconds of 2001, and later ones in finer units.
-_FIRST_TIME = 10**9
-_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 # The last word of a name says what it is: created_at, entryId, ts; `what` and `did` are neither.
 _PLACE_OR_TIME = re.compile(
     r"(?:^|_)(?:time|timestamp|at|ts|id|seq|index)(?:_ms)?$|[a-z](?:Time|Timestamp|At|Ts|Id|ID|Seq|Index)$"
@@ -36,7 +34,7 @@ async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
         issuer = hub.new_issuer("logged")
         async with hub.registered(issuer):
             await hub.register(Issuer(issuer.did, hub.new_key("logged")))
-    return hub, await hub.audit()
+    return hub, await log_of(hub)
 
 
 @check(
@@ -53,12 +51,12 @@ async def trust_changes_are_logged(case: Case) -> None:
     earlier entry in its place, member for member.
     """
     hub = await hub_of(case)
-    start = await hub.audit()
+    start = await log_of(hub)
     issuer = hub.new_issuer("logged")
     async with hub.registered(issuer):
-        registered = await hub.audit()
+        registered = await log_of(hub)
         await hub.revoke(issuer.did)
-        revoked = await hub.audit()
+        revoked = await log_of(hub)
     counts = [sum(documents.tells_of(one, issuer.did) for one in log) for log in (start, registered, revoked)]
     told = f"entries about it: {counts[0]}, then {counts[1]}, then {counts[2]}"
     case.expect("CP-AUDIT-02", counts[1] > counts[0], "an entry about the registration", told)
@@ -91,8 +89,8 @@ def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any
 
 def _is_a_time(value: Any) -> bool:
     if isinstance(value, str):
-        return _INSTANT.match(value) is not None
-    return isinstance(value, float) or (isinstance(value, int) and value >= _FIRST_TIME)
+        return INSTANT.match(value) is not None
+    return isinstance(value, float) or (isinstance(value, int) and value >= FIRST_TIME)
 
 
 def _goes_on(earlier: Entries, later: Entries, *, windowed: bool) -> bool:
@@ -239,7 +237,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     hub.known_token  # noqa: B018 - the log is the admin's
     member, stranger, short = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
     async with hub.registered(member):
-        before = await hub.audit()
+        before = await log_of(hub)
         path = f"{ISSUERS}/{member.did.replace(':', '%3A')}"
         answers = [
             await hub.call("POST", ISSUERS, json_body=stranger.body),
@@ -249,7 +247,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
             await hub.admin("POST", ISSUERS, json_body={"did": short.did}),
             await hub.admin("POST", ISSUERS, json_body={"did": short.did, "public_key_b64": "AAAA"}),
         ]
-        after = await hub.audit()
+        after = await log_of(hub)
     if not all(map(refused, answers)):
         raise Inconclusive("one of these changes was not refused, which other rows judge")
     fresh = [one for one in after if one not in before]

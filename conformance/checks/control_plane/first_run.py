@@ -17,6 +17,7 @@ from psycopg import sql
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.control_plane.audit import form_of
 from conformance.hub.access import AUDIT, Hub, Issuer, success, with_service_body
+from conformance.hub.log_reading import log_of
 from conformance.hub.services import played
 from conformance.hub.starting import TOKEN_FILE, started_hub, token_in
 from conformance.oracles import audit_chain
@@ -93,7 +94,7 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
         async with started_hub(case, place) as started:
             issuer = await _with_issuer(started.hub)
             await (await with_service_body(started.hub)).register_service(service)
-            log = await started.hub.audit()
+            log = await log_of(started.hub)
         files = [path for path in _files(place) if _head(path) == _SQLITE]
         held = _holds(files, issuer.did)
         if files and not held:
@@ -108,7 +109,7 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
             answer = await hub.seen(lambda posture: bool(hub.listed(posture, service)))
             listed = bool(hub.listed(answer, service))
             case.expect("CP-CONF-05", listed, "the service", "there" if listed else "gone", exchange=answer)
-            same = (await hub.audit())[: len(log)] == log
+            same = (await log_of(hub))[: len(log)] == log
             case.expect("CP-CONF-05", same, "the log as it was", "as it was" if same else "another")
 
 
@@ -165,7 +166,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
         async with started_hub(case, place) as started:
             issuer = await _with_issuer(started.hub)
             await started.hub.revoke(issuer.did)
-            whole = await started.hub.audit()
+            whole = await log_of(started.hub)
         try:
             text = (place / key_file).read_text("utf-8")
         except OSError as fault:
@@ -185,7 +186,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
                 if answer.status != 200:
                     case.expect("CP-AUDIT-07", True, "found out", f"GET {AUDIT} answers {answer.status}")
                     return
-                broken = audit_chain.first_fault(await started.hub.audit(), key, form)
+                broken = audit_chain.first_fault(await log_of(started.hub), key, form)
         except Inconclusive as refusal:
             case.expect("CP-AUDIT-07", True, "found out", f"it refuses to start: {refusal}")
             return
