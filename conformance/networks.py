@@ -9,23 +9,12 @@ claims a test network is never paid on.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from conformance.check import Inconclusive
+from conformance.network_names import is_main, network_named
 from conformance.target import AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
-
-_TEST_ENDINGS = ("_testnet", "_devnet", "_sepolia")
-_MAIN: Mapping[str, str] = {
-    "algorand": "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k",
-    "base": "eip155:8453",
-    "solana": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
-}
-
-
-def is_main(network: str) -> bool:
-    """Return whether a network key is a main network's: test networks say so at their end (P-NW-02)."""
-    return not network.endswith(_TEST_ENDINGS)
 
 
 def is_here(url: str) -> bool:
@@ -68,7 +57,8 @@ def forbid_main_network(lane: str, network: str, url: str, caip2: str) -> None:
     Raises:
         Inconclusive: It is one.
     """
-    if caip2 == _MAIN[lane] and not is_main(network) and not is_here(url):
+    node = network_named(caip2)
+    if node is not None and not node.is_test and not is_main(network) and not is_here(url):
         raise Inconclusive(
             f"[chains.{lane}] claims {network}, and its node is of the main network: nothing is paid there"
         )

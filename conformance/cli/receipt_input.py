@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.cli.usage import UsageFault
+from conformance.network_names import network_named
 from conformance.oracles.profile_json import parse_json
-from conformance.receipts.offline.network_names import network_named
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 
 _PAID = "/pay/"

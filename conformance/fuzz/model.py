@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from conformance.network_names import is_main
+
 DAY = 86_400
 TRIAL_SECONDS = 60 * DAY
 # A key's answer is kept so long (P-ID-02).
 REMEMBERED = DAY
 ALLOWANCE = 1_000_000_000
-_TEST_SUFFIXES = ("_testnet", "_devnet", "_sepolia")
 ACTIVE, PAID, EXPIRED, CANCELLED = "active", "paid", "expired", "cancelled"
 
 
@@ -33,7 +34,7 @@ CONFLICT = Refusal(409, "idempotency_conflict")
 
 def is_test(network: str) -> bool:
     """Return whether a network key is a test network's (P-NW-02)."""
-    return network.endswith(_TEST_SUFFIXES)
+    return not is_main(network)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.check import Inconclusive
-from conformance.networks import forbid_main_network, guard, is_here, is_main
+from conformance.network_names import is_main
+from conformance.networks import forbid_main_network, guard, is_here
 from conformance.target import AlgorandChain, BaseChain, Chains, Profile, ProfileError, Secret, SolanaChain, parse
 
 ELSEWHERE = "https://node.example/rpc"
@@ -86,6 +87,8 @@ def test_a_node_that_is_not_what_the_profile_claims_is_not_paid_on() -> None:
     """A main network's node behind a test network's key is refused, and no word allows it."""
     with pytest.raises(Inconclusive, match="nothing is paid there"):
         forbid_main_network("base", "base_sepolia", ELSEWHERE, MAIN_BASE)
+    with pytest.raises(Inconclusive, match="nothing is paid there"):
+        forbid_main_network("base", "base_sepolia", ELSEWHERE, "eip155:4217")
     forbid_main_network("base", "base_sepolia", ELSEWHERE, "eip155:84532")
     forbid_main_network("base", "base_mainnet", ELSEWHERE, MAIN_BASE)
     forbid_main_network("base", "base_sepolia", "http://127.0.0.1:8545", MAIN_BASE)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.network_names import network_named
 from conformance.oracles.forging import compact
 from conformance.oracles.receipt_kinds import MEMBERS
 from conformance.receipts.offline.claim_members import CLAIMS
 from conformance.receipts.offline.inspecting import Inspection, inspect
-from conformance.receipts.offline.network_names import network_named
 from conformance.receipts.offline.reading import Found
 from conformance.receipts.offline.wording import amount, instant, micro_amount
 from tests.conformance.receipts.offline.signed_receipts import ATTESTATION, COMPLIANCE, HEADER, PAYABLE, SIGNER, signed

@@ -1,9 +1,17 @@
-"""Networks by every spelling that receipts use, with the name people know and their USDC (profile 1.2)."""
+"""Networks by every spelling in use, with the name people know and their USDC (profile 1.2); pure and light to load."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+_TEST_ENDINGS: Final = ("_testnet", "_devnet", "_sepolia")
+
+
+def is_main(key: str) -> bool:
+    """Return whether a network key is a main network's: test networks say so at their end (P-NW-02)."""
+    return not key.endswith(_TEST_ENDINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class Network:
     @property
     def is_test(self) -> bool:
         """Whether its money is worth nothing (P-NW-02)."""
-        return self.key.endswith(("_testnet", "_devnet", "_sepolia"))
+        return not is_main(self.key)
 
     def is_asset(self, text: str) -> bool:
         """Return whether a text is its USDC; EVM addresses in any case (P-NW-04)."""
