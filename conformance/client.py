@@ -14,12 +14,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
-import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
 
 from conformance.events import EventLog
 
@@ -33,10 +31,17 @@ _GIVEN_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"
 _SHOWN_BODY = 65_536
 _RETRY_STATUSES = frozenset({429})
 _LONGEST_WAIT = 120.0
+# Bytes of an answer's body that are read; no answer of the interface comes near it.
+LONGEST_BODY: Final = 32 * 1024 * 1024
 
 
 class Unreachable(Exception):
     """The target gave no HTTP answer; the text says what happened."""
+
+
+def too_long() -> Unreachable:
+    """Return what is said of an answer without an end, or whose end would not fit into memory."""
+    return Unreachable(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")
 
 
 class JsonFault(Exception):
@@ -152,7 +157,7 @@ class Names:
 
 
 class Transport(Protocol):
-    """What sends; the runner gives an aiohttp session, paced."""
+    """What sends; the runner gives a paced `HttpTransport`."""
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
@@ -162,59 +167,6 @@ class Transport(Protocol):
         Raises:
             Unreachable: No HTTP answer came.
         """
-
-
-class HttpTransport:
-    """Sends over HTTP with one session, no proxy, no redirect, at no more than the pace the target allows."""
-
-    def __init__(self, *, seconds: float, requests_per_second: float, connections: int) -> None:
-        self._seconds = seconds
-        self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
-        self._connections = connections
-        self._next = 0.0
-        self._session: aiohttp.ClientSession | None = None
-
-    async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._connections),
-            timeout=aiohttp.ClientTimeout(total=self._seconds),
-            auto_decompress=False,
-            trust_env=False,
-        )
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    async def send(
-        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
-    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        """Send one request; see `Transport`."""
-        if self._session is None:
-            raise Unreachable("the transport is not open")
-        await self._turn()
-        try:
-            async with self._session.request(
-                method,
-                URL(url, encoded=True),
-                headers=CIMultiDict(headers),
-                data=body,
-                allow_redirects=False,
-                skip_auto_headers=("User-Agent", "Content-Type", "Accept", "Accept-Encoding"),
-            ) as response:
-                return response.status, response.headers, await response.read()
-        except TimeoutError as fault:
-            raise Unreachable(f"no answer within {self._seconds:g} s") from fault
-        except (aiohttp.ClientError, OSError, ValueError) as fault:
-            raise Unreachable(f"{type(fault).__name__}: {fault}") from fault
-
-    async def _turn(self) -> None:
-        if self._interval <= 0:
-            return
-        now = time.monotonic()
-        self._next = max(now, self._next) + self._interval
-        await asyncio.sleep(self._next - self._interval - now)
 
 
 class Client:

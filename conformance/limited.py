@@ -14,7 +14,8 @@ from typing import Any
 
 from conformance import clock
 from conformance.check import Case, Inconclusive
-from conformance.client import Answer, Client, HttpTransport
+from conformance.client import Answer, Client
+from conformance.http_transport import HttpTransport
 from conformance.session import Credentials
 
 REST_SECONDS = 61.0

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import h11
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.client import Unreachable
+from conformance.client import LONGEST_BODY, Unreachable, too_long
 
 _PORTS = {"http": 80, "https": 443}
 _PIECE = 65_536
@@ -81,7 +81,8 @@ class RawTransport:
                     writer.write_eof()
             return await _response(reader, "HEAD" if method == "HEAD" else "GET")
         finally:
-            writer.close()
+            # Not `close`, which would wait for a server that never reads what is still to be sent.
+            writer.transport.abort()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
@@ -100,6 +101,8 @@ async def _response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIM
             headers.extend((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
         elif isinstance(event, h11.Data):
             body += event.data
+            if len(body) > LONGEST_BODY:
+                raise too_long()
         elif isinstance(event, h11.EndOfMessage):
             return status, CIMultiDictProxy(headers), bytes(body)
         elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:

@@ -18,8 +18,9 @@ from typing import Any, Protocol
 
 from conformance import clock
 from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking
-from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
+from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.events import Event, EventLog
+from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
 from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from conformance.bench.processor import tree_seconds
 from conformance.check import Case, Check
-from conformance.client import Client, Counter, HttpTransport, Names
+from conformance.client import Client, Counter, Names
 from conformance.discovery import Operation
 from conformance.events import EventLog
+from conformance.http_transport import HttpTransport
 from conformance.own_stack import own_stack
 from conformance.purchase import purchase
 from conformance.session import Session

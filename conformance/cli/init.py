@@ -13,10 +13,11 @@ import tomlkit
 
 from conformance.agent.probing import AgentFound, probe_agent
 from conformance.cli.targets import UsageFault
-from conformance.client import Answer, Client, Counter, HttpTransport, JsonFault, Names, Unreachable
+from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import INDEX, Operation, discover
 from conformance.drafting import gateway_help, gateway_tables, lanes_of
 from conformance.events import EventLog
+from conformance.http_transport import HttpTransport
 from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
 from conformance.hub.probing import HubFound, probe_hub
 from conformance.probing import GatewayFound, probe_gateway

@@ -15,9 +15,10 @@ from conformance import clock
 from conformance.check import Case, Check, Inconclusive
 from conformance.checkout.paying import PaymentRefused, pay_checkout, token_in
 from conformance.cli.targets import UsageFault, checked_nodes, named_profile
-from conformance.client import Client, Counter, HttpTransport, JsonFault, Names, Unreachable
+from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import Operation
 from conformance.events import EventLog
+from conformance.http_transport import HttpTransport
 from conformance.interrupt import interruptible
 from conformance.oracles import hashing, jose, keys
 from conformance.purchase import Challenge, Purchase, challenge, name_live_values, redeem

@@ -14,10 +14,11 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from conformance.check import Inconclusive
-from conformance.client import Client, HttpTransport, Names
+from conformance.client import Client, Names
 from conformance.discovery import Operation
 from conformance.events import EventLog
 from conformance.gateway import SCREEN
+from conformance.http_transport import HttpTransport
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.taking import BESIDE, CANNOT, Party, Taken, bought, offered, screening
 from conformance.report.side_by_side import Side

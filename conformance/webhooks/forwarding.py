@@ -11,6 +11,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from conformance.http_transport import read_up_to
 from conformance.webhooks.receiver import BODY_LIMIT, Arrival, Reply
 
 SECONDS = 10.0
@@ -94,7 +95,7 @@ class Forwarder:
                 allow_redirects=False,
                 skip_auto_headers=_AUTOMATIC,
             ) as response:
-                body = await _limited(response.content, self._limit)
+                body = await read_up_to(response.content, self._limit)
                 if body is None:
                     return _failed(HTTPStatus.BAD_GATEWAY, f"its answer is longer than {self._limit} bytes")
                 return Forwarded(Reply(response.status, _end_to_end(response.raw_headers), body))
@@ -106,15 +107,6 @@ class Forwarder:
     def _fields(self, arrival: Arrival) -> CIMultiDict[str]:
         sent = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in arrival.headers)
         return CIMultiDict((*_end_to_end(sent), ("Via", f"1.1 {self._name}")))
-
-
-async def _limited(content: aiohttp.StreamReader, limit: int) -> bytes | None:
-    held = bytearray()
-    async for chunk in content.iter_any():
-        held += chunk
-        if len(held) > limit:
-            return None
-    return bytes(held)
 
 
 def _end_to_end(fields: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from conformance.check import Case, Inconclusive
-from conformance.client import Answer, Client, HttpTransport, Unreachable
+from conformance.client import Answer, Client, Unreachable
+from conformance.http_transport import HttpTransport
 from conformance.target import Profile, ProfileError
 from conformance.verdict import STAND_IN
 from conformance.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event

@@ -94,8 +94,8 @@ async def test_a_target_that_does_not_answer_is_told() -> None:
         "unbound: no [gateway] screen_body of a and b",
     )
     assert unreachable[0] == "POST /compliance/screen"
-    assert "a: ClientConnectorError" in unreachable[2]
-    assert "b: ClientConnectorError" in unreachable[2]
+    assert f"a: cannot connect to 127.0.0.1:{port}: Connection refused" in unreachable[2]
+    assert f"b: cannot connect to 127.0.0.1:{port}: Connection refused" in unreachable[2]
 
 
 async def test_a_secret_of_the_other_target_that_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from conformance import target
 from conformance.check import Inconclusive
-from conformance.client import Client, Counter, HttpTransport, Names
+from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
+from conformance.http_transport import HttpTransport
 from conformance.webhooks.inbox import Inbox, listening_at
 from conformance.webhooks.receiver import Reply
 from tests.reserved_port import reserved_port

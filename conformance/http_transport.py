@@ -1,0 +1,102 @@
+"""Sending over HTTP as every client of the suite does: paced, in bounded time, and reading no more than it can hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import time
+from collections.abc import Sequence
+from typing import Final, Self
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from conformance.client import LONGEST_BODY, Unreachable, too_long
+
+_AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
+
+
+class HttpTransport:
+    """Sends over HTTP with one session, no proxy, no redirect, at no more than the pace the target allows.
+
+    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`.
+    """
+
+    def __init__(self, *, seconds: float, requests_per_second: float, connections: int) -> None:
+        self._seconds = seconds
+        self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
+        self._connections = connections
+        self._next = 0.0
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections),
+            timeout=aiohttp.ClientTimeout(total=self._seconds),
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request; see `conformance.client.Transport`."""
+        if self._session is None:
+            raise Unreachable("the transport is not open")
+        await self._turn()
+        try:
+            async with self._session.request(
+                method,
+                URL(url, encoded=True),
+                headers=CIMultiDict(headers),
+                data=body,
+                allow_redirects=False,
+                skip_auto_headers=_AUTOMATIC,
+            ) as response:
+                content = await read_up_to(response.content, LONGEST_BODY)
+                if content is None:
+                    raise too_long()
+                return response.status, response.headers, content
+        except TimeoutError as fault:
+            raise Unreachable(f"no answer within {self._seconds:g} s") from fault
+        except (aiohttp.ClientError, OSError, ValueError) as fault:
+            raise Unreachable(_in_words(fault)) from fault
+
+    async def _turn(self) -> None:
+        if self._interval <= 0:
+            return
+        now = time.monotonic()
+        self._next = max(now, self._next) + self._interval
+        await asyncio.sleep(self._next - self._interval - now)
+
+
+async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:
+    """Return a body, or None as soon as more than `limit` bytes of it came."""
+    held = bytearray()
+    async for piece in content.iter_any():
+        held += piece
+        if len(held) > limit:
+            return None
+    return bytes(held)
+
+
+def _in_words(fault: Exception) -> str:
+    """Return what a reader can do something about: who was called, and what came of it."""
+    if isinstance(fault, aiohttp.ClientConnectorDNSError):
+        return f"there is no host {fault.host}: {_reason(fault.os_error)}"
+    if isinstance(fault, aiohttp.ClientConnectorError):
+        return f"cannot connect to {fault.host}:{fault.port}: {_reason(fault.os_error)}"
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _reason(fault: OSError) -> str:
+    if isinstance(fault, ssl.SSLError) or fault.errno is None or fault.errno <= 0:
+        return fault.strerror or str(fault)
+    return os.strerror(fault.errno)
