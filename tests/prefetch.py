@@ -24,6 +24,7 @@ PACKAGES = (
     "examples/verifiers",
     "tests/localnet/compose",
     "tests/differential/circle",
+    "tests/outside/falcon",
     "tests/sim/solana/js",
 )
 THINGS: Mapping[str, Callable[[], object]] = {

@@ -27,7 +27,7 @@ from tests.stack import running_stack
 
 NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}
-PAID_MS = 60_000
+PAID_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,9 @@ class Shop:
     def advance(self, seconds: int) -> None:
         """Move the stack's clock on, and the chains' with it."""
         clock = Path(self.ready["clock_file"])
-        clock.write_text(f"{float(clock.read_text('ascii')) + seconds}\n", "ascii")
+        draft = clock.with_suffix(".draft")
+        draft.write_text(f"{float(clock.read_text('ascii')) + seconds}\n", "ascii")
+        draft.replace(clock)
 
 
 @pytest.fixture(scope="session")

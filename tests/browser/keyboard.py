@@ -61,6 +61,11 @@ class Keyboard:
             await self.to(role, name)
         async with self.page.expect_navigation():
             await self.page.keyboard.press("Enter")
+        await self.drawn()
+
+    async def drawn(self) -> None:
+        """Wait until the page that came is drawn: what has the focus from the start gets it then, after the load."""
+        await self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def _is_focused(node: dict[str, Any]) -> bool:

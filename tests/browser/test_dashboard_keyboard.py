@@ -13,7 +13,7 @@ import stripe
 from playwright.async_api import Browser
 
 from conformance.payers.bill import USDC, Bill
-from tests.browser.conftest import NETWORKS, Shop
+from tests.browser.conftest import NETWORKS, PAID_MS, Shop
 from tests.browser.dashboard_desk import admin_key, dashboard
 from tests.browser.keyboard import Keyboard
 from tests.reference.webhooks.receiver import SIGNATURE, Receiver, ok, status
@@ -26,9 +26,12 @@ NETWORK = NETWORKS["algorand"]
 async def keyboard(browser: Browser, shop: Shop) -> AsyncIterator[Keyboard]:
     """Somebody at the dashboard's first page."""
     context = await browser.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(PAID_MS)
     page = await context.new_page()
+    made = Keyboard(page, await context.new_cdp_session(page))
     await page.goto(dashboard(shop))
-    yield Keyboard(page, await context.new_cdp_session(page))
+    await made.drawn()
+    yield made
     await context.close()
 
 
@@ -85,7 +88,7 @@ async def paid_link(shop: Shop, tenant_id: str, key: str, label: str) -> str:
 
 async def refreshed_until(keyboard: Keyboard, word: str, attempts: int) -> str:
     """Press Enter on Refresh until the newest delivery stands so, with so many attempts; return what is said of it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         await keyboard.enter("link", "Refresh")
         found = keyboard.page.locator(".deliveries > li").first

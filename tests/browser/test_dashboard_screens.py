@@ -18,7 +18,7 @@ from axe_playwright_python.async_playwright import Axe  # type: ignore[import-un
 from playwright.async_api import Browser, Page
 
 from conformance.payers.bill import USDC, Bill
-from tests.browser.conftest import NETWORKS, PHONE, Shop
+from tests.browser.conftest import NETWORKS, PAID_MS, PHONE, Shop
 from tests.browser.dashboard_desk import admin_key, dashboard
 from tests.reference.webhooks.receiver import Receiver
 
@@ -70,7 +70,8 @@ class Walker:
     async def sign_in(self, key: str) -> None:
         """Fill in the form of sign-in."""
         await self.page.fill("#key", key)
-        await self.page.click("main button")
+        async with self.page.expect_navigation():
+            await self.page.click("main button")
 
     async def submit(self, **given: str) -> None:
         """Fill in the form of the screen and send it."""
@@ -109,7 +110,7 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
         await payer.settle(bill)
         await receiver.until(1)
         await payer.settle(bill)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not (await call("GET", f"{base}/payments?state=late", None))["payments"]:
             assert time.monotonic() < deadline, "the second payment was not listed as late"
             await asyncio.sleep(0.1)
@@ -121,6 +122,7 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
 async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str, device: str) -> None:
     """Each one, its errors and refusals: axe finds nothing, nothing overflows, nothing comes from elsewhere."""
     context = await browser.new_context(**(PHONE if device == "phone" else DESKTOP), reduced_motion="reduce")
+    context.set_default_timeout(PAID_MS)
     page = await context.new_page()
     walker = Walker(page, shop.url, ("light", "dark") if device == "desktop" else ("light",))
     tenant = f"{dashboard(shop)}/tenants/{stocked}"
@@ -178,6 +180,7 @@ async def _empty_tenant(shop: Shop) -> str:
 async def test_everything_works_without_a_script(browser: Browser, shop: Shop) -> None:
     """Sign in, tenant, address, destination, key, decision, sign out, in a browser that runs none."""
     context = await browser.new_context(**DESKTOP, java_script_enabled=False)
+    context.set_default_timeout(PAID_MS)
     page = await context.new_page()
     walker = Walker(page, shop.url)
     await page.goto(dashboard(shop))

@@ -42,7 +42,7 @@ async def sending(*, with_v2: bool = False) -> AsyncIterator[Sender]:
     """Yield the reference's sender on the system's clock."""
     check = AddressCheck(allow_loopback=True)
     async with open_session(WORD, check) as session:
-        yield Sender(session, check, WpClock(), WORD, seconds=5, with_v2=with_v2)
+        yield Sender(session, check, WpClock(), WORD, seconds=60, with_v2=with_v2)
 
 
 @pytest.mark.parametrize("with_v2", [False, True])
