@@ -135,7 +135,8 @@ class FlawedReceiver:
         elif self.flaw == "looks first, notes later":
             if key in self._seen:
                 return
-            await asyncio.sleep(0.05)
+            for _ in range(10):  # turns, and not one pause: whoever came together has looked before anybody notes
+                await asyncio.sleep(0.02)
             self._repeated(key)
             self.effects[event["id"]] += 1
         elif self.flaw in {"no memory", "notes before it verifies"} or not self._repeated(key):

@@ -13,6 +13,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ from conformance.events import EventLog
 from conformance.payers.bill import USDC
 from conformance.runner import registered
 from conformance.session import Session
+from conformance.target import Profile
 from conformance.verdict import Verdict, worst
-from conformance.webhooks.inbox import Inbox
-from conformance.webhooks.receiver import SILENCE, CannotListen, bound
+from conformance.webhooks.inbox import Inbox, Received
+from conformance.webhooks.receiver import SILENCE
 from tests.conformance.checks.gateway.scripted_checkout import (
     NETWORK,
     PAYOUT,
@@ -38,12 +40,13 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     Payer,
     Transfer,
 )
+from tests.reserved_port import reserved_port
 
 SECRETS = {"first": "weldw_c2VjcmV0IG9uZQ", "first_too": "weldw_c2VjcmV0IHR3bw", "second": "weldw_c2VjcmV0IHRocmVl"}
 _TENANTS = {"first": "first", "first_too": "first", "second": "second"}
 _TIMEOUT, _PAUSE = 30.0, 30.0
 # A run that is held up for a while must not look like a sender that keeps silent, so what is due is waited for long.
-_PATIENCE, _LOOK_SECONDS = 20.0, 0.05
+_PATIENCE, _LOOK_SECONDS = 120.0, 0.05
 _WEBHOOKS = """
 [clock]
 offset_file = "{clock}"
@@ -151,6 +154,9 @@ class Shop(Checkout):
     labels: dict[str, str] = field(default_factory=dict)
     told: set[tuple[str, int]] = field(default_factory=set)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    to_tell: int = 0
+    to_deliver: int = 0
+    rests: list[float] = field(default_factory=list)
     unanswered: Callable[[bytes], bool] = lambda _: False
 
     async def send(
@@ -173,6 +179,11 @@ class Shop(Checkout):
             return time.time() + float(self.clock.read_text())
         return time.time()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has something to tell now; a delivery that is to be made again is none until its time comes."""
+        return self.to_tell + self.to_deliver > sum(due > self.now for due in self.rests)
+
     def look(self) -> None:
         """See what was transferred, and tell of it."""
         for link in self.links.values():
@@ -185,22 +196,23 @@ class Shop(Checkout):
                     self._start(self._tell(link, number))
 
     def _start(self, work: Any) -> None:
+        self.to_tell += 1
         task = asyncio.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     async def _tell(self, link: Link, number: int) -> None:
-        if self.flaws.page_only:
-            return
         event = self.flaws.event(self._event(link, number))
-        made = int(self.now)
-        await asyncio.gather(
-            *(
-                self._deliver(one, place, made)
-                for place in self.flaws.places(link, self.places)
-                for one in (event, *self.flaws.further(event))
-            )
-        )
+        made, places = int(self.now), [] if self.flaws.page_only else [*self.flaws.places(link, self.places)]
+        told = [(one, place) for place in places for one in (event, *self.flaws.further(event))]
+        self.to_tell, self.to_deliver = self.to_tell - 1, self.to_deliver + len(told)
+        await asyncio.gather(*(self._delivered(one, place, made) for one, place in told))
+
+    async def _delivered(self, event: Event, place: Place, made: int) -> None:
+        try:
+            await self._deliver(event, place, made)
+        finally:
+            self.to_deliver -= 1
 
     def _event(self, link: Link, number: int) -> Event:
         return {
@@ -226,8 +238,10 @@ class Shop(Checkout):
             if await self._attempt(Attempt(number, event, body, int(self.now), made, place, self.places)):
                 return
             due = self.now + _PAUSE
+            self.rests.append(due)
             while self.now < due:  # noqa: ASYNC110 - the clock is a file
                 await asyncio.sleep(0.01)
+            self.rests.remove(due)
 
     async def _attempt(self, attempt: Attempt) -> bool:
         value = self.flaws.header(attempt)
@@ -285,19 +299,8 @@ class Below:
         """Hold nothing."""
 
 
-def _free_port() -> int:
-    """Return a port that no connection is given meanwhile: those that the system gives away lie higher."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with contextlib.suppress(CannotListen):
-            for one in bound("127.0.0.1", port):
-                one.close()
-            return port
-
-
-def told_places(folder: Path, names: Sequence[str]) -> list[Place]:
-    """Return destinations at a port that is free, with their secrets in files."""
-    port = _free_port()
+def told_places(folder: Path, names: Sequence[str], port: int) -> list[Place]:
+    """Return destinations at a port, with their secrets in files."""
     for name in names:
         (folder / name).write_text(SECRETS[name])
     return [Place(name, f"http://127.0.0.1:{port}/hooks/{name}", SECRETS[name], _TENANTS[name]) for name in names]
@@ -311,9 +314,10 @@ async def judged(
     names: Sequence[str] = ("first", "first_too", "second"),
     changed: Callable[[str], str] = lambda text: text,
     shop: Shop | None = None,
-    patience: float = _PATIENCE,
 ) -> tuple[dict[str, Verdict], EventLog]:
     """Run one check against a shop and return the verdict of each row it judged, and the log.
+
+    What is due is waited for long, and what never comes not at all: a wait ends when the shop has nothing more to tell.
 
     Args:
         name: The check.
@@ -322,14 +326,16 @@ async def judged(
         names: Destinations that the shop and the profile know.
         changed: Changes the profile's text.
         shop: The shop, when it is a special one.
-        patience: Seconds for which what is due is waited for; short where it never comes.
     """
-    found = next(one for one in registered() if one.id == name)
-    checked = found.for_lane("algorand") if found.lane == "each" else found
-    places = told_places(folder, names)
     one = shop or Shop()
-    one.flaws, one.places, one.clock = flaws or Flaws(), places, folder / "clock"
-    profile = target.parse(_profile(folder, places, changed, patience))
+    with reserved_port() as port:
+        one.flaws, one.places, one.clock = flaws or Flaws(), told_places(folder, names, port), folder / "clock"
+        return await _judged(name, one, target.parse(_profile(folder, one.places, changed)))
+
+
+async def _judged(name: str, one: Shop, profile: Profile) -> tuple[dict[str, Verdict], EventLog]:
+    found = next(check for check in registered() if check.id == name)
+    checked = found.for_lane("algorand") if found.lane == "each" else found
     table, log = Names(), EventLog()
     client = Client(one, log, name, table, Counter())
     session = Session(profile, client, table, 1)
@@ -337,6 +343,7 @@ async def judged(
     session._payers["gateway algorand"] = Below()  # type: ignore[assignment]
     await session.open()
     await session.receive()
+    session.inbox.wait = partial(_heard_out, one, session.inbox)  # type: ignore[method-assign]
     one.unanswered = lambda body: _unanswered(session.inbox, body)
     case = Case(checked, profile, client, log, random.Random(1), session)
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
@@ -356,6 +363,17 @@ async def judged(
     return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}, log
 
 
+async def _heard_out(
+    shop: Shop, inbox: Inbox, matches: Callable[[Received], bool], *, seconds: float, count: int = 1
+) -> tuple[Received, ...]:
+    """Wait as an inbox does, but no longer than the shop has something to tell."""
+    waiting = asyncio.create_task(Inbox.wait(inbox, matches, seconds=seconds, count=count))
+    while shop.is_busy and not waiting.done():
+        await asyncio.wait([waiting], timeout=_LOOK_SECONDS)
+    waiting.cancel()
+    return tuple(filter(matches, inbox.received))
+
+
 def _unanswered(inbox: Inbox, body: bytes) -> bool:
     """Return whether a delivery came whose sender waits for an answer that it will not get."""
     return any(
@@ -363,11 +381,11 @@ def _unanswered(inbox: Inbox, body: bytes) -> bool:
     )
 
 
-def _profile(folder: Path, places: Sequence[Place], changed: Callable[[str], str], patience: float) -> str:
+def _profile(folder: Path, places: Sequence[Place], changed: Callable[[str], str]) -> str:
     text = PROFILE.format(defaults="reference", payout=PAYOUT).replace(
         'surfaces = ["gateway"]', 'surfaces = ["gateway", "webhooks"]'
     )
-    text = text.replace("paid = 0.2", f"paid = {patience}")
+    text = text.replace("paid = 0.2", f"paid = {_PATIENCE}")
     told = "".join(
         _DESTINATION.format(name=one.name, url=one.url, tenant=one.tenant, file=folder / one.name) for one in places
     )

@@ -56,9 +56,9 @@ def with_agent(text: str) -> str:
     return f'{claimed}\n[surfaces.agent]\nurl = "{scripted_agent.BASE}"\n'
 
 
-async def verdict(folder: Path, town: Town, *, patience: float = 20.0, **flaws: Any) -> Verdict:
+async def verdict(folder: Path, town: Town, **flaws: Any) -> Verdict:
     """Return what the row comes to."""
-    found, _ = await judged(NAME, folder, Flaws(**flaws), shop=town, changed=with_agent, patience=patience)
+    found, _ = await judged(NAME, folder, Flaws(**flaws), shop=town, changed=with_agent)
     return found["WH-DELIV-09"]
 
 
@@ -106,4 +106,4 @@ async def test_an_agent_that_verifies_nothing_shows_nothing(tmp_path: Path) -> N
 
 async def test_silence_without_a_control_shows_nothing(tmp_path: Path) -> None:
     """Where no event of a paid link comes, nothing is said of the agent."""
-    assert await verdict(tmp_path, Town(), patience=2.0, page_only=True) is Verdict.INCONCLUSIVE
+    assert await verdict(tmp_path, Town(), page_only=True) is Verdict.INCONCLUSIVE

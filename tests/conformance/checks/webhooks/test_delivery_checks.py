@@ -40,7 +40,6 @@ BEARS, VERIFIES, APART = (
 )
 TIMELY, ONCE, AGAIN = "a_signature_is_of_its_time", "one_payment_is_one_event", "a_failed_delivery_is_made_again"
 LABEL, NETWORK, AMOUNT = "a_label_comes_through", "a_network_has_three_spellings", "an_amount_is_the_same_everywhere"
-NEVER_COMES = 2.0
 NOWHERE = "an_unpaid_link_is_told_of_nowhere"
 UNPAID = (
     *("payment_without_the_memo", "payment_with_another_links_memo", "failed_payment", "payment_of_too_little"),
@@ -364,7 +363,7 @@ DELIVERIES: dict[str, tuple[str, Flaws, set[str]]] = {
 async def test_a_flaw_of_the_delivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
     """Each wrong way to deliver breaks its row."""
     name, flaws, rows = DELIVERIES[flaw]
-    verdicts, _ = await judged(name, tmp_path, flaws, patience=NEVER_COMES)
+    verdicts, _ = await judged(name, tmp_path, flaws)
     assert breached(verdicts) == rows
 
 
@@ -407,13 +406,9 @@ REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
 
 
 @pytest.mark.parametrize("flaw", REDELIVERIES)
-async def test_a_flaw_of_the_redelivery_breaks_its_row(
-    flaw: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
     """Each wrong second attempt breaks its row."""
     flaws, rows = REDELIVERIES[flaw]
-    if flaws.often == 1:
-        monkeypatch.setattr(redelivery, "_AGAIN_SECONDS", NEVER_COMES)
     verdicts, _ = await judged(AGAIN, tmp_path, flaws)
     assert breached(verdicts) == rows
 
@@ -425,9 +420,8 @@ async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path)
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
-async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) -> None:
     """Where no schedule is declared the MAY row does not apply to who delivers once; the others are undecided."""
-    monkeypatch.setattr(redelivery, "_AGAIN_SECONDS", NEVER_COMES)
     verdicts, _ = await judged(
         AGAIN,
         tmp_path,
@@ -476,7 +470,7 @@ class Hasty(Shop):
 
 async def test_nothing_is_said_of_silence_where_no_event_comes_at_all(tmp_path: Path) -> None:
     """A sender that tells of nothing has not shown that it keeps silent."""
-    verdicts, _ = await judged("payment_of_too_little", tmp_path, Flaws(page_only=True), patience=NEVER_COMES)
+    verdicts, _ = await judged("payment_of_too_little", tmp_path, Flaws(page_only=True))
     assert verdicts["WH-DELIV-03"] is Verdict.INCONCLUSIVE
 
 
