@@ -78,14 +78,19 @@ async def test_a_row_that_is_read_is_judged_where_a_check_can() -> None:
 async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp_path: Path) -> None:
     """With a service of its own a limit check runs beside the others, without one after them."""
     seen: list[str] = []
+    limited = asyncio.Event()
 
     async def slow(case: Case) -> None:
-        await asyncio.sleep(0.02)
+        if apart:
+            await asyncio.wait_for(limited.wait(), 60)
+        for _ in range(100):  # a limit check beside it would have gone before
+            await asyncio.sleep(0)
         seen.append("other")
         case.expect("GW-RATE-02", True, "", "")
 
     async def limit(case: Case) -> None:
         seen.append("limit")
+        limited.set()
         case.expect("GW-RATE-02", True, "", "")
 
     checks = (
