@@ -13,7 +13,7 @@ from conformance.check import Case, Inconclusive, Lacking
 if TYPE_CHECKING:
     from conformance.session import Session
 
-_CATCH_UP_SECONDS = 10.0
+_CATCH_UP_SECONDS = 60.0
 _TOLERANCE = 5
 
 

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 _WORDS = ("--map-root-user", "--net", "--")
-_SECONDS = 5.0
+_SECONDS = 60.0
 
 
 async def words_before() -> tuple[str, ...]:

@@ -129,7 +129,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
     """
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(
-            aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=10))
+            aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=60))
         )
         children: list[Child] = []
         exits.push_async_callback(_stop_all, children)

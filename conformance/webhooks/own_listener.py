@@ -15,7 +15,7 @@ from conformance.check import Inconclusive
 from conformance.children import ended
 
 _VARIABLE = "WELDPROOF_LISTENER_SECRET"
-_READY_SECONDS = 30.0
+_READY_SECONDS = 100.0
 _END_SECONDS = 5.0
 
 
