@@ -92,15 +92,15 @@ def test_every_service_joins_the_control_plane(tmp_path: Path) -> None:
             target.Secret(file=Path(ready["hub_audit_key_file"])),
         )
         healthy: set[str] = set()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while len(healthy) < 6 and time.monotonic() < deadline:
-            with urllib.request.urlopen(ready["control_plane"] + "/v1/posture", timeout=10) as answer:
+            with urllib.request.urlopen(ready["control_plane"] + "/v1/posture", timeout=60) as answer:
                 healthy = {one["name"] for one in json.loads(answer.read())["services"] if one["healthy"]}
             time.sleep(0.1)
         names = ("rail", "gateway", "agent", "federation-validator", "zkp-receipt", "atb-credential-verifier")
         assert healthy == {f"weldproof-{name}" for name in names}
         stack.terminate()
-        assert stack.wait(30) == 0
+        assert stack.wait(120) == 0
 
 
 def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:

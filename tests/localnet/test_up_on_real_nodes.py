@@ -91,13 +91,14 @@ def test_ctrl_c_while_nodes_start_leaves_nothing(tmp_path: Path) -> None:
     words = [*UP, "--chains", "localnet,algorand=sim", "--no-working-profile"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stack:
         log = tmp_path / "stack" / "logs" / "surfpool.log"
-        ends = time.monotonic() + 60
-        while not log.exists():
+        started: list[Process] = []
+        ends = time.monotonic() + 240
+        while not (log.exists() and started):  # the log is there a moment before the first process
             assert time.monotonic() < ends
+            started = [Process.of(pid) for pid in _children(stack.pid)]
             time.sleep(0.01)
-        started = [Process.of(pid) for pid in _children(stack.pid)]
         stack.send_signal(signal.SIGINT)
-        out, err = stack.communicate(timeout=60)
+        out, err = stack.communicate(timeout=120)
     assert (stack.returncode, out) == (0, b""), err
     assert started
     assert not any(one.runs for one in started)
