@@ -284,6 +284,9 @@ class Redeemer:
 
         Returns:
             The paid row, or None when the claim is not this worker's any more and nobody was faster.
+
+        Raises:
+            Refused: 409, the token, the payment or the very transfer bought something else.
         """
         payment = await self._paid_on_chain(presented, row)
         now = self._clock.now()
@@ -294,10 +297,16 @@ class Redeemer:
             self.refuse_foreign(
                 await self._ledger.involved(presented.token.text, presented.payment_key), presented, call
             )
+            if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
+                raise already_spent()
         except Refused:
             await self._ledger.drop_unpaid(row.id)
             raise
         return None
+
+    async def _is_still_held(self, claim: Redemption) -> bool:
+        now = await self._ledger.get(claim.id)
+        return now is not None and now.state is State.UNPAID and now.lease == self._worker
 
     # Step 15: run the service, sign, store, reply.
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import MetaData, func, select
+from sqlalchemy import MetaData, column, func, select, table
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -17,6 +17,10 @@ from reference.store.database import Change, DatabaseUnavailable, Missed, Row, T
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
 _PREPARING = 0x7765_6C64
+# Nor does it spare what is there: it locks the table of every index, and so a worker that starts and one that writes to
+# several tables could wait for each other.
+_RELATIONS = table("pg_class", column("relname"), column("oid"), schema="pg_catalog")
+_THERE = select(_RELATIONS.c.relname).where(func.pg_table_is_visible(_RELATIONS.c.oid))
 
 
 class PostgresDatabase:
@@ -52,13 +56,16 @@ class PostgresDatabase:
                     raise Missed
 
     async def create(self, tables: MetaData) -> None:
-        """Create the tables and indexes that are missing, one worker at a time."""
+        """Create the tables and indexes that are missing, one worker at a time; what is there is not touched."""
         async with self._transaction() as connection:
             await connection.execute(select(func.pg_advisory_xact_lock(_PREPARING)))
-            for table in tables.sorted_tables:
-                await connection.execute(CreateTable(table, if_not_exists=True))
-                for index in table.indexes:
-                    await connection.execute(CreateIndex(index, if_not_exists=True))
+            there = set((await connection.execute(_THERE)).scalars())
+            for one in tables.sorted_tables:
+                if one.name not in there:
+                    await connection.execute(CreateTable(one))
+                for index in one.indexes:
+                    if index.name not in there:
+                        await connection.execute(CreateIndex(index))
 
     async def close(self) -> None:
         """Close the pool."""

@@ -86,7 +86,8 @@ _SELECT = select(*(_ROW[name] for name in Redemption.__slots__))
 _INVOLVED = _SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = _SELECT.where(_IS_IT)
 _UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), _IS_UNPAID).order_by(_ROW.claim_order)
-_DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).limit(100)
+# The longest waiting first: those of a chain that is away must not keep others from their turn for ever.
+_DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(100)
 _CLAIM = insert(redemptions).values(
     {
         name: bindparam(name)

@@ -145,19 +145,23 @@ class SqliteDatabase:
         await self._hand_over(work, several=True)
 
     async def close(self) -> None:
-        """Finish what was asked for and close the file."""
-        if self._reader is not None:
-            self._reader.close()
-        if self._thread is not None:
+        """Finish what was asked for, also while it closes, and close the file."""
+        while self._thread is not None:
             self._flush()
             self._handed.put(None)
-            await asyncio.to_thread(self._thread.join)
-        self._reader = self._thread = None
+            ended = self._thread
+            # Who asks for something from here on has a writer of his own: nothing is handed to one that ends.
+            self._thread, self._handed = None, SimpleQueue()
+            await asyncio.to_thread(ended.join)
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
 
     async def _hand_over(self, work: Callable[[sqlite3.Connection], Any], *, several: bool = False) -> Any:
         loop = asyncio.get_running_loop()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._write, args=(loop,), name="sqlite-writer", daemon=True)
+            given = (loop, self._handed)
+            self._thread = threading.Thread(target=self._write, args=given, name="sqlite-writer", daemon=True)
             self._thread.start()
         if not self._gathered:
             loop.call_soon(self._flush)  # with all that is asked for in this turn of the loop
@@ -172,13 +176,13 @@ class SqliteDatabase:
 
     # In the writer's thread.
 
-    def _write(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _write(self, loop: asyncio.AbstractEventLoop, handed: SimpleQueue[list[_Job] | None]) -> None:
         connection: sqlite3.Connection | None = None
         going_on = True
         while going_on:
-            batches = [self._handed.get()]
-            while not self._handed.empty():
-                batches.append(self._handed.get())
+            batches = [handed.get()]
+            while not handed.empty():
+                batches.append(handed.get())
             going_on = batches[-1] is not None
             jobs = [job for batch in batches if batch is not None for job in batch]
             try:

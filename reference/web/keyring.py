@@ -38,23 +38,25 @@ class KeyFile:
     path: Path
     clock: WpClock
     retired_days: int
-    _read_at: int = field(default=-1, init=False)
+    _read: tuple[int, int] | None = field(default=None, init=False)
     _keyring: Keyring | None = field(default=None, init=False)
 
     def __call__(self) -> Keyring:
         """Return the keyring as it is now."""
-        changed = self._changed_at()
-        if self._keyring is None or changed != self._read_at:
+        there = self._there()
+        if self._keyring is None or there != self._read:
             self._keyring = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days)
             # What was there before it was read: a rotation meanwhile is noticed by the next call.
-            self._read_at = changed
+            self._read = there
         return self._keyring
 
-    def _changed_at(self) -> int:
+    def _there(self) -> tuple[int, int] | None:
+        """Tell this file from another one; by its time alone, two that were written in one tick would be the same."""
         try:
-            return os.stat(self.path).st_mtime_ns  # noqa: PTH116 - asked for every receipt, so plainly
+            told = os.stat(self.path)  # noqa: PTH116 - asked for every receipt, so plainly
         except FileNotFoundError:
-            return 0
+            return None
+        return told.st_ino, told.st_mtime_ns
 
 
 def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyring:
@@ -118,8 +120,9 @@ def make_secret(path: Path, data: bytes) -> None:
 
 def _draft(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # Of a name by chance: workers in containers of their own, on one folder, may all have the same process number.
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.draft")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()

@@ -20,8 +20,9 @@ from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, T
 from reference.protocol.proof import MinedProof
 from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
+from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
-from reference.rail.collecting import Observer
+from reference.rail.collecting import Observer, Presented
 from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import SERVICES, Service
@@ -317,6 +318,24 @@ async def test_step_14b_decides_when_both_were_seen(bench: Bench) -> None:
     assert await bench.refusal(0, token) == "payment_already_spent"
     assert await bench.row(0, token) is None
     assert not faster[0].replayed
+
+
+async def test_a_transfer_that_was_counted_for_another_claim_is_spent(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should two authorizations ever fit one transfer: the second is refused, and not tried again without end."""
+
+    async def one_transfer(observer: Observer, presented: Presented, claim: Redemption) -> Payment:
+        await observer.lane.observe(presented.tx_id)
+        return Payment("PAYER", claim.tx_id, "the very transfer")
+
+    monkeypatch.setattr(Observer, "collect", one_transfer)
+    tokens = [bench.token(), bench.token()]
+    assert not (await bench.redeem(0, tokens[0])).replayed
+    async with asyncio.timeout(60):
+        assert await bench.refusal(1, tokens[1]) == "payment_already_spent"
+    assert await bench.row(1, tokens[1]) is None
+    assert bench.lane.looks == [tx_id(0), tx_id(1)]
 
 
 class Ticks:

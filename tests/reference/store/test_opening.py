@@ -6,9 +6,12 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select
 
+from reference.store.checkout_tables import METADATA
 from reference.store.opening import UnsupportedDatabase, open_database, sqlite_dsn
 
 NUMBERS = Table("numbers", MetaData(), Column("number", Integer))
@@ -39,6 +42,22 @@ def test_other_databases_are_refused_by_name(address: str) -> None:
     """An address of a database we do not speak, or of no file, says so before anything is opened."""
     with pytest.raises(UnsupportedDatabase, match=address.partition(":")[0]):
         open_database(address)
+
+
+@pytest.mark.postgres
+async def test_a_worker_that_starts_meets_nobody_who_writes(postgres_database: str) -> None:
+    """What is there already is not touched: a start neither waits for a transaction nor makes one wait for it."""
+    database = open_database(postgres_database)
+    try:
+        await database.create(METADATA)
+        with psycopg.connect(postgres_database) as writer:
+            for name in METADATA.tables:
+                writer.execute(SQL("DELETE FROM {}").format(Identifier(name)))
+            async with asyncio.timeout(60):
+                await asyncio.gather(*(database.create(METADATA) for _ in range(3)))
+            writer.rollback()
+    finally:
+        await database.close()
 
 
 async def test_both_databases_answer_alike(dsn: str) -> None:

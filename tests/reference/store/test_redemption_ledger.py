@@ -88,6 +88,16 @@ async def test_one_token_a_payment(ledger: Redemptions) -> None:
     assert sum(won) == 1
 
 
+async def test_one_claim_a_transfer(ledger: Redemptions) -> None:
+    """Of many claims that a transfer was counted for, each with a token and a payment of its own, one is paid."""
+    rows = [await claimed(ledger, token=f"t{n}", payment_key=f"chain|{n}", order=n) for n in range(12)]
+    counted = replace(PAYMENT, transfer_key="chain|tx|3")
+    marks = [ledger.mark_paid(await row_of(ledger, row), counted, worker="w", now=1_001) for row in rows]
+    won = await asyncio.gather(*marks)
+    assert sum(row is not None for row in won) == 1
+    assert sum([(await row_of(ledger, row)).state is State.UNPAID for row in rows]) == 11
+
+
 async def test_a_spent_token_stays_taken(ledger: Redemptions) -> None:
     """Uniqueness holds among paid and spent rows alike, also when the stored answer is gone."""
     row_id = await paid(ledger)
@@ -180,6 +190,17 @@ async def test_a_recheck_happens_once(ledger: Redemptions) -> None:
     assert [row.id for row in await ledger.due_for_recheck(1_602)] == [row_id]
     await ledger.rechecked(row_id, attestation="e30.e30.AQ")
     assert list(await ledger.due_for_recheck(9_999)) == []
+
+
+async def test_the_longest_due_is_looked_at_first(ledger: Redemptions) -> None:
+    """Whoever's chain is away waits; nobody behind him is kept from his turn for ever."""
+    due = {}
+    for number, at in enumerate((1_604, 1_602, 1_603)):
+        row_id = await claimed(ledger, token=f"t{number}", payment_key=f"chain|{number}")
+        assert await ledger.mark_paid(await row_of(ledger, row_id), PAYMENT, worker="w", now=1_001)
+        await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=at)
+        due[at] = row_id
+    assert [row.id for row in await ledger.due_for_recheck(1_700)] == [due[at] for at in sorted(due)]
 
 
 async def test_the_ledger_survives_its_process(ledger: Redemptions, database: Database, dsn: str) -> None:

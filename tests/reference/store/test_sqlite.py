@@ -111,3 +111,24 @@ async def test_what_was_asked_for_is_done_before_closing(path: Path) -> None:
     second = SqliteDatabase(str(path))
     assert await second.rows(ALL) == [(1,)]
     await second.close()
+
+
+async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None:
+    """A task that outlives its service's end keeps nobody from ending, and its change is there."""
+    first = SqliteDatabase(str(path))
+    await first.create(THINGS.metadata)
+    held = sqlite3.connect(path, isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")  # so that the writer is not through with the first when the last comes
+    early = asyncio.create_task(first.change(ADD, thing=1))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(first.close())
+    await asyncio.sleep(0)
+    late = [asyncio.create_task(first.change(ADD, thing=number)) for number in (2, 3)]
+    await asyncio.sleep(0.1)
+    held.execute("ROLLBACK")
+    held.close()
+    async with asyncio.timeout(60):
+        assert await asyncio.gather(closing, early, *late) == [None, 1, 1, 1]
+    second = SqliteDatabase(str(path))
+    assert await second.rows(ALL) == [(1,), (2,), (3,)]
+    await second.close()

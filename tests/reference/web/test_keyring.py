@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,16 @@ def test_a_rotation_shows_without_a_restart(file: KeyFile) -> None:
         keys.insert(0, keyring.rotate(file.path, now=int(file.clock.now()) + now))
     assert list(file().published) == keys
     assert file().active.public == keys[0]
+
+
+def test_a_rotation_within_one_tick_is_not_missed(file: KeyFile) -> None:
+    """A file system's times come in steps: a key that replaced another in the same step is another one."""
+    file()  # which makes it
+    old = file().active.public
+    before = file.path.stat().st_mtime_ns
+    fresh = keyring.rotate(file.path, now=file.clock.now())
+    os.utime(file.path, ns=(before, before))
+    assert file().active.public == fresh != old
 
 
 def test_a_rotation_while_the_file_is_read_is_not_missed(file: KeyFile, monkeypatch: pytest.MonkeyPatch) -> None:
