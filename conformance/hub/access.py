@@ -14,7 +14,7 @@ from urllib.parse import quote
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer, JsonFault
 from conformance.hub import documents
-from conformance.hub.services import HEALTH, Played, played
+from conformance.hub.services import HEALTH, Named, played
 from conformance.oracles import falcon_making
 from conformance.target import ProfileError
 from conformance.target.hub import HubBindings
@@ -173,7 +173,7 @@ class Hub:
 
     # Services.
 
-    def service_body(self, service: Played) -> dict[str, Any]:
+    def service_body(self, service: Named) -> dict[str, Any]:
         """Return the body that registers a service."""
         values = {
             "name": service.name,
@@ -184,12 +184,12 @@ class Hub:
         made: dict[str, Any] = documents.filled(self.bindings.service_body or CANDIDATES[0], values)
         return made
 
-    async def register_service(self, service: Played) -> Answer:
+    async def register_service(self, service: Named) -> Answer:
         """Register a service with the admin token."""
         return await self.admin("POST", SERVICES, json_body=self.service_body(service))
 
     @asynccontextmanager
-    async def serving(self, *services: Played) -> AsyncIterator[Sequence[Answer]]:
+    async def serving(self, *services: Named) -> AsyncIterator[Sequence[Answer]]:
         """Register services, and remove them on leaving where it is bound how.
 
         Raises:
@@ -206,7 +206,7 @@ class Hub:
             for one in services[: len(answers)]:
                 await self.remove_service(one)
 
-    async def remove_service(self, service: Played) -> None:
+    async def remove_service(self, service: Named) -> None:
         """Remove a service, where it is bound how."""
         if self.bindings.service_delete is not None:
             await self.admin("DELETE", documents.filled(self.bindings.service_delete, {"name": service.name}))
@@ -215,12 +215,12 @@ class Hub:
         """Read the posture without a credential."""
         return await self.call("GET", POSTURE, retry=again)
 
-    def listed(self, posture: Answer, service: Played) -> list[Any]:
+    def listed(self, posture: Answer, service: Named) -> list[Any]:
         """Return what a posture holds about a service."""
         document = documented(posture)
         return documents.records(document, service.name, service.url, self.bindings.posture_name_at)
 
-    def health(self, posture: Answer, service: Played) -> bool | None:
+    def health(self, posture: Answer, service: Named) -> bool | None:
         """Return whether a posture shows a service as healthy; None: it does not list it, or says nothing of it."""
         found = self.listed(posture, service)
         said = [
@@ -254,16 +254,19 @@ def refused(answer: Answer) -> bool:
 async def until(ask: Callable[[bool], Awaitable[Answer]], holds: Callable[[Answer], bool], seconds: float) -> Answer:
     """Ask until something holds of the answer, or the time is over; return the last answer.
 
+    The last is asked for when the time is over: one that was long under way tells of a moment before.
+
     Args:
         ask: Sends the request; told whether it is a repetition.
         holds: What is waited for.
         seconds: Longest wait.
     """
     ends, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    last = time.monotonic() >= ends
     answer = await ask(False)
-    while not holds(answer) and time.monotonic() < ends:
+    while not holds(answer) and not last:
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause, last = min(2 * pause, _LONGEST_PAUSE), time.monotonic() >= ends
         answer = await ask(True)
     return answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from conformance.check import Case, Inconclusive
 from conformance.webhooks.receiver import CannotListen, Receiver, bound
@@ -18,11 +19,21 @@ async def listening(case: Case, played: str) -> tuple[Receiver, str]:
     Raises:
         Inconclusive: The suite cannot listen.
     """
+    sockets, host = await sockets_and_host(case, played)
+    receiver = Receiver()
+    await receiver.start(sockets)
+    return receiver, host
+
+
+async def sockets_and_host(case: Case, played: str) -> tuple[list[socket.socket], str]:
+    """Return sockets that listen, at every address of the host, and host and port as the target reaches them.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
     bindings = case.profile.hub_bindings
     try:
         sockets = await asyncio.to_thread(bound, bindings.listen_host, 0)
     except CannotListen as fault:
         raise Inconclusive(f"cannot play {played}: {fault}; give [hub] listen_host and reach_host") from fault
-    receiver = Receiver()
-    await receiver.start(sockets)
-    return receiver, f"{bindings.reach_host}:{receiver.port}"
+    return sockets, f"{bindings.reach_host}:{sockets[0].getsockname()[1]}"

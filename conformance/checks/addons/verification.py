@@ -10,6 +10,7 @@ from conformance.client import Answer
 from conformance.hub import documents
 from conformance.hub.access import ATB_KEYS, PKS, documented, until
 from conformance.hub.credentials import Issued, issued, issued_receipt
+from conformance.hub.false_credentials import altered, passed_off
 from conformance.hub.played_hub import PlayedHub, played_hub
 from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
 from conformance.launching import Running
@@ -59,7 +60,8 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
     """The ATB credential verifier resolves its keys from the hub's atb-keys.json.
 
     Starts it with the suite as its hub. Expects a call of atb-keys.json; where it is bound how it is asked, a
-    credential of an issuer whose key is there to be accepted, and one whose key stands in the trust set alone not.
+    credential of an issuer whose key is there to be accepted, and neither one whose key stands in the trust set alone,
+    nor one that names the issuer and is signed with another key, nor one that was changed after it was signed.
     """
     if _VERIFIER not in bundled_names(case):
         case.not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
@@ -84,6 +86,12 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
             bad = _accepted(subject, answer)
             where = {"key": "in the trust set alone"}
             case.expect("CP-TRUST-07", not bad, "not accepted", _said(bad), exchange=answer, where=where)
+            # Whom an accepted credential names says little where nobody looks at what the key has signed.
+            forged, changed = passed_off(case, "passed_off", known), altered(case, "altered", known)
+            for key, one in (("another than it says", forged), ("has signed something else", changed)):
+                answer = await _asked(case, subject, addon, one)
+                bad = _accepted(subject, answer)
+                case.expect("CP-TRUST-07", not bad, "not accepted", _said(bad), exchange=answer, where={"key": key})
 
 
 @check(

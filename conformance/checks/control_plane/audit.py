@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from conformance.check import Case, Inconclusive, check
 from conformance.hub import documents
-from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused
+from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
 from conformance.hub.log_reading import FIRST_TIME, INSTANT, log_of
 from conformance.oracles import audit_chain
 from conformance.target import ProfileError
@@ -47,22 +48,30 @@ async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
 async def trust_changes_are_logged(case: Case) -> None:
     """Registering and revoking an issuer add a log entry each, and earlier entries stay as they are.
 
-    Reads the log before, between and after the two. Expects one more entry about the issuer each time, and every
-    earlier entry in its place, member for member.
+    Reads the log, registers an issuer, registers it with another key and revokes it, reading the log after each.
+    Expects one more entry about the issuer each time its trust changed, and every earlier entry in its place, member
+    for member.
     """
     hub = await hub_of(case)
     start = await log_of(hub)
     issuer = hub.new_issuer("logged")
     async with hub.registered(issuer):
         registered = await log_of(hub)
+        other = Issuer(issuer.did, hub.new_key("logged"))
+        replaced = success(await hub.register(other)) and (await hub.trust_set()).get(issuer.did) == other.key
+        rotated = await log_of(hub)
         await hub.revoke(issuer.did)
         revoked = await log_of(hub)
-    counts = [sum(documents.tells_of(one, issuer.did) for one in log) for log in (start, registered, revoked)]
-    told = f"entries about it: {counts[0]}, then {counts[1]}, then {counts[2]}"
+    logs = (start, registered, rotated, revoked)
+    counts = [sum(documents.tells_of(one, issuer.did) for one in log) for log in logs]
+    told = f"entries about it: {', then '.join(map(str, counts))}"
     case.expect("CP-AUDIT-02", counts[1] > counts[0], "an entry about the registration", told)
-    case.expect("CP-AUDIT-03", counts[2] > counts[1], "an entry about the revocation", told)
+    if replaced:
+        where = {"registered": "with another key"}
+        case.expect("CP-AUDIT-02", counts[2] > counts[1], "an entry about the other key", told, where=where)
+    case.expect("CP-AUDIT-03", counts[3] > counts[2], "an entry about the revocation", told)
     windowed = hub.bindings.audit_page is None
-    for earlier, later in ((start, registered), (registered, revoked)):
+    for earlier, later in itertools.pairwise(logs):
         kept = _goes_on(earlier, later, windowed=windowed)
         case.expect("CP-AUDIT-06", kept, "every earlier entry as it was", _lost(earlier, later))
     # Two entries about one issuer that are alike in all but their place tell nobody what happened.
@@ -116,12 +125,21 @@ async def entries_are_linked(case: Case) -> None:
     before it; where entries carry one value each that may be such a link, only the chain key can tell.
     """
     hub, log = await _log_of_changes(case)
+    await judge_links(case, hub, log)
+
+
+async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
+    """Judge by CP-AUDIT-04 whether each entry of a log links to the one before it.
+
+    Raises:
+        Inconclusive: Only the chain key could tell, and there is none, or nobody knows how the log is made.
+    """
     if len(log) < _ENOUGH:
         case.expect("CP-AUDIT-04", False, "entries of the trust changes", f"{len(log)} entries")
         return
     chain = hub.bindings.audit_chain
     if chain is not None and chain.prev is not None:
-        found = _broken_link(log, chain)
+        found = broken_link(log, chain)
         case.expect("CP-AUDIT-04", found is None, "every entry linked to the one before it", found or "all are")
         return
     if audit_chain.linked(log) or audit_chain.linked(inner := [documents.flat(entry) for entry in log]):
@@ -136,7 +154,8 @@ async def entries_are_linked(case: Case) -> None:
     case.expect("CP-AUDIT-04", fault is None, "a chain", "it is one" if fault is None else fault.text)
 
 
-def _broken_link(log: Entries, chain: ChainNames) -> str | None:
+def broken_link(log: Entries, chain: ChainNames) -> str | None:
+    """Return where a log is not linked as its names tell, None where it is."""
     before = chain.genesis
     for place, entry in enumerate(log):
         own = entry.get(chain.mac)
@@ -230,12 +249,14 @@ def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
 async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     """A refused change adds no entry of a success.
 
-    Tries to register and revoke without a token, with a wrong one, and with bodies that are no issuer. Expects no entry
-    about these issuers, unless it says that it was refused.
+    Tries to register and revoke without a token, with a wrong one, with bodies that are no issuer, and to revoke an
+    issuer that is not there. Expects no entry about these issuers, unless it says that it was refused; where the last
+    is answered as a success, it may be told of as one.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - the log is the admin's
     member, stranger, short = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
+    absent = hub.new_issuer("absent")
     async with hub.registered(member):
         before = await log_of(hub)
         path = f"{ISSUERS}/{member.did.replace(':', '%3A')}"
@@ -247,11 +268,13 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
             await hub.admin("POST", ISSUERS, json_body={"did": short.did}),
             await hub.admin("POST", ISSUERS, json_body={"did": short.did, "public_key_b64": "AAAA"}),
         ]
+        missed = await hub.revoke(absent.did)
         after = await log_of(hub)
     if not all(map(refused, answers)):
         raise Inconclusive("one of these changes was not refused, which other rows judge")
     fresh = [one for one in after if one not in before]
-    about = [one for one in fresh if any(documents.tells_of(one, each.did) for each in (member, stranger, short))]
+    tried = (member, stranger, short, *((absent,) if refused(missed) else ()))
+    about = [one for one in fresh if any(documents.tells_of(one, each.did) for each in tried)]
     wrong = [one for one in about if not _says_refused(one)]
     case.expect("CP-AUDIT-08", not wrong, f"no entry of success in GET {AUDIT}", f"{len(wrong)} entries")
 

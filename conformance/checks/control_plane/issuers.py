@@ -97,7 +97,8 @@ async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
 async def what_is_no_issuer_is_refused(case: Case) -> None:
     """A body without did or key, a key that is no base64, or one of another length is refused and changes nothing.
 
-    Sends such bodies with the admin token. Expects a client error each time, and a trust set without the issuer.
+    Sends such bodies with the admin token, with lists and texts where an object, a DID or a key belongs. Expects a
+    client error each time, and a trust set without the issuer.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it there is nothing to judge
@@ -112,12 +113,18 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
         if there:
             await hub.revoke(issuer.did)
 
-    bad = [hub.new_issuer("refused") for _ in range(4)]
+    bad = [hub.new_issuer("refused") for _ in range(8)]
+    nobody = Issuer("no-did-at-all", hub.new_key("refused"))
     for what, issuer, body in (
         ("no did", bad[0], {"public_key_b64": bad[0].key}),
         ("no key", bad[1], {"did": bad[1].did}),
         ("an empty object", bad[2], {}),
         ("null for both", bad[3], {"did": None, "public_key_b64": None}),
+        ("a list", bad[4], [bad[4].body]),
+        ("a text", bad[5], bad[5].did),
+        ("an empty did", Issuer("", bad[6].key), {"did": "", "public_key_b64": bad[6].key}),
+        ("a list for a did", bad[7], {"did": [bad[7].did], "public_key_b64": bad[7].key}),
+        ("a name that is no DID", nobody, nobody.body),
     ):
         await sent("CP-ISSUER-05", what, issuer, body)
     for what, text in _no_base64(hub.new_key("odd")):
@@ -150,17 +157,17 @@ def _no_base64(key: str) -> list[tuple[str, Any]]:
 async def deleting_nobody_changes_nothing(case: Case) -> None:
     """Deleting an unknown DID changes nothing and is no server error.
 
-    Deletes DIDs that nobody registered, one of them almost one that is. Expects an answer below 500 and the issuer that
-    is there as it was.
+    Deletes DIDs that nobody registered, some of them almost one that is. Expects an answer below 500 and the issuer
+    that is there as it was.
     """
     hub = await hub_of(case)
-    issuer = hub.new_issuer("neighbour")
-    case.client.names.secret(issuer.did[:-1].removeprefix("did:web:"), "SHORTER_HOST")
+    issuer = hub.new_issuer("neighbour", "did:web:{host}:Tenants:First")
     async with hub.registered(issuer):
         for what, did in (
             ("unknown", hub.new_issuer("unknown").did),
             ("longer by a letter", issuer.did + "x"),
             ("shorter by a letter", issuer.did[:-1]),
+            ("in other case", issuer.did.replace("Tenants", "tenants")),
             ("no did at all", "nobody"),
         ):
             answer = await hub.revoke(did)

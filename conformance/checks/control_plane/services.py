@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
-from conformance.check import Case, check
+from conformance.check import Case, Inconclusive, check
 from conformance.client import Answer, Unreachable
-from conformance.hub.access import POSTURE, Hub, documented, hub_of, serving_hub
-from conformance.hub.services import FAILING, HANGING, OK, Played, played
+from conformance.hub.access import POSTURE, Hub, documented, hub_of, serving_hub, success
+from conformance.hub.services import FAILING, HANGING, HEALTH, MISSING, OK, Played, played, trickling
 from conformance.oracles.strict_json import is_json_type
+from conformance.webhooks.receiver import redirect
 
+# More than a control plane that asks one after the other has time for.
+_SILENT = 7
+# A redirect is followed at once or not at all.
+_FOLLOWS_SECONDS = 2.0
 # What a posture read may take beside a service that never answers; the profile's own figure is 3.
 _AT_MOST_SECONDS = 15.0
 
@@ -73,6 +80,59 @@ async def registered_services_are_listed_and_called(case: Case) -> None:
             case.expect("CP-SVC-03", called, "its health address called", found, where={"service": label})
 
 
+@check(
+    "CP-SVC-03",
+    surface="control_plane",
+    fix="Let a registration that is answered as a success replace the address of the one before it.",
+)
+async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
+    """A service that registers again from another address is called there.
+
+    Registers a service, ends it, and registers the same name at another address where it is well. Where the second
+    registration succeeds, expects a call at the new address.
+    """
+    async with _served(case, first=OK) as (hub, services), AsyncExitStack() as kept:
+        await services["first"].gone()
+        moved = replace(await played(case, kept, "moved"), name=services["first"].name)
+        answer = await hub.register_service(moved)
+        if not success(answer):
+            case.expect("CP-SVC-03", True, "refused, or called there", f"refused: {answer.status}", exchange=answer)
+            return
+        kept.push_async_callback(hub.remove_service, moved)
+        answer = await hub.seen(lambda _: bool(moved.calls))
+        called = await moved.called(1.0)
+        found = "called" if called else "not called"
+        case.expect("CP-SVC-03", called, "its health called at the new address", found, exchange=answer)
+
+
+@check(
+    "CP-CONF-06",
+    surface="control_plane",
+    fix="Follow no redirect when a service is asked for its health: what it names was registered by nobody.",
+)
+async def a_redirect_of_health_is_not_followed(case: Case) -> None:
+    """Where a health answer redirects to, nobody registered: the control plane does not call there.
+
+    Registers services that answer with 301, 302, 307 and 308 to a service that is not registered, and reads the posture
+    until all were asked. Expects no call there. Whom else a control plane calls only an enclosure shows.
+    """
+    async with AsyncExitStack() as kept:
+        elsewhere = await played(case, kept, "elsewhere")
+        to = {f"moved{status}": redirect(elsewhere.url + HEALTH, status) for status in (301, 302, 307, 308)}
+        hub, services = await kept.enter_async_context(_served(case, **to))
+        answer = await hub.seen(lambda _: all(one.calls for one in services.values()))
+        if not all(one.calls for one in services.values()):
+            raise Inconclusive("a registered health address was not called, which CP-SVC-03 judges")
+        await asyncio.sleep(_FOLLOWS_SECONDS)
+        if elsewhere.calls:
+            expected = "registered health addresses only"
+            case.expect("CP-CONF-06", False, expected, "where a health answer redirects to", exchange=answer)
+            return
+        case.documented(
+            "CP-CONF-06", "no redirect of a health answer was followed; other calls only an enclosure shows"
+        )
+
+
 def _times(count: int) -> str:
     return {0: "not listed", 1: "listed once"}.get(count, f"listed {count} times")
 
@@ -106,12 +166,12 @@ def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wan
 async def the_posture_shows_services_as_they_are(case: Case) -> None:
     """A service that answers 200 is healthy, one that fails or is away is not, until it is back.
 
-    Registers a service that is well, one that answers 500 and one where nobody listens, and reads the posture until it
-    says so. Then the failing one gets well. Expects each as it is within the budget of the profile.
+    Registers a service that is well, one that answers 500, one that answers 404 and one where nobody listens, and reads
+    the posture until it says so. Then the failing one gets well. Expects each as it is within the profile's budget.
     """
-    async with _served(case, well=OK, failing=FAILING, away=OK) as (hub, services):
+    async with _served(case, well=OK, failing=FAILING, missing=MISSING, away=OK) as (hub, services):
         await services["away"].gone()
-        wanted = {"well": True, "failing": False, "away": False}
+        wanted = {"well": True, "failing": False, "missing": False, "away": False}
 
         def fits(posture: Answer) -> bool:
             return all(hub.health(posture, services[label]) is each for label, each in wanted.items())
@@ -128,15 +188,24 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
 @check(
     "CP-POST-05",
     surface="control_plane",
-    fix="Ask all services side by side and give each a few seconds at most.",
+    # Whose posture hangs would hang every other check's read of it.
+    exclusive=True,
+    fix="Ask all services side by side and give each a few seconds for its whole answer, not for each read of it.",
 )
 async def a_hanging_service_hangs_nobody(case: Case) -> None:
     """A health endpoint that never answers does not hang the posture.
 
-    Registers three services that take a call and never answer, and one that is well. Expects the posture within 15
-    seconds, with the one that is well.
+    Registers seven services that take a call and never answer, one whose answer's head and one whose body goes on for
+    ever, a few bytes at a time, and one that is well. Expects the posture within 15 seconds, with the one that is well.
     """
-    async with _served(case, hanging=HANGING, silent=HANGING, mute=HANGING, well=OK) as (hub, services):
+    silent = {f"silent{number}": HANGING for number in range(_SILENT)}
+    async with _served(case, **silent, well=OK) as (hub, services), AsyncExitStack() as kept:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        slow = [
+            await trickling(case, kept, "head", head=head, piece=b"X-Slow: 1\r\n"),
+            await trickling(case, kept, "body", head=head + b"Content-Length: 99999\r\n\r\n", piece=b" "),
+        ]
+        await kept.enter_async_context(hub.serving(*slow))
         started = time.monotonic()
         try:
             answer = await hub.posture()

@@ -88,11 +88,15 @@ def is_valid(text: str) -> bool:
         pull()
     envelope = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     payload = envelope["payload"]
+    if FLAW == "looks at the signature alone":
+        payload = {**payload, "scopes": ["pay"]}
     key = resolved.get(payload.get("issuer_did", payload.get("bench_issuer")))
     if FLAW == "takes everybody":
         return True
     if key is None or FLAW == "takes nobody":
         return False
+    if FLAW == "looks at no signature":
+        return True
     signature = base64.urlsafe_b64decode(envelope["sig"] + "=" * (-len(envelope["sig"]) % 4))
     return holds(base64.b64decode(key), jcs_bytes(payload), signature)
 

@@ -67,6 +67,8 @@ FLAWS = [
     ("no atb-keys", RESOLVES, {"CP-TRUST-07"}),
     ("reads atb-keys and takes the trust set", RESOLVES, {"CP-TRUST-07"}),
     ("takes nobody", RESOLVES, {"CP-TRUST-07"}),
+    ("looks at no signature", RESOLVES, {"CP-TRUST-07"}),
+    ("looks at the signature alone", RESOLVES, {"CP-TRUST-07"}),
     ("takes nobody", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
     ("takes everybody", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
     ("never forgets", FOLLOWS, {"CP-ISSUER-11"}),

@@ -20,7 +20,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -58,6 +58,8 @@ class Hub:
         self.services: dict[str, dict[str, Any]] = {}
         self.log: list[dict[str, Any]] = []
         self.first_health: dict[str, bool] = {}
+        self.registered: dict[str, str] = {}
+        self._started_at = 0
         self._lock = threading.RLock()
         if store is not None:
             self._load(store)
@@ -79,13 +81,15 @@ class Hub:
                 self.services[value["name"]] = value
             else:
                 self.log.append(value)
+        self._started_at = len(self.log)
         if self.flaw == "makes MACs anew on a start":
             self._chain_anew()
 
     def _keep(self) -> None:
         if self.store is None or self.flaw == "forgets":
             return
-        rows = [("issuer", did, json.dumps([did, key])) for did, key in self.issuers.items()]
+        kept = self.registered if self.flaw == "keeps registrations only" else self.issuers
+        rows = [("issuer", did, json.dumps([did, key])) for did, key in kept.items()]
         rows += [("service", name, json.dumps(one)) for name, one in self.services.items()]
         rows += [("entry", "", json.dumps(one)) for one in self.log]
         with sqlite3.connect(self.store) as database:
@@ -113,6 +117,8 @@ class Hub:
     def _chain(self, place: int) -> None:
         entry = {name: value for name, value in self.log[place].items() if name not in {"seq", "prev_mac", "mac"}}
         before = str(self.log[place - 1]["mac"]) if place else "0" * 64
+        if self.flaw == "begins a chain at each start" and place == self._started_at:
+            before = "0" * 64
         if self.flaw == "links nothing":
             before = "0" * 64
         entry |= {"seq": place + 1, "prev_mac": before}
@@ -161,6 +167,13 @@ class Hub:
     def answer(self, method: str, target: str, credential: str, body: bytes) -> Reply:
         """Answer one request."""
         path, _, query = target.partition("?")
+        if self.flaw == "guards paths as they are sent" and not path.startswith("/v1/"):
+            plain = "/" + path.lower().strip("/").removeprefix("health/../")
+            under = "/v1/issuers/" if plain.startswith("/v1/issuers/") else plain
+            return self._carried_out(f"{method} {under}", plain, query, body)
+        if self.flaw == "looks for an open path in the URL" and "/v1/issuer-pks" in target:
+            under = "/v1/issuers/" if path.startswith("/v1/issuers/") else path
+            return self._carried_out(f"{method} {under}", path, query, body)
         operation = f"{method} {'/v1/issuers/' if path.startswith('/v1/issuers/') else path}"
         with self._lock:
             if operation in {"POST /v1/issuers", "DELETE /v1/issuers/", "POST /v1/services", "GET /v1/audit"}:
@@ -224,8 +237,9 @@ class Hub:
         if other and self.flaw == "keeps the old key":
             return 200, {}
         changed = self.issuers.get(did) != key
+        self.registered.setdefault(did, key)
         self.issuers[did] = key[:-4] + "AAA=" if self.flaw == "writes keys in its own way" else key
-        if changed:
+        if changed and not (other and self.flaw == "does not log new keys"):
             self._write("registered", did)
         self._keep()
         return (201 if self.look == "ours" else 200), {"did": did}
@@ -233,6 +247,8 @@ class Hub:
     def _fault(self, did: Any, key: Any) -> str | None:
         if not isinstance(did, str) or not did or key is None:
             return "half a body"
+        if not did.startswith("did:"):
+            return "any name"
         try:
             raw = base64.b64decode(key, validate=True)
         except (ValueError, TypeError):
@@ -247,6 +263,10 @@ class Hub:
             did = segment
         if self.flaw == "deletes by beginnings":
             did = next((one for one in self.issuers if one.startswith(did) or did.startswith(one)), did)
+        if self.flaw == "deletes in any case":
+            did = next((one for one in self.issuers if one.lower() == did.lower()), did)
+        if did not in self.issuers and self.flaw == "logs what was not there":
+            self._write("revoked", did)
         if did not in self.issuers:
             return (500 if self.flaw == "breaks on unknown issuers" else 404), {"detail": "Not Found"}
         if self.flaw != "revokes in words only":
@@ -304,15 +324,20 @@ class Hub:
         key = f"{name} {len(self.services)}" if self.flaw == "lists every registration" else name
         if self.flaw == "registers the first only" and self.services:
             return 201, {}
+        if self.flaw == "keeps the first address" and key in self.services:
+            return 200, {"name": name}
         if self.flaw != "registers no service":
             self.services[key] = {"name": name, "url": url}
             self._keep()
         return 201, {"name": name, "url": url}
 
     def _posture(self, services: list[dict[str, Any]]) -> Any:
-        at_once = 1 if self.flaw == "asks one after the other" else 32
-        with ThreadPoolExecutor(at_once) as pool:
-            told = list(zip(services, pool.map(self._is_well, services), strict=True))
+        pool = ThreadPoolExecutor(1 if self.flaw == "asks one after the other" else 32)
+        asked = [pool.submit(self._is_well, one) for one in services]
+        patient = self.flaw in {"waits for everybody", "asks one after the other", "bounds each read alone"}
+        done, _ = wait(asked, timeout=None if patient else _ASKING_SECONDS + 1)
+        pool.shutdown(wait=False, cancel_futures=True)
+        told = [(one, well in done and well.result()) for one, well in zip(services, asked, strict=True)]
         if self.flaw == "lists none":
             told = []
         if self.look == "foreign":
@@ -324,13 +349,13 @@ class Hub:
             return True
         if self.flaw == "remembers for ever" and service["name"] in self.first_health:
             return bool(self.first_health[service["name"]])
-        seconds = 60.0 if self.flaw in {"waits for everybody", "asks one after the other"} else _ASKING_SECONDS
+        seconds = 60.0 if self.flaw == "waits for everybody" else _ASKING_SECONDS
         try:
             opener = urllib.request.build_opener() if self.flaw == "follows redirects" else _TO_THE_ADDRESS
             with opener.open(service["url"] + "/health", timeout=seconds) as answer:
                 well = bool(answer.status == 200)
-        except urllib.error.HTTPError:
-            well = self.flaw == "any answer is health"
+        except urllib.error.HTTPError as answer:
+            well = self.flaw == "any answer is health" or (self.flaw == "well below 500" and answer.code < 500)
         except OSError:
             well = False
         if self.flaw == "always well":

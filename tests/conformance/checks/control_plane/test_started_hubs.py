@@ -37,7 +37,8 @@ propagation_budget = BUDGET
 CHECKS = {
     one.id: one
     for one in registered()
-    if one.run.__module__ in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "defaults")}
+    if one.run.__module__
+    in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "defaults", "restarts")}
 }
 TOKENS, KEPT = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
 ENCLOSED = {"defaults_are_those_of_the_interface", "only_health_addresses_are_called"}
@@ -52,6 +53,8 @@ FLAWS = [
     ("a token for everybody", TOKENS, {"CP-AUTH-10"}),
     ("forgets", KEPT, {"CP-CONF-05"}),
     ("keeps nothing", KEPT, {"CP-CONF-03", "CP-CONF-05"}),
+    ("keeps registrations only", "a_restart_brings_nothing_back", {"CP-CONF-05"}),
+    ("begins a chain at each start", "a_restart_brings_nothing_back", {"CP-CONF-05"}),
     ("makes MACs anew on a start", "a_tampered_entry_is_found_out", {"CP-AUDIT-07"}),
     ("lists none", "the_control_plane_starts_first", {"CP-CONF-09"}),
     ("another port", "defaults_are_those_of_the_interface", {"CP-CONF-01"}),

@@ -1,0 +1,96 @@
+"""CP-ISSUER-09, CP-AUDIT-02 to -05: what becomes of trust set and log when changes come at the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.control_plane.audit import judge_links
+from conformance.checks.control_plane.trust import told_keys
+from conformance.hub import documents
+from conformance.hub.access import ATB_KEYS, PKS, Issuer, documented, hub_of, success
+from conformance.hub.log_reading import log_of
+from conformance.oracles.strict_json import literal_faults
+from conformance.together import together
+
+_ISSUERS = 8
+_KEYS = 6
+_ENOUGH = 2
+
+
+@check(
+    "CP-AUDIT-02",
+    "CP-AUDIT-03",
+    "CP-AUDIT-04",
+    surface="control_plane",
+    fix="Let the database decide who writes the next entry, and read the MAC before it in the same transaction.",
+)
+async def changes_at_once_make_one_chain(case: Case) -> None:
+    """Trust changes that come at the same moment are all in the log, and the log is one chain.
+
+    Registers eight issuers side by side and revokes them side by side. Expects an entry more about each that was
+    registered, and about each that was revoked, and every entry of the log linked to the one before it.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - the log is the admin's
+    issuers = [hub.new_issuer("at-once") for _ in range(_ISSUERS)]
+    try:
+        answers = await together(map(hub.register, issuers))
+        made = [one for one, answer in zip(issuers, answers, strict=True) if success(answer)]
+        log = await log_of(hub)
+        _judge_told(case, "CP-AUDIT-02", made, log, 1)
+    finally:
+        answers = await together(hub.revoke(one.did) for one in issuers)
+    if len(made) < _ENOUGH:
+        raise Inconclusive("no two issuers could be registered side by side")
+    gone = [one for one, answer in zip(issuers, answers, strict=True) if success(answer) and one in made]
+    log = await log_of(hub)
+    _judge_told(case, "CP-AUDIT-03", gone, log, 2)
+    await judge_links(case, hub, log)
+
+
+def _judge_told(case: Case, row: str, issuers: Sequence[Issuer], log: Sequence[Mapping[str, Any]], least: int) -> None:
+    silent = [one for one in issuers if sum(documents.tells_of(entry, one.did) for entry in log) < least]
+    what = "a registration" if least == 1 else "a registration and a revocation"
+    found = f"{len(silent)} of {len(issuers)} not told of"
+    case.expect(row, not silent, f"entries of {what} about each", found)
+
+
+@check(
+    "CP-ISSUER-03",
+    "CP-ISSUER-09",
+    "CP-TRUST-06",
+    surface="control_plane",
+    fix="Make the DID unique in the database, so that one of two registrations at the same moment replaces the other.",
+)
+async def one_did_at_once_has_one_key(case: Case) -> None:
+    """A DID that is registered with several keys at the same moment has one of them, and none once it is revoked.
+
+    Sends six registrations of one new DID side by side, each with another key. Expects the DID once in the trust set,
+    with a key of a registration that succeeded, the same key alone in atb-keys.json, and after one revocation neither.
+    """
+    hub = await hub_of(case)
+    first = hub.new_issuer("contended")
+    rivals = [first, *(Issuer(first.did, hub.new_key("contended")) for _ in range(_KEYS - 1))]
+    async with AsyncExitStack() as kept:
+        kept.push_async_callback(hub.revoke, first.did)
+        answers = await together(map(hub.register, rivals))
+        keys = {one.key for one, answer in zip(rivals, answers, strict=True) if success(answer)}
+        if not keys:
+            raise Inconclusive("none of six registrations of one DID side by side succeeded")
+        read = await hub.call("GET", PKS)
+        twice = [fault for fault in literal_faults(read.body) if first.did in fault]
+        own = read.object().get(first.did) if not twice else None
+        told = "the DID twice" if twice else "one of their keys" if own in keys else "none of their keys"
+        expected = "the DID once, with the key of a registration that succeeded"
+        case.expect("CP-ISSUER-09", not twice and own in keys, expected, told, exchange=read)
+        answer = await hub.call("GET", ATB_KEYS)
+        shown = told_keys(documented(answer), (one.key for one in rivals))
+        found = f"{len(shown)} keys of it" if len(shown) != 1 else "that key" if shown == {own} else "another key"
+        case.expect("CP-TRUST-06", shown == {own}, "that key alone", found, exchange=answer)
+    left = ["the trust set"] if first.did in await hub.trust_set() else []
+    document = documented(await hub.call("GET", ATB_KEYS))
+    left += ["atb-keys.json"] if told_keys(document, (one.key for one in rivals)) else []
+    case.expect("CP-ISSUER-03", not left, "gone with one revocation", f"still in {' and '.join(left) or 'neither'}")

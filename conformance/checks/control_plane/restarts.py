@@ -1,0 +1,68 @@
+"""CP-CONF-05: what was withdrawn stays withdrawn over a restart, and the log goes on where it ended."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checks.control_plane.audit import broken_link
+from conformance.checks.control_plane.first_run import folder
+from conformance.hub import documents
+from conformance.hub.access import Hub, Issuer, success
+from conformance.hub.log_reading import log_of
+from conformance.hub.starting import started_hub
+from conformance.oracles import audit_chain
+
+
+@check(
+    "CP-CONF-05",
+    surface="control_plane",
+    fix="Write revocations and new keys to the store as registrations are, and read the last MAC from it on a start.",
+)
+async def a_restart_brings_nothing_back(case: Case) -> None:
+    """A revoked issuer stays revoked over a restart, a new key stays the key, and the log goes on as one chain.
+
+    Registers two issuers with a control plane that the suite starts, revokes one and gives the other a new key where it
+    may have one; starts it again and registers a third. Expects the trust set as it was left, every entry of the log as
+    it was, and the entries after the start linked to those before it, where entries name their predecessor.
+    """
+    async with AsyncExitStack() as stack:
+        place = folder(stack)
+        async with started_hub(case, place) as started:
+            hub = started.hub
+            gone, changed = hub.new_issuer("gone"), hub.new_issuer("changed")
+            other = Issuer(changed.did, hub.new_key("changed"))
+            for one in (gone, changed):
+                if not success(await hub.register(one)):
+                    raise Inconclusive("the control plane that was started registers no issuer, which other rows judge")
+            await hub.revoke(gone.did)
+            await hub.register(other)
+            left = await hub.trust_set()
+            log = await log_of(hub)
+        async with started_hub(case, place) as started:
+            hub = started.hub
+            trusted = await hub.trust_set()
+            found = "still revoked" if gone.did not in trusted else "trusted again"
+            case.expect("CP-CONF-05", (gone.did in trusted) == (gone.did in left), "still revoked", found)
+            key = trusted.get(changed.did)
+            found = "its last key" if key == left.get(changed.did) else "an earlier key" if key else "gone"
+            case.expect("CP-CONF-05", key == left.get(changed.did), "its last key", found)
+            later = hub.new_issuer("later")
+            if not success(await hub.register(later)):
+                raise Inconclusive("after a restart no issuer can be registered, which other rows judge")
+            await _judge_log(case, hub, log, later)
+
+
+async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], later: Issuer) -> None:
+    log = await log_of(hub)
+    same = log[: len(before)] == before and any(documents.tells_of(one, later.did) for one in log[len(before) :])
+    found = "as it was, and goes on" if same else "another, or it does not go on"
+    case.expect("CP-CONF-05", same, "the log as it was, and an entry more", found)
+    chain = hub.bindings.audit_chain
+    if chain is not None and chain.prev is not None:
+        fault = broken_link(log, chain)
+        case.expect("CP-CONF-05", fault is None, "one chain over the restart", fault or "it is one")
+    elif audit_chain.linked(before):
+        holds = bool(audit_chain.linked(log))
+        found = "it is one" if holds else "no member links every entry any more"
+        case.expect("CP-CONF-05", holds, "one chain over the restart", found)
