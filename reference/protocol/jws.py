@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from reference.protocol.canonical_json import NotJson, canonicalise, parse
 from reference.protocol.keys import SigningKey, base64url, from_base64url
 
 MAX_CHARACTERS = 16_384
+
+# Of a compact JWS as it was sent, still encoded: the first two segments with their dot, which is what the signature
+# covers (RFC 7515 section 5.1); then header, payload and signature.
+Segments: TypeAlias = tuple[str, str, str, str]
 
 
 class JwsFault(ValueError):
@@ -32,20 +36,6 @@ class Header:
     extension: str | None
 
 
-@dataclass(slots=True)
-class Segments:
-    """The three parts of a compact JWS as they were sent, still encoded."""
-
-    header: str
-    payload: str
-    signature: str
-
-    @property
-    def signing_input(self) -> bytes:
-        """The bytes that the signature covers (RFC 7515 section 5.1)."""
-        return f"{self.header}.{self.payload}".encode("ascii")
-
-
 def sign_compact(payload: Mapping[str, Any], key: SigningKey) -> str:
     """Return the compact JWS of `payload`, signed with Ed25519 (profile 2.2).
 
@@ -59,17 +49,18 @@ def sign_compact(payload: Mapping[str, Any], key: SigningKey) -> str:
 
 
 def split_compact(text: str) -> Segments:
-    """Return the three segments of a compact JWS, not decoded.
+    """Return what is signed of a compact JWS, and its three segments; nothing is decoded.
 
     Raises:
         JwsFault: More than 16,384 characters, or not exactly three non-empty segments.
     """
     if len(text) > MAX_CHARACTERS:
         raise JwsFault(f"The receipt is longer than {MAX_CHARACTERS} characters; send one compact JWS.")
-    parts = text.split(".", 3)
-    if len(parts) != 3 or not all(parts):
+    signed, _, signature = text.rpartition(".")
+    header, _, payload = signed.partition(".")
+    if not (header and payload and signature) or "." in payload:
         raise JwsFault("A compact JWS is three non-empty segments with a dot between; send the receipt whole.")
-    return Segments(*parts)
+    return signed, header, payload, signature
 
 
 def decode_segment(text: str) -> bytes:

@@ -103,7 +103,7 @@ class Refusal(Exception):
         self.code = code
 
 
-@dataclass(slots=True)
+@dataclass
 class Case:
     """One verification: what was asked, and what the steps have learned so far.
 
@@ -116,19 +116,20 @@ class Case:
     jwks: object
     expected_payment_hash: str | None
     platform_keys: Sequence[Mapping[str, object]]
-    header: compact.Header | None = None
-    signing_input: bytes = b""
-    payload_bytes: bytes = b""
-    signature: bytes = b""
-    raw_key: bytes | None = None
-    payload: dict[str, JsonValue] = field(default_factory=dict)
-    has_duplicates: bool = False
-    canonical: bytes | None = None
-    kind: ReceiptKind | None = None
-    passed: int = 0
-    code: str | None = None
-    message: str | None = None
-    member: str | None = None
+    # The defaults stay with the class: a case is made for each receipt, and need not be filled with them.
+    header: compact.Header | None = field(default=None, init=False)
+    signing_input: bytes = field(default=b"", init=False)
+    payload_bytes: bytes = field(default=b"", init=False)
+    signature: bytes = field(default=b"", init=False)
+    raw_key: bytes | None = field(default=None, init=False)
+    payload: dict[str, JsonValue] = field(default_factory=dict, init=False)
+    has_duplicates: bool = field(default=False, init=False)
+    canonical: bytes | None = field(default=None, init=False)
+    kind: ReceiptKind | None = field(default=None, init=False)
+    passed: int = field(default=0, init=False)
+    code: str | None = field(default=None, init=False)
+    message: str | None = field(default=None, init=False)
+    member: str | None = field(default=None, init=False)
 
     @property
     def verified(self) -> bool:
@@ -145,18 +146,18 @@ def require_envelope(case: Case) -> None:
 def require_format(case: Case) -> None:
     """Step 2: the token's form, then the key set's."""
     try:
-        segments = compact.split_compact(case.jws or "")
-        case.header = compact.read_header(segments.header)
-        case.payload_bytes = compact.decode_segment(segments.payload)
-        case.signature = compact.decode_segment(segments.signature)
+        signed, protected, payload, signature = compact.split_compact(case.jws or "")
+        case.header = header = compact.read_header(protected)
+        case.payload_bytes = compact.decode_segment(payload)
+        case.signature = compact.decode_segment(signature)
     except compact.JwsFault as fault:
         raise Refusal(str(fault)) from fault
-    case.signing_input = segments.signing_input
-    if case.header.extension is not None:
-        raise Refusal(f"Header member {case.header.extension} is not supported; have the receipt issued without it.")
+    case.signing_input = signed.encode("ascii")
+    if header.extension is not None:
+        raise Refusal(f"Header member {header.extension} is not supported; have the receipt issued without it.")
     keys = case.platform_keys if case.jwks is None else supplied_keys(case.jwks)
     try:
-        case.raw_key = raw_key_of_jwk(select_key(keys, case.header.kid))
+        case.raw_key = raw_key_of_jwk(select_key(keys, header.kid))
     except KeyTypeUnsupported:
         case.raw_key = None  # step 3 judges that
     except ValueError as fault:
@@ -309,8 +310,8 @@ def judge_receipt(
     case = Case(jws, jwks, expected_payment_hash, platform_keys)
     passed = 0
     try:
-        for step in STEPS:
-            step.judge(case)
+        for _, _, judge in STEPS:
+            judge(case)
             passed += 1
     except Refusal as refusal:
         case.code, case.message, case.member = refusal.code or STEPS[passed].code, refusal.message, refusal.member

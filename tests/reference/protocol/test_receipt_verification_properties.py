@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from conformance.oracles.receipts import ReceiptFault
 from conformance.oracles.receipts import verify_receipt as suite_verify
 from reference.protocol.canonical_json import MAX_DEPTH, JsonValue, NotJson, canonicalise, parse, parse_canonical
+from reference.protocol.jws import JwsFault, split_compact
 from reference.protocol.keys import SigningKey, base64url, from_base64url
 from reference.protocol.receipt_verification import judge_receipt, verify_receipt
 
@@ -100,8 +101,28 @@ def decoded(text: str) -> bytes | None:
         return None
 
 
-@given(st.text(URL_ALPHABET + "=+/. \né\ud800", max_size=9) | st.binary(max_size=40).map(base64url))
+@st.composite
+def nearly_base64url(draw: st.DrawFn) -> str:
+    """Draw base64url as long as a payload's, one letter of it replaced by what another reader would stumble over."""
+    text = base64url(draw(st.binary(min_size=1, max_size=900)))
+    place = draw(st.integers(0, len(text) - 1))
+    letter = draw(
+        st.sampled_from([*'"\\=+/ \n\t\0.,]}\x7f\x80é\ud800', r"\n", r"\u0041", r"\/", '","', '"\n', ""])
+        | st.characters()
+    )
+    return text[:place] + letter + text[place + draw(st.integers(0, 1)) :]
+
+
+@given(
+    st.text(URL_ALPHABET + '=+/. \né\ud800"\\', max_size=9) | st.binary(max_size=40).map(base64url) | nearly_base64url()
+)
 @example("")
+@example('"')
+@example('""')
+@example("\\u0041AAA")
+@example("AA\\/A")
+@example('AAA"')
+@example('AAA" ')
 @example("YQ==")
 @example("YWI=")
 @example("YWJj=")
@@ -119,6 +140,17 @@ def test_the_last_letter_is_judged_by_its_spare_bits(start: str) -> None:
     texts = [start + letter for letter in URL_ALPHABET]
     assert [plainly_decoded(text) for text in texts] == [decoded(text) for text in texts]
     assert {"": 0, "Y": 4, "YW": 16, "YWJ": 64}[start] == sum(decoded(text) is not None for text in texts)
+
+
+@given(st.text("aé.=", max_size=12) | st.lists(st.sampled_from(["", "a", "."]), max_size=6).map(".".join))
+def test_a_token_is_cut_at_its_two_dots(text: str) -> None:
+    """What is cut from both ends is what stands between dots; only three segments that are not empty are any."""
+    parts = text.split(".")
+    if len(parts) == 3 and all(parts):
+        assert (f"{parts[0]}.{parts[1]}", *parts) == split_compact(text)
+    else:
+        with pytest.raises(JwsFault):
+            split_compact(text)
 
 
 def plainly_canonical(data: bytes) -> tuple[bool, JsonValue]:
