@@ -13,6 +13,7 @@ from conformance.receipts.offline.fetching import LARGEST, AddressRefused, NotFe
 from conformance.receipts.offline.key_sources import of_did
 from tests.conformance.receipts.offline.served_documents import serving
 from tests.conformance.receipts.offline.signed_receipts import did_document
+from tests.reserved_port import reserved_port
 
 
 def test_a_document_of_this_machine_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,10 +61,8 @@ def test_who_never_answers_is_not_waited_for() -> None:
 
 
 def test_who_is_not_there_is_told() -> None:
-    """A closed port."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    with pytest.raises(NotFetched, match="could not be read"):
+    """A port where nobody listens."""
+    with reserved_port() as port, pytest.raises(NotFetched, match="could not be read"):
         fetched(f"http://127.0.0.1:{port}/")
 
 
