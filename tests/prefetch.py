@@ -27,6 +27,8 @@ PACKAGES = (
     "tests/outside/falcon",
     "tests/sim/solana/js",
 )
+# A registry may be out of breath once; what was got halfway is begun anew.
+TRIES = 3
 THINGS: Mapping[str, Callable[[], object]] = {
     **{f"the A2A SDK, line {line}": partial(python_of, line) for line in LINES},
     "the go-algorand evaluator": environment,
@@ -42,13 +44,15 @@ def main() -> int:
 
 def _got(name: str) -> int:
     started = time.monotonic()
-    try:
-        THINGS[name]()
-    except Exception as fault:  # noqa: BLE001 - the others are still to be got, and each that fails is told
-        print(f"{name}: {fault}", file=sys.stderr)  # noqa: T201 - a program
-        return 1
-    print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program
-    return 0
+    for _ in range(TRIES):
+        try:
+            THINGS[name]()
+        except Exception as fault:  # noqa: BLE001 - the others are still to be got; each that fails is told
+            print(f"{name}: {fault}", file=sys.stderr, flush=True)  # noqa: T201 - a program
+        else:
+            print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program
+            return 0
+    return 1
 
 
 if __name__ == "__main__":
