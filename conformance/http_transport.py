@@ -6,6 +6,7 @@ import asyncio
 import os
 import ssl
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Self
 
@@ -15,13 +16,17 @@ from yarl import URL
 
 from conformance.client import LONGEST_BODY, Unreachable, too_long
 
+# Requests without an answer in time after which an address that never gave one is asked no more.
+_PATIENCE: Final = 8
 _AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
 
 
 class HttpTransport:
     """Sends over HTTP with one session, no proxy, no redirect, at no more than the pace the target allows.
 
-    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`.
+    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`. An address that lets the first eight
+    requests time out and answered none is asked no more, or each request to a host that drops them would cost the time
+    that an answer may take. One that refuses connections is asked again: its server may be about to start.
     """
 
     def __init__(self, *, seconds: float, requests_per_second: float, connections: int) -> None:
@@ -30,6 +35,8 @@ class HttpTransport:
         self._connections = connections
         self._next = 0.0
         self._session: aiohttp.ClientSession | None = None
+        self._answered: set[URL] = set()
+        self._silent: Counter[URL] = Counter()
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -50,21 +57,27 @@ class HttpTransport:
         """Send one request; see `conformance.client.Transport`."""
         if self._session is None:
             raise Unreachable("the transport is not open")
+        address = URL(url, encoded=True)
+        origin = _origin(address)
+        if self._silent[origin] >= _PATIENCE and origin not in self._answered:
+            raise Unreachable(f"{origin} let {_PATIENCE} requests time out and answered none, so it is asked no more")
         await self._turn()
         try:
             async with self._session.request(
                 method,
-                URL(url, encoded=True),
+                address,
                 headers=CIMultiDict(headers),
                 data=body,
                 allow_redirects=False,
                 skip_auto_headers=_AUTOMATIC,
             ) as response:
+                self._answered.add(origin)
                 content = await read_up_to(response.content, LONGEST_BODY)
                 if content is None:
                     raise too_long()
                 return response.status, response.headers, content
         except TimeoutError as fault:
+            self._silent[origin] += 1
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
             raise Unreachable(_in_words(fault)) from fault
@@ -75,6 +88,10 @@ class HttpTransport:
         now = time.monotonic()
         self._next = max(now, self._next) + self._interval
         await asyncio.sleep(self._next - self._interval - now)
+
+
+def _origin(address: URL) -> URL:
+    return URL.build(scheme=address.scheme, authority=address.raw_authority, encoded=True)
 
 
 async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:

@@ -22,6 +22,7 @@ from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
 from conformance.hub.probing import HubFound, probe_hub
 from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
+from conformance.report.text import one_line
 from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
 from conformance.verdict import Exit
 
@@ -134,7 +135,7 @@ def command(
     known = _tenants(tenants)
     found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls], _credentials(known)))
     for line in trouble:
-        click.echo(f"  {line}", err=True)
+        click.echo(f"  {one_line(line, 600)}", err=True)
     if not found:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)

@@ -14,6 +14,7 @@ import orjson
 from conformance import clock
 from conformance.check import Case, Check, Inconclusive
 from conformance.checkout.paying import PaymentRefused, pay_checkout, token_in
+from conformance.cli.pay_keeping import RECEIPT, Kept
 from conformance.cli.targets import UsageFault, checked_nodes, named_profile
 from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import Operation
@@ -22,11 +23,14 @@ from conformance.http_transport import HttpTransport
 from conformance.interrupt import interruptible
 from conformance.oracles import hashing, jose, keys
 from conformance.purchase import Challenge, Purchase, challenge, name_live_values, redeem
+from conformance.report.text import one_line
 from conformance.session import Session
 from conformance.target import LANES, Profile, ProfileError
 from conformance.verdict import Exit
 
 _MINIMUM_SECONDS_LEFT = 120
+# Letters of what the other side said that are shown.
+_SHOWN = 1000
 
 
 @click.command("pay")
@@ -39,7 +43,16 @@ _MINIMUM_SECONDS_LEFT = 120
 @click.option("--body", help="Request body as JSON, or @FILE, for a call; default: its published example.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile with the chain nodes.")
 @click.option(
-    "--receipt", "keep", type=click.Path(path_type=Path), help="Where to keep the receipt (default: its hash)."
+    "--receipt",
+    "receipt_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to keep the receipt (default: in the folder of --keep, else under its hash).",
+)
+@click.option(
+    "--keep",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep request, answer and settlement, too: all that `receipt verify` recomputes hashes from.",
 )
 @click.option("--main-network", is_flag=True, help="Pay on a main network's node, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -50,7 +63,8 @@ def command(
     lane: str | None,
     body: str | None,
     config: Path | None,
-    keep: Path | None,
+    receipt_file: Path | None,
+    folder: Path | None,
     main_network: bool,
     as_json: bool,
 ) -> None:
@@ -65,9 +79,10 @@ def command(
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
     checked_nodes(profile, main_network=main_network)
     sent = _body(body)
+    kept = _places(url, receipt_file, folder)
     steps = _Steps(quiet=as_json)
     try:
-        result = asyncio.run(_pay(profile, url, lane, sent, steps))
+        result = asyncio.run(_pay(profile, url, lane, sent, steps, kept))
     except PaymentRefused as reason:
         steps.fail(str(reason))
         ctx.exit(Exit.FAILED)
@@ -76,15 +91,45 @@ def command(
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
-    if "payable_receipt" not in result:
-        if as_json:
-            click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
-        return
-    path = keep or Path(f"receipt-{result['receipt_hash'][:16]}.jws")
-    path.write_text(result["payable_receipt"] + "\n", "ascii")
-    steps.say("receipt kept", str(path))
+    if "payable_receipt" in result:
+        result |= _keep_receipt(result["payable_receipt"], result.pop("jwks"), receipt_file, kept, steps)
     if as_json:
-        click.echo(orjson.dumps({**result, "kept": str(path)}, option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+
+
+def _places(url: str, receipt_file: Path | None, folder: Path | None) -> Kept | None:
+    """Look at where things are to be kept while nothing is paid yet, and return the folder for the call.
+
+    Raises:
+        UsageFault: They cannot be kept there.
+    """
+    if token_in(url) is not None and (folder is not None or receipt_file is not None):
+        raise UsageFault("--keep and --receipt are for calls of the rail: a checkout page gives no receipt")
+    if receipt_file is not None and not receipt_file.absolute().parent.is_dir():
+        raise UsageFault(f"--receipt {receipt_file}: there is no such folder")
+    return Kept.prepared(folder) if folder is not None else None
+
+
+def _keep_receipt(token: str, jwks: str, receipt_file: Path | None, kept: Kept | None, steps: _Steps) -> dict[str, str]:
+    """Keep a receipt, and return where, with the command that verifies it with all that was kept beside it.
+
+    Raises:
+        UsageFault: It cannot be written.
+    """
+    usual = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
+    path = receipt_file or (kept.folder / RECEIPT if kept is not None else Path(usual))
+    try:
+        path.write_text(f"{token}\n", "ascii")
+    except OSError as fault:
+        # It was paid for: where it cannot be kept it is shown.
+        click.echo(token, err=True)
+        raise UsageFault(f"{path}: {fault.strerror}; the receipt stands above") from fault
+    steps.say("receipt kept", str(path))
+    verifying = kept.verification(path, jwks) if kept is not None else None
+    if verifying is None:
+        return {"kept": str(path)}
+    steps.say("verify it", verifying)
+    return {"kept": str(path), "verify": verifying}
 
 
 class _Steps:
@@ -93,10 +138,10 @@ class _Steps:
 
     def say(self, step: str, detail: str) -> None:
         if not self._quiet:
-            click.echo(f"{click.style(step + ':', bold=True)} {detail}")
+            click.echo(f"{click.style(step + ':', bold=True)} {one_line(detail, _SHOWN)}")
 
     def fail(self, reason: str) -> None:
-        click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {reason}", err=True)
+        click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN)}", err=True)
 
 
 def _body(text: str | None) -> Any:
@@ -109,7 +154,9 @@ def _body(text: str | None) -> Any:
         raise UsageFault(f"--body: {fault}") from fault
 
 
-async def _pay(profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps) -> dict[str, Any]:
+async def _pay(
+    profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps, kept: Kept | None
+) -> dict[str, Any]:
     log = EventLog()
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
     async with transport:
@@ -125,12 +172,12 @@ async def _pay(profile: Profile, url: str, lane: str | None, body: Any, steps: _
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
             one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
             case = Case(one, profile, client, log, random.SystemRandom(), session)
-            return await interruptible(_buy(case, url, body, steps))
+            return await interruptible(_buy(case, url, body, steps, kept))
         finally:
             await session.close()
 
 
-async def _buy(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]:
+async def _buy(case: Case, url: str, body: Any, steps: _Steps, kept: Kept | None) -> dict[str, Any]:
     operation = _operation(case.session, url, body)
     quote = await challenge(case, operation)
     entry = quote.entry(case.lane)
@@ -144,7 +191,20 @@ async def _buy(case: Case, url: str, body: Any, steps: _Steps) -> dict[str, Any]
     if answer.status != 200:
         raise PaymentRefused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
     steps.say("served", f"200 with {len(answer.body)} bytes")
-    return await _receipt(case, Purchase(quote, case.lane, proof, answer), steps)
+    bought = Purchase(quote, case.lane, proof, answer)
+    if kept is not None:
+        _keep(kept, bought, steps)
+    return await _receipt(case, bought, steps)
+
+
+def _keep(kept: Kept, bought: Purchase, steps: _Steps) -> None:
+    """Keep a call before its receipt is looked at: it is paid for, whatever the receipt is worth."""
+    try:
+        kept.call(bought)
+    except OSError as fault:
+        steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
+    else:
+        steps.say("call kept", f"request, answer and settlement in {kept.folder}")
 
 
 def _operation(session: Session, url: str, body: Any) -> Operation:
@@ -177,9 +237,8 @@ def _worth_paying(case: Case, quote: Challenge) -> None:
 
 async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any]:
     tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
-    published = keys.keys_of_jwks(
-        (await case.client.call("GET", case.session.rail + "/.well-known/jwks.json")).object()
-    )
+    jwks = case.session.rail + "/.well-known/jwks.json"
+    published = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
     for place, token in tokens:
         try:
             claims = jose.verify(token, published)
@@ -188,5 +247,11 @@ async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any
         if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
             steps.say("receipt", f"verified against the published key ({place})")
             digest = hashing.sha256_hex(token.encode())
-            return {"payable_receipt": token, "claims": claims, "receipt_hash": digest, "proof": dict(bought.proof)}
+            return {
+                "payable_receipt": token,
+                "claims": claims,
+                "receipt_hash": digest,
+                "proof": dict(bought.proof),
+                "jwks": jwks,
+            }
     raise PaymentRefused("the answer holds no receipt that verifies against the rail's published keys")

@@ -16,11 +16,15 @@ from conformance.events import Event, EventLog, read
 from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, surface_options
+from conformance.report.exchange import Exchange
+from conformance.report.text import one_line
 from conformance.runner import Plan, Run, registered, select_checks
 from conformance.verdict import Exit, Verdict, worst
 
 _BESIDE = "beside"
 _RECORDED = frozenset({"exchange", "arrival"})
+# Letters of a curl line, an answer's body or a finding that are shown.
+_SHOWN = 2000
 
 
 @click.command("replay")
@@ -53,7 +57,9 @@ def command(
         raise UsageFault(f"{what}: the run has no exchange {number}")
     judgement = _judgement_of(exchange, events)
     check_id = exchange["check"] if judgement is None else judgement["check"]
-    started = next(event for event in events if event["event"] == "run.started")
+    started = next((event for event in events if event["event"] == "run.started"), None)
+    if started is None:
+        raise UsageFault(f"{what}: the log does not tell how the run began")
     mutant = mutant or started["options"].get("mutant")
     chains = started["options"].get("chains")
     nodes = chain_file(chains)
@@ -137,7 +143,8 @@ def _compare_deliveries(before: Event, judgement: Event, log: EventLog, *, as_js
         for title, event, one in (("recorded", before, judgement), ("again", after, judged)):
             _show(title, event)
             if one is not None:
-                click.echo(f"  {one['row']} {one['verdict']}: expected {one['expected']}, found {one['found']}")
+                judged_so = f"{one['row']} {one['verdict']}: expected {one['expected']}, found {one['found']}"
+                click.echo(f"  {one_line(judged_so, _SHOWN)}")
     if judged is None:
         return Exit.NO_VERDICT
     return Exit.PASSED if same else Exit.FAILED
@@ -172,6 +179,6 @@ def _show(title: str, exchange: Event | None) -> None:
     if exchange is None:
         click.echo("  the check did not get this far")
         return
-    click.echo(f"  {exchange['curl']}")
-    response = exchange["response"]
-    click.echo(f"  {exchange['error']}" if response is None else f"  {response['status']}  {response['body'][:2000]}")
+    told = Exchange.of(exchange)
+    click.echo(f"  {told.command(_SHOWN)}")
+    click.echo("".join(f"  {line}\n" if line else "\n" for line in told.answered(_SHOWN).split("\n")), nl=False)

@@ -14,11 +14,14 @@ import orjson
 
 from conformance import target
 from conformance.cli.targets import WORKING_PROFILE, UsageFault
+from conformance.report.text import one_line, shown
 from conformance.tenants import Administrator, GatewayRefused, GatewayUnreachable
 from conformance.verdict import Exit
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _USUAL_URL = "http://localhost:8090"
+# Letters of one value, or of what the gateway said, that are shown.
+_SHOWN = 1000
 _SHOWN_ONCE = "The {} is shown once; keep it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -61,7 +64,8 @@ def _asks(function: Command) -> Command:
         try:
             answer = asyncio.run(function(administrator, **arguments))
         except (GatewayRefused, GatewayUnreachable) as reason:
-            click.echo(f"{click.style('weldproof tenant:', fg='red', bold=True)} {reason}", err=True)
+            said = one_line(str(reason), _SHOWN)
+            click.echo(f"{click.style('weldproof tenant:', fg='red', bold=True)} {said}", err=True)
             click.get_current_context().exit(Exit.FAILED if isinstance(reason, GatewayRefused) else Exit.NO_VERDICT)
         _show(answer, as_json=as_json)
 
@@ -247,17 +251,17 @@ def _show(answer: Any, *, as_json: bool) -> None:
 
 
 def _show_member(name: str, value: Any) -> None:
-    label = click.style(f"{name}:", bold=True)
+    label = click.style(f"{one_line(name)}:", bold=True)
     if isinstance(value, Mapping):
         rows = [f"{key} {_one_line(member)}" for key, member in value.items()]
     elif isinstance(value, list):
         rows = [row for member in value for row in _rows(member)]
     else:
-        click.echo(f"{label} {'-' if value is None else value}")
+        click.echo(f"{label} {'-' if value is None else one_line(str(value), _SHOWN)}")
         return
     click.echo(f"{label} {'-' if not rows else ''}".rstrip())
     for row in rows:
-        click.echo(f"  {row}")
+        click.echo(f"  {shown(row, _SHOWN)}")
 
 
 def _rows(value: Any) -> list[str]:

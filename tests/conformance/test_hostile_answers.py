@@ -122,3 +122,26 @@ async def test_who_could_not_be_called_is_told_in_plain_words() -> None:
         async with _serving(serve) as address:
             with pytest.raises(Unreachable, match=r"^cannot connect to 127\.0\.0\.1:\d+: \[SSL"):
                 await transport.send("GET", address.replace("http", "https") + "/", [], None)
+
+
+@pytest.mark.parametrize(("first", "ninth"), [("slow", "let 8 requests time out"), ("quick", "no answer within")])
+async def test_an_address_that_never_answers_is_asked_no_more(first: str, ninth: str) -> None:
+    """Eight requests wait in vain, and the ninth is not sent; one that answered anything before is asked again."""
+    stopped = asyncio.Event()
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        if b"quick" in asked[-1]:
+            writer.write(_HEAD + b"Content-Length: 1000\r\n\r\n")
+            await writer.drain()
+        await stopped.wait()
+
+    async with _serving(serve) as address, _transport("http", address, 0.5) as transport:
+        for path in (first, *(7 * ["slow"])):
+            with pytest.raises(Unreachable, match="no answer within"):
+                await transport.send("GET", f"{address}/{path}", [], None)
+        with pytest.raises(Unreachable, match=ninth):
+            await transport.send("GET", f"{address}/last", [], None)
+        stopped.set()
+    assert any(b"last" in one for one in asked) is (first == "quick")

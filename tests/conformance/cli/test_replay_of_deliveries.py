@@ -1,8 +1,8 @@
-"""`weldproof replay` of a delivery: the check that judged it runs again, and its verdict is compared."""
+"""`weldproof replay`: the check runs again, and what came of it is compared and shown as text."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,26 @@ def replayed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, again: Verdict, *options: str, judged: bool = True
 ) -> Result:
     """Replay a delivery that failed, with a target on which it now comes to `again`."""
+    return again_after(
+        folder,
+        monkeypatch,
+        lambda log: record(log, Verdict.FAIL, "old", judged=judged),
+        lambda log: record(log, again, "new", n=8),
+        *options,
+    )
+
+
+def again_after(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: Callable[[EventLog], None],
+    after: Callable[[EventLog], None],
+    *options: str,
+) -> Result:
+    """Replay number 3 of a run that left `before` in its log, with a target that leaves `after`."""
     recorded = EventLog(folder / "events.ndjson")
     recorded.add("run.started", seed=5, options={}, rows=["WH-SIG-04"])
-    record(recorded, Verdict.FAIL, "old", judged=judged)
+    before(recorded)
     recorded.close()
 
     class Again:
@@ -55,7 +72,7 @@ def replayed(
             self._log = log
 
         async def whole(self) -> None:
-            record(self._log, again, "new", n=8)
+            after(self._log)
 
     @asynccontextmanager
     async def opened(_: Profile | None, __: Sequence[str]) -> AsyncIterator[Profile]:
@@ -90,3 +107,22 @@ def test_both_deliveries_can_be_had_as_json(tmp_path: Path, monkeypatch: pytest.
     told: dict[str, Any] = orjson.loads(replayed(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
     assert [told[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
     assert [one["verdict"] for one in told["judgements"]] == ["fail", "fail"]
+
+
+def test_what_the_target_sent_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither an answer nor a finding that quotes one reaches the terminal as commands."""
+    hostile = "\x1b[2J\x1b]0;x\x07"
+    response = {"headers": [["x-a", hostile]], "body": hostile, "body_bytes": 9, "milliseconds": 1.0}
+    request: dict[str, Any] = {"method": "GET", "url": "http://h/x", "path": "/x", "headers": [], "body": None}
+    exchange = {"n": 3, "check": CHECK, "ordinal": 1, "retry": False, "request": request, "curl": f"curl {hostile}"}
+
+    def records(status: int) -> Callable[[EventLog], None]:
+        return lambda log: log.add("exchange", **exchange, response={**response, "status": status}, error=None)
+
+    done = again_after(tmp_path, monkeypatch, records(500), records(200))
+    assert done.exit_code == Exit.FAILED, done.output
+    assert "\x1b" not in done.output
+    assert "\x07" not in done.output
+    assert done.output.count("x-a: \\x1b[2J") == 2
+    assert "  200 OK\n" in done.output
+    assert "  500 Internal Server Error\n" in done.output

@@ -213,3 +213,15 @@ def test_the_address_comes_from_the_profile_in_the_working_folder(scripted: Scri
     (tmp_path / "weldproof.toml").write_text(f'[surfaces.gateway]\nurl = "{scripted.url}/"\n')
     assert run(None, "show", "t-1").exit_code == 0
     assert run(None, "show", "t-1", "--url", "http://127.0.0.1:9").exit_code == 3
+
+
+def test_what_a_gateway_says_is_shown_as_text(scripted: ScriptedGateway) -> None:
+    """Names, codes and values of a hostile gateway never reach the terminal as commands."""
+    hostile = "\x1b[2J\x1b]0;x\x07\u202e"
+    scripted.answer = {hostile: hostile, "keys": [{hostile: hostile}], "hosts": {hostile: hostile}}
+    shown = run(scripted, "show", "t-1")
+    scripted.status, scripted.answer = 409, {"error": hostile, "message": hostile}
+    refused = run(scripted, "show", "t-1")
+    for done in (shown, refused):
+        assert "\\x1b[2J" in done.output
+        assert not {"\x1b", "\x07", "\u202e"} & set(done.output), done.output
