@@ -121,7 +121,8 @@ def _bare(job: Callable[[], object]) -> Contender:
         for operation, given in calls:
             operation(*given)
 
-    multiplied = sum(operation is not bindings.crypto_core_ed25519_add for operation, _ in calls)
+    added = (bindings.crypto_core_ed25519_add, bindings.crypto_core_ed25519_sub)
+    multiplied = sum(operation not in added for operation, _ in calls)
     must(multiplied > 100, "no group operations were recorded")
     return Contender("bare group operations", "floor", each(repeated))
 
@@ -130,6 +131,7 @@ def _recorded(job: Callable[[], object]) -> list[tuple[Callable[..., Any], tuple
     calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
     names = (
         "crypto_core_ed25519_add",
+        "crypto_core_ed25519_sub",
         "crypto_core_ed25519_is_valid_point",
         "crypto_scalarmult_ed25519_noclamp",
         "crypto_scalarmult_ed25519_base_noclamp",

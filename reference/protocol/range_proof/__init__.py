@@ -2,8 +2,9 @@
 
 What it shows, no more: whoever made the proof knows how to open `C - threshold*G` to a value in [0, 2^64). Nothing
 shows that the score is true. It is sound where discrete logarithms are hard and SHA-512 is a random oracle, and
-perfectly hiding. It is our own and nobody has audited it. Arithmetic on scalars is Python's, whose time depends on
-the numbers: whoever can time the prover finely is not kept from learning of them.
+perfectly hiding. It is our own and nobody has audited it. How many group operations a proof takes does not depend on
+the score; arithmetic on scalars is Python's, whose time depends on the numbers: whoever can time the prover finely is
+not kept from learning of them.
 """
 
 from reference.protocol.range_proof.faults import ProofInvalid, Stage

@@ -26,6 +26,11 @@ def plus(one: bytes, other: bytes) -> bytes:
     return bindings.crypto_core_ed25519_add(one, other)
 
 
+def minus(one: bytes, other: bytes) -> bytes:
+    """Return the difference of two points; it asks as little of them as `plus`."""
+    return bindings.crypto_core_ed25519_sub(one, other)
+
+
 def times(scalar: int, point: bytes) -> bytes:
     """Return a multiple of an element, or of the identity; any integer is a scalar."""
     reduced = scalar % ORDER

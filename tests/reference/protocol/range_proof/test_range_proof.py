@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import random
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from nacl import bindings
 
 from reference.protocol.range_proof import (
     NONCE_BYTES,
@@ -171,6 +174,30 @@ def test_encodings_come_before_equations(made: tuple[dict[str, Any], bytes]) -> 
     assert refused(payload, wrong) == "scalar t"
     assert refused(payload, placed(wrong, "R_6", bytes(32))) == "point R_6"
     assert refused({**payload, "threshold_milliunits": 1}, wrong) == "scalar t"
+
+
+def test_the_work_does_not_tell_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many group operations of each kind, whatever the score, its distance from the threshold, and their bits."""
+    asked: Counter[str] = Counter()
+
+    def counted(name: str, operation: Callable[..., bytes]) -> Callable[..., bytes]:
+        def done(*given: bytes) -> bytes:
+            asked[name] += 1
+            return operation(*given)
+
+        return done
+
+    for name in dir(bindings):
+        if name.startswith(("crypto_core_ed25519_", "crypto_scalarmult_ed25519")) and callable(getattr(bindings, name)):
+            monkeypatch.setattr(bindings, name, counted(name, getattr(bindings, name)))
+    generators()
+    works = []
+    for score, threshold in [(0, 0), (1, 0), (1, 1), (2, 0), (512, 0), (700, 700), (767, 256), (1000, 0), (1000, 999)]:
+        asked.clear()
+        proven(score, threshold, random.Random(score))
+        works.append(dict(asked))
+    assert sum(works[0].values()) > 1000
+    assert works == [works[0]] * len(works)
 
 
 def test_nonces_are_the_callers() -> None:
