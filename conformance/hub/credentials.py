@@ -6,14 +6,17 @@ import base64
 import json
 import random
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from conformance.check import Case
 from conformance.hub.played_hub import kid_of
 from conformance.oracles import falcon_making
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
-from conformance.oracles.range_proof.system import NAME
+from conformance.oracles.range_proof.system import LAYOUT, NAME
 
 _LIFETIME_SECONDS = 3600
 _THRESHOLD, _HIGH, _LOW = 700, 912, 3
@@ -27,11 +30,13 @@ class Issued:
         did: The issuer.
         key: Its public key in base64, which has signed nothing else.
         text: The credential: base64url of its envelope (P-AD-06).
+        payload: What it says.
     """
 
     did: str
     key: str
     text: str
+    payload: Mapping[str, Any] = field(repr=False)
 
 
 def issued(case: Case, label: str) -> Issued:
@@ -78,8 +83,28 @@ def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Is
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
     }
-    proof = base64.b64encode(proof_of(payload, held, rng, forgery)).decode()
-    return _signed(case, label, host, {**payload, "proof_b64": proof})
+    proof = proof_of(payload, held, rng, forgery)
+    return _signed(case, label, host, {**payload, "proof_b64": _base64(proof)})
+
+
+def spoiled_receipts(case: Case, honest: Issued) -> dict[str, Issued]:
+    """Return what an honest receipt is turned into, each by an issuer of its own; the words say what is wrong."""
+    payload = dict(honest.payload)
+    proof = base64.b64decode(payload["proof_b64"])
+    at = 32 * LAYOUT.index("a")
+    again = (int.from_bytes(proof[at : at + 32], "little") + L).to_bytes(32, "little")
+    changes: dict[str, dict[str, Any]] = {
+        "the proof of another payment": {"payment_id": f"{payload['payment_id']}-again"},
+        "a scalar with the group's order added": {"proof_b64": _base64(proof[:at] + again + proof[at + 32 :])},
+        "a byte after the proof": {"proof_b64": _base64(proof + b"\0")},
+    }
+    made = {}
+    for number, (words, changed) in enumerate(changes.items(), 1):
+        label = f"spoiled_{number}"
+        _, host, _ = _fresh(case, label)
+        made[words] = _signed(case, label, host, payload | changed)
+    _, host, _ = _fresh(case, "unsigned")
+    return made | {"an honest proof that its issuer has not signed": _signed(case, "unsigned", host, payload, 1)}
 
 
 def _fresh(case: Case, label: str) -> tuple[str, str, int]:
@@ -90,19 +115,25 @@ def _fresh(case: Case, label: str) -> tuple[str, str, int]:
     return number, host, int(time.time())
 
 
-def _signed(case: Case, label: str, host: str, payload: dict[str, object]) -> Issued:
+def _signed(case: Case, label: str, host: str, payload: dict[str, Any], turned: int = 0) -> Issued:
+    """Return a credential of a key that is made for it; `turned` are bits of the signature's salt that are turned."""
     names = case.client.names
     made = falcon_making.signed(jcs_bytes(payload), random.Random(case.rng.random()))  # noqa: S311 - the suite's choice
-    key = base64.b64encode(made.public_key).decode()
-    envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": _url(made.signature)}
+    key = _base64(made.public_key)
+    signature = made.signature[:1] + bytes([made.signature[1] ^ turned]) + made.signature[2:]
+    envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": _url(signature)}
     text = _url(json.dumps(envelope).encode())
     names.secret(key, f"{label.upper()}_KEY")
     names.secret(text, f"{label.upper()}_CREDENTIAL")
-    return Issued(f"did:web:{host}", key, text)
+    return Issued(f"did:web:{host}", key, text, payload)
 
 
 def _text(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _url(data: bytes) -> str:

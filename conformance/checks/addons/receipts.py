@@ -8,7 +8,7 @@ from conformance.check import Case, check
 from conformance.client import Answer
 from conformance.hub import documents
 from conformance.hub.access import documented, until
-from conformance.hub.credentials import Issued, issued_receipt
+from conformance.hub.credentials import Issued, issued_receipt, spoiled_receipts
 from conformance.hub.played_hub import played_hub
 from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
 from conformance.launching import Running
@@ -21,14 +21,15 @@ _ROW = "CP-ADDON-08"
 @check(
     _ROW,
     surface="control_plane",
-    fix="Verify the proof of every receipt: subgroup, both equations, and the inner product on w*U.",
+    fix="Verify signature and proof of every receipt: encodings, subgroup, both equations, the inner product on w*U.",
 )
 async def forged_receipts_are_refused(case: Case) -> None:
     """A bundled ZK receipt service accepts a receipt whose score reaches its threshold, and no forged proof.
 
     Only where the profile claims the proof system `bulletproofs-ed25519/1`. Starts the service with the suite as its
-    hub, and asks about six receipts of trusted issuers: an honest one, and five whose proofs live on one thing that a
-    verifier may leave out. Expects the first alone to be valid.
+    hub, and asks about receipts of trusted issuers: an honest one, some whose proofs live on one thing that a verifier
+    may leave out, and some that the honest one was turned into: for another payment, with a scalar that is not reduced,
+    with a byte more, without its issuer's signature. Expects the first alone to be valid.
     """
     names = bundled_names(case)
     claimed = [one for one in subjects(case, bundled_only=True) if _claims(one)] if names else []
@@ -37,7 +38,11 @@ async def forged_receipts_are_refused(case: Case) -> None:
     for subject in claimed:
         async with played_hub(case) as hub:
             honest = await asyncio.to_thread(issued_receipt, case, "honest")
-            forged = {one: await asyncio.to_thread(issued_receipt, case, one.name.lower(), one) for one in Forgery}
+            forged = {
+                f"lives without {one.value}": await asyncio.to_thread(issued_receipt, case, one.name.lower(), one)
+                for one in Forgery
+            }
+            forged |= await asyncio.to_thread(spoiled_receipts, case, honest)
             hub.trusted = {one.did: one.key for one in (honest, *forged.values())}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
                 await _judged(case, subject, addon, honest, forged)
@@ -48,7 +53,7 @@ def _claims(subject: Subject) -> bool:
     return question is not None and question.proof_system == NAME
 
 
-async def _judged(case: Case, subject: Subject, addon: Running, honest: Issued, forged: dict[Forgery, Issued]) -> None:
+async def _judged(case: Case, subject: Subject, addon: Running, honest: Issued, forged: dict[str, Issued]) -> None:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - claimed
 
@@ -66,6 +71,6 @@ async def _judged(case: Case, subject: Subject, addon: Running, honest: Issued, 
     for forgery, one in forged.items():
         answer = await asked(one)
         taken = valid(answer)
-        where = {**subject.where, "forgery": f"lives without {forgery.value}"}
+        where = {**subject.where, "forgery": forgery}
         found = "valid" if taken else "not valid"
         case.expect(_ROW, not taken, "a forged proof not valid", found, exchange=answer, where=where)

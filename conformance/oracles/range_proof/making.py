@@ -16,6 +16,7 @@ from conformance.oracles.range_proof.system import BITS, Transcript, generator, 
 
 # A point of order eight: twice doubled it is (0, -1).
 _SMALL: Final = curve.decode(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"))
+_HALF: Final = curve.double(curve.double(_SMALL))
 
 
 class Forgery(StrEnum):
@@ -25,11 +26,19 @@ class Forgery(StrEnum):
     POLYNOMIAL = "the polynomial's equation"
     INNER_PRODUCT = "the inner product's equation"
     SUBGROUP = "the subgroup check"
+    MOVED = "the subgroup check, the commitment on the equation's other side"
     POINTS = "the subgroup check of the proof's points"
+    VALUES = "the subgroup check of T1 and T2"
+    ROUNDS = "the subgroup check of the rounds' points"
 
 
-TWISTED: Final = frozenset({Forgery.SUBGROUP, Forgery.POINTS})
-"""Forgeries for a score that reaches its threshold: what is wrong is a point outside the subgroup."""
+TWISTED: Final = frozenset({Forgery.SUBGROUP, Forgery.MOVED, Forgery.POINTS, Forgery.VALUES, Forgery.ROUNDS})
+"""Forgeries for a score that reaches its threshold: what is wrong is a point outside the subgroup.
+
+A verifier multiplies it by a scalar below L, and a point of small order vanishes where that scalar is a multiple of the
+order. Of `VALUES` and `ROUNDS` two points have a part of order two, with scalars both even or both odd: that vanishes
+on either side of an equation. A commitment is alone, so that there is one forgery for each side.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,9 @@ class Secret:
 
 
 def secret(score: int, rng: random.Random, forgery: Forgery | None = None) -> Secret:
-    """Return a secret for a score; the commitment of a `SUBGROUP` forgery lies outside the subgroup."""
-    return Secret(score, rng.randrange(1, L), _SMALL if forgery is Forgery.SUBGROUP else curve.NEUTRAL)
+    """Return a secret for a score; the commitment of `SUBGROUP` and `MOVED` lies outside the subgroup."""
+    twisted = forgery in {Forgery.SUBGROUP, Forgery.MOVED}
+    return Secret(score, rng.randrange(1, L), _SMALL if twisted else curve.NEUTRAL)
 
 
 def commitment_text(held: Secret) -> str:
@@ -68,8 +78,9 @@ def proof_of(
     """Return a proof for a payload that has its commitment and threshold.
 
     An honest one needs a score that is not below the threshold. A forged one is for any score, but for those of
-    `TWISTED`, of which `SUBGROUP` has a commitment that is wrong, and `POINTS` an S. `begun` makes the transcript; with
-    another one than everybody's the proof is of another system.
+    `TWISTED`, of which `SUBGROUP` and `MOVED` have a commitment that is wrong, `POINTS` an S, `VALUES` T1 and T2, and
+    `ROUNDS` both sides of a round. `begun` makes the transcript; with another one than everybody's the proof is of
+    another system.
     """
     return _Making(payload, held, rng, forgery, begun).proof()
 
@@ -91,6 +102,12 @@ class _Making:
             raise ValueError("an honest proof needs a score that is not below the threshold")
 
     def proof(self) -> bytes:
+        while (made := self._made()) is None:
+            pass
+        return made
+
+    def _made(self) -> bytes | None:
+        """Return a proof; None where no round of a `ROUNDS` forgery drew a scalar that does."""
         bits, excess = self._bits()
         lefts, rights = vectors()
         alpha, rho = self._draw(), self._draw()
@@ -103,8 +120,7 @@ class _Making:
         while True:
             transcript = self._begun(self._payload)
             y, z = _sent(transcript, {"A": curve.encode(committed), "S": curve.encode(masks)}, "y", "z")
-            # The verifier multiplies the commitment by z^2 below L: a multiple of eight kills what has order eight.
-            if self._forgery is not Forgery.SUBGROUP or z * z % L % 8 == 0:
+            if self._twist_vanishes(z):
                 break
             rho, masks = rho + 1, curve.add(masks, generator("H"))
         ups = [pow(y, n, L) for n in range(BITS)]
@@ -112,13 +128,13 @@ class _Making:
         right_0 = [ups[n] * (bits[n] - 1 + z) + z * z * 2**n for n in range(BITS)]
         right_1 = [ups[n] * right_masks[n] for n in range(BITS)]
         t_1, t_2 = _inner(left_0, right_1) + _inner(left_masks, right_0), _inner(left_masks, right_1)
+        twist = _HALF if self._forgery is Forgery.VALUES else curve.NEUTRAL
         while True:
             tau_1, tau_2 = self._draw(), self._draw()
-            linear, quadratic = _pedersen(t_1, tau_1), _pedersen(t_2, tau_2)
+            linear, quadratic = _pedersen(t_1, tau_1, twist), _pedersen(t_2, tau_2, twist)
             asked = copy(transcript)
             (x,) = _sent(asked, {"T1": linear, "T2": quadratic}, "x")
-            # The verifier multiplies S by x: the same.
-            if self._forgery is not Forgery.POINTS or x % 8 == 0:
+            if self._points_vanish(x):
                 break
         transcript = asked
         left = [(left_0[n] + x * left_masks[n]) % L for n in range(BITS)]
@@ -132,9 +148,22 @@ class _Making:
         (w,) = _sent(transcript, opened, "w")
         if self._forgery is Forgery.W:
             w = 1
-        sides, ends = _folded(transcript, left, right, y, curve.multiply(w, generator("U")))
+        product = curve.multiply(w, generator("U"))
+        folded = _folded(transcript, left, right, y, product, twisted=self._forgery is Forgery.ROUNDS)
         firsts = (curve.encode(committed), curve.encode(masks), linear, quadratic)
-        return b"".join((*firsts, *opened.values(), *sides, *ends))
+        return None if folded is None else b"".join((*firsts, *opened.values(), *folded))
+
+    def _twist_vanishes(self, z: int) -> bool:
+        """Return whether what is wrong about the commitment vanishes: the verifier multiplies it by z^2, or by -z^2."""
+        if self._forgery is Forgery.MOVED:
+            return -z * z % L % 8 == 0
+        return self._forgery is not Forgery.SUBGROUP or z * z % L % 8 == 0
+
+    def _points_vanish(self, x: int) -> bool:
+        """Return whether what is wrong about S, or T1 and T2, vanishes: they are multiplied by x, x and x^2."""
+        if self._forgery is Forgery.POINTS:
+            return x % 8 == 0
+        return self._forgery is not Forgery.VALUES or _alike(x, x * x)
 
     def _bits(self) -> tuple[list[int], int]:
         """Return the vector that stands for bits, and the multiple of U that goes with it.
@@ -158,9 +187,12 @@ def _sent(transcript: Transcript, items: Mapping[str, bytes], *answered: str) ->
 
 
 def _folded(
-    transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, product: Point
-) -> tuple[list[bytes], list[bytes]]:
-    """Return the sides of the six rounds, and a and b, all encoded."""
+    transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, product: Point, *, twisted: bool
+) -> list[bytes] | None:
+    """Return the sides of the six rounds, and a and b, all encoded.
+
+    Where they are `twisted` both sides of the first round that draws a scalar for it are wrong; None if none does.
+    """
     lefts, rights = [list(one) for one in vectors()]
     down = pow(y, -1, L)
     rights = [curve.multiply(pow(down, n, L), point) for n, point in enumerate(rights)]
@@ -171,15 +203,29 @@ def _folded(
         number = len(sides) // 2 + 1
         for name, one, other in ((f"L_{number}", low, high), (f"R_{number}", high, low)):
             scalars = [*left[one], *right[other], _inner(left[one], right[other])]
-            pair[name] = curve.encode(_sum(scalars, [*lefts[other], *rights[one], product]))
-        (u,) = _sent(transcript, pair, f"u_{number}")
-        sides += pair.values()
+            pair[name] = _sum(scalars, [*lefts[other], *rights[one], product])
+        if twisted:
+            wrong = {name: curve.add(point, _HALF) for name, point in pair.items()}
+            (u,) = _sent(copy(transcript), _encoded(wrong), f"u_{number}")
+            if _alike(u * u, pow(u, -2, L)):
+                pair, twisted = wrong, False
+        (u,) = _sent(transcript, _encoded(pair), f"u_{number}")
+        sides += _encoded(pair).values()
         back = pow(u, -1, L)
         left = [(u * left[n] + back * left[n + half]) % L for n in range(half)]
         right = [(back * right[n] + u * right[n + half]) % L for n in range(half)]
         lefts = [_sum([back, u], [lefts[n], lefts[n + half]]) for n in range(half)]
         rights = [_sum([u, back], [rights[n], rights[n + half]]) for n in range(half)]
-    return sides, [_scalar(left[0]), _scalar(right[0])]
+    return None if twisted else [*sides, _scalar(left[0]), _scalar(right[0])]
+
+
+def _alike(one: int, other: int) -> bool:
+    """Return whether two scalars are both even or both odd."""
+    return (one % L + other % L) % 2 == 0
+
+
+def _encoded(points: Mapping[str, Point]) -> dict[str, bytes]:
+    return {name: curve.encode(point) for name, point in points.items()}
 
 
 def _sum(scalars: Sequence[int], points: Sequence[Point]) -> Point:
@@ -190,8 +236,8 @@ def _inner(one: Sequence[int], other: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(one, other, strict=True)) % L
 
 
-def _pedersen(value: int, blinding: int) -> bytes:
-    return curve.encode(_sum([value, blinding], [curve.BASE, generator("H")]))
+def _pedersen(value: int, blinding: int, twist: Point) -> bytes:
+    return curve.encode(curve.add(_sum([value, blinding], [curve.BASE, generator("H")]), twist))
 
 
 def _scalar(value: int) -> bytes:

@@ -250,6 +250,27 @@ async def test_a_malformed_request(zkp: httpx.AsyncClient, bearer: dict[str, str
     assert answer.json()["detail"]
 
 
+SCORES = ("912.0", "9.12e2", "912e0", "9120e-1", "true", '"912"', "[912]", "1e400", "9" * 500, "-1e-400", "NaN", "0912")
+
+
+@pytest.mark.parametrize("literal", [*SCORES, '912,"score_milliunits":912', "\ufeff912", '912}{"x":1'])
+async def test_a_score_is_written_one_way(zkp: httpx.AsyncClient, bearer: dict[str, str], literal: str) -> None:
+    """As a whole number, once: whatever else some reader takes for 912 is 422, and not told back."""
+    text = json.dumps(ASKED).replace('"score_milliunits": 912', f'"score_milliunits": {literal}')
+    answer = await zkp.post("/v1/receipts", content=text.encode(), headers=bearer)
+    assert answer.status_code == 422, answer.text
+    assert "912" not in answer.text.replace("score_milliunits", "")
+
+
+async def test_less_than_nothing_of_nothing(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:
+    """-0 is a whole number in JSON, and RFC 8785 has it as 0: so the payload does."""
+    told = ASKED | {"score_milliunits": "SCORE", "threshold_milliunits": "SCORE"}
+    answer = await zkp.post("/v1/receipts", content=json.dumps(told).replace('"SCORE"', "-0").encode(), headers=bearer)
+    assert answer.status_code == 201, answer.text
+    assert '"threshold_milliunits":0,' in answer.text
+    assert (await judged(zkp, answer.json()["receipt"]))["valid"]
+
+
 async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> None:
     """Its proof made by somebody else's prover; the key is chosen by `kid`, whoever `bench_issuer` is."""
     payload = receipt_payload(bench_issuer="did:web:anybody.example")
@@ -266,7 +287,10 @@ async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> No
         (Forgery.POLYNOMIAL, "polynomial"),
         (Forgery.INNER_PRODUCT, "inner_product"),
         (Forgery.SUBGROUP, "commitment"),
+        (Forgery.MOVED, "commitment"),
         (Forgery.POINTS, "point"),
+        (Forgery.VALUES, "point"),
+        (Forgery.ROUNDS, "point"),
     ],
 )
 async def test_a_forged_proof_is_refused(zkp: httpx.AsyncClient, forgery: Forgery, stage: str) -> None:

@@ -8,15 +8,16 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from conformance.oracles.range_proof import curve
-from conformance.oracles.range_proof.making import commitment_text, proof_of, secret
+from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, POINTS, generator, vectors
 from conformance.oracles.range_proof.verifying import refusal_of
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, group, prove
 from reference.protocol.range_proof.generators import generators
 from tests.reference.protocol.range_proof.receipts import PAYMENT, element_of, placed, proven, refused
 
@@ -149,6 +150,39 @@ def test_generators_are_derived_alike() -> None:
     assert [curve.encode(point) for point in lefts] == list(known.left)
     assert [curve.encode(point) for point in rights] == list(known.right)
     assert (curve.encode(generator("H")), curve.encode(generator("U"))) == (known.blinding, known.product)
+
+
+@pytest.mark.parametrize("forgery", Forgery)
+def test_forgeries_are_refused_alike(forgery: Forgery) -> None:
+    """By both, at the same stage."""
+    rng = random.Random(f"{forgery}")
+    held = secret(912 if forgery in TWISTED else 3, rng, forgery)
+    payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": 700}
+    proof = proof_of(payload, held, rng, forgery)
+    mine = refusal_of(payload, proof)
+    assert mine is not None
+    assert str(refused(payload, proof)).partition(" ")[0] == mine.value
+
+
+VOID: dict[str, dict[str, Any]] = {
+    "point S": {"rho": 0, "left": [0] * 64, "right": [0] * 64, "tau_2": 5},
+    "point T2": {"left": [0] * 64, "right": [0] * 64, "tau_2": 0},
+    "commitment": {"blinding": 0},
+}
+
+
+@pytest.mark.parametrize("what", VOID)
+def test_an_identity_is_all_that_is_wrong(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prover who draws zeros makes a proof whose equations hold; both refuse it for the identity in it."""
+    nonces = replace(Nonces.of(random.Random(6).randbytes(NONCE_BYTES)), **VOID[what])
+    commitment = base64.b64encode(commit(Opening(0, nonces.blinding))).decode()
+    payload = {**PAYMENT, "commitment_b64": commitment, "threshold_milliunits": 0}
+    proof = prove(Statement.of(payload), 0, nonces)
+    mine = refusal_of(payload, proof)
+    assert (None if mine is None else mine.value, refused(payload, proof)) == (what.partition(" ")[0], what)
+    is_element = group.is_element
+    monkeypatch.setattr(group, "is_element", lambda point: point == group.IDENTITY or is_element(point))
+    assert refused(payload, proof) is None
 
 
 def test_a_reference_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

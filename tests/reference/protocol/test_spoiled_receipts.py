@@ -1,0 +1,101 @@
+"""Receipts that an honest one was turned into: refused, and each taken by the mutant that it is for (profile 8.4)."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import random
+import time
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from conformance.check import Case
+from conformance.hub.credentials import Issued, issued_receipt, spoiled_receipts
+from reference.addons.falcon_library import find_library
+from reference.mutants.catalog import CATALOG
+from reference.protocol import zk_receipts
+from reference.protocol.credentials import Question
+from reference.protocol.key_documents import keys_of_trust_set
+from reference.protocol.range_proof import group
+from reference.protocol.range_proof.transcript import Transcript
+from reference.protocol.zk_receipts import judge_receipt
+
+LIBRARY = find_library()
+SEAMS: list[tuple[Any, str]] = [
+    *((zk_receipts, name) for name in ("check", "signature_faults")),
+    (group, "scalar_of"),
+    (Transcript, "add"),
+]
+# What each is refused for, and the mutant that takes it.
+SPOILED = {
+    "the proof of another payment": ("proof_invalid", "remembered-proofs"),
+    "a scalar with the group's order added": ("proof_invalid", "reduced-scalars"),
+    "a byte after the proof": ("proof_invalid", "any-length"),
+    "an honest proof that its issuer has not signed": ("sig_invalid", "unsigned"),
+}
+
+
+@pytest.fixture(scope="module")
+def receipts() -> dict[str, Issued]:
+    """The honest receipt, under no name, and what it was turned into."""
+    names, numbers = SimpleNamespace(secret=lambda *_: None), itertools.count()
+    session = SimpleNamespace(nonce="n", count=lambda: next(numbers))
+    made = SimpleNamespace(rng=random.Random(1), session=session, client=SimpleNamespace(names=names))
+    case = cast("Case", made)
+    honest = issued_receipt(case, "honest")
+    return {"": honest, **spoiled_receipts(case, honest)}
+
+
+@pytest.fixture(autouse=True)
+def seams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a mutant changes ends with the test."""
+    for owner, name in SEAMS:
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+
+
+def reasons(receipts: dict[str, Issued]) -> dict[str, str | None]:
+    """Return what is wrong with each, the honest one first, all of their issuers being trusted."""
+    question = Question(int(time.time()), 60)
+    keys = keys_of_trust_set({one.did: one.key for one in receipts.values()})
+    return {
+        words: judge_receipt(one.text, question, keys, LIBRARY, own_keys=[]).judgement.reason
+        for words, one in receipts.items()
+    }
+
+
+def taken(found: dict[str, str | None]) -> set[str]:
+    return {words for words, reason in found.items() if reason is None}
+
+
+def test_only_the_honest_one_holds(receipts: dict[str, Issued]) -> None:
+    """Each of the others for what is wrong with it."""
+    assert reasons(receipts) == {"": None} | {words: reason for words, (reason, _) in SPOILED.items()}
+
+
+@pytest.mark.parametrize("words", SPOILED)
+def test_a_spoiled_receipt_has_a_mutant_that_takes_it_alone(words: str, receipts: dict[str, Issued]) -> None:
+    """And the honest one, which is asked about first."""
+    CATALOG[f"zk-receipt-{SPOILED[words][1]}"].apply()
+    assert taken(reasons(receipts)) == {"", words}
+
+
+def test_a_transcript_without_the_payload_takes_nothing(receipts: dict[str, Issued]) -> None:
+    """A proof that everybody else takes is none there."""
+    CATALOG["zk-receipt-no-payload"].apply()
+    assert taken(reasons(receipts)) == set()
+
+
+def test_receipts_differ_in_one_thing(receipts: dict[str, Issued]) -> None:
+    """What was changed, and no other member; every issuer has a key of its own."""
+    honest = receipts[""].payload
+
+    def changed(one: Issued) -> Iterable[str]:
+        return (name for name in honest if honest[name] != one.payload[name])
+
+    found = {words: list(changed(one)) for words, one in receipts.items() if words}
+    assert list(found.values()) == [["payment_id"], ["proof_b64"], ["proof_b64"], []]
+    assert len({one.key for one in receipts.values()}) == len({one.did for one in receipts.values()}) == 5
+    assert {len(base64.b64decode(one.payload["proof_b64"])) for one in receipts.values()} == {672, 673}
