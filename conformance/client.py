@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.events import EventLog
+from conformance.oracles.profile_json import refuse_constant, unique_members
 
 _SECRET_HEADERS = {
     "x-payment": "$X_PAYMENT",
@@ -79,7 +80,7 @@ class Answer:
             JsonFault: It is not.
         """
         try:
-            return json.loads(self.body, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+            return json.loads(self.body, object_pairs_hook=unique_members, parse_constant=refuse_constant)
         except (ValueError, RecursionError) as fault:
             raise JsonFault(f"the body is not JSON: {fault}") from fault
 
@@ -92,15 +93,9 @@ class Answer:
         return value if isinstance(value, dict) else {}
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("duplicate member names")
-    return members
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+def json_bytes(value: Any) -> bytes:
+    """Return a JSON value as the client sends it: compact, in UTF-8."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 _WORD = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
@@ -213,7 +208,7 @@ class Client:
         """
         fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         if body is None and json_body is not None:
-            body = json.dumps(json_body, ensure_ascii=False, separators=(",", ":")).encode()
+            body = json_bytes(json_body)
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
         answer = await self._once(method, url, fields, body, retry=retry)

@@ -69,6 +69,23 @@ class Purchase:
         """The operation that was paid for."""
         return self.challenge.operation
 
+    @property
+    def transaction(self) -> str | None:
+        """The transaction that paid: the proof's, or what x402's response header tells where the rail settles.
+
+        Version 2 names it PAYMENT-RESPONSE; version 1, whose X-PAYMENT the interface has, X-PAYMENT-RESPONSE.
+        """
+        named, headers = self.proof.get("tx_id"), self.answer.headers
+        if isinstance(named, str):
+            return named
+        try:
+            value = next((headers[name] for name in ("PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE") if name in headers), "")
+            told = json.loads(base64.b64decode(value, validate=True))
+        except (ValueError, RecursionError):
+            return None
+        transaction = told.get("transaction") if isinstance(told, dict) else None
+        return transaction if isinstance(transaction, str) and transaction else None
+
 
 def lane_of(entry: Mapping[str, Any]) -> str | None:
     """Return the lane that an `accepts` entry belongs to by its network, or None when it is another one's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +15,8 @@ from conformance.oracles.profile_json import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 
 _PAID = "/pay/"
-_REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body")
+_REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body", "raw_body")
+_SETTLEMENT_MEMBERS = ("tx_id", "network", "payment_reference", "service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +74,27 @@ def given(options: Recomputed) -> dict[str, Any]:
         UsageFault: A file cannot be read, or an option is without one that it needs.
     """
     found: dict[str, Any] = {}
+    if options.settlement is not None and options.settlement.startswith("@"):
+        told = _settled(Path(options.settlement[1:]))
+        found |= {"payment_reference": told["payment_reference"]} if "payment_reference" in told else {}
+        network, service = options.network or told.get("network"), options.service_word or told.get("service")
+        options = replace(options, settlement=told["tx_id"], network=network, service_word=service)
     if options.request is not None:
         found["request"] = _request(options)
     elif any((options.method, options.path, options.query, options.service_id)):
         raise UsageFault("--method, --path, --query and --service-id tell about --request FILE; give it")
     if options.response is not None:
         found["response"] = _response(options.response)
-    network = _network(options)
+    key = _network(options)
     if options.settlement is not None:
         word = {"service": options.service_word} if options.service_word is not None else {}
-        found["settlement"] = {"tx_id": options.settlement, "network": network, **word}
+        found["settlement"] = {"tx_id": options.settlement, "network": key, **word}
     elif options.service_word is not None:
         raise UsageFault("--service-word tells about --settlement TX_ID; give it")
     if options.payment_reference is not None:
         found["payment_reference"] = _text(options.payment_reference, "--payment-reference-file").strip()
     if options.payer is not None:
-        found["payer"] = {"address": options.payer, "network": network}
+        found["payer"] = {"address": options.payer, "network": key}
     return found
 
 
@@ -102,6 +108,15 @@ def _network(options: Recomputed) -> str | None:
         raise UsageFault("--settlement and --payer need --network KEY, such as base_mainnet; the receipt is not asked")
     known = network_named(options.network)
     return known.key if known is not None else options.network
+
+
+def _settled(path: Path) -> dict[str, str]:
+    """Return what a file says of a settlement, as `weldproof pay --keep` writes it."""
+    value = _json(path, "--settlement")
+    found = {name: value[name] for name in _SETTLEMENT_MEMBERS if name in value} if isinstance(value, Mapping) else {}
+    if "tx_id" not in found or not all(isinstance(text, str) for text in found.values()):
+        raise UsageFault(f"--settlement @{path}: no JSON object of texts with tx_id, and mostly network")
+    return found
 
 
 def _request(options: Recomputed) -> dict[str, Any]:

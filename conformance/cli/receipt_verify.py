@@ -50,7 +50,11 @@ class _NoKeys(Exception):
 @click.option("--query", metavar="QUERY", help="Raw query of that request, without ?.")
 @click.option("--service-id", metavar="ID", help="Service that was called (default: the receipt's own service_id).")
 @click.option("--response", type=_FILE, help="Recompute response_hash: the body of the 200 answer, or {result}.")
-@click.option("--settlement", metavar="TX_ID", help="Recompute settled_payment_ref, with --network.")
+@click.option(
+    "--settlement",
+    metavar="TX_ID|@FILE",
+    help="Recompute settled_payment_ref, with --network; or @FILE as `weldproof pay --keep` writes it.",
+)
 @click.option("--payer", metavar="ADDRESS", help="Recompute payer_ref, with --network.")
 @click.option("--network", metavar="KEY", help="Network of --settlement and --payer, such as base_mainnet.")
 @click.option("--service-word", metavar="WORD", help="Service word of --settlement (default: that of the kind).")

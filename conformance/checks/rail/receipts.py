@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.paid_calls import ABSENT, looks_payable, receipts_in, result_of
+from conformance.client import json_bytes
 from conformance.discovery import Operation
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
@@ -192,7 +191,7 @@ async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str 
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
         told["jcs-result"] = set()
     _judge(case, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
-    tx_id, network = _transaction(served), getattr(payer, "network_key", "")
+    tx_id, network = served.transaction, getattr(payer, "network_key", "")
     paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
     if tx_id is None and (bindings.settled_payment_ref or "") not in {"", *paid}:
         case.inconclusive("RAIL-RCPT-06", "neither the proof nor PAYMENT-RESPONSE tells the settling transaction")
@@ -202,30 +201,13 @@ async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str 
     return value if isinstance(value, str) else None
 
 
-def _transaction(served: Purchase) -> str | None:
-    """Return the transaction that paid: the proof's, or what x402's response header tells where the rail settles.
-
-    Version 2 names it PAYMENT-RESPONSE; version 1, whose X-PAYMENT the interface has, X-PAYMENT-RESPONSE.
-    """
-    named, headers = served.proof.get("tx_id"), served.answer.headers
-    if isinstance(named, str):
-        return named
-    try:
-        value = next((headers[name] for name in ("PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE") if name in headers), "")
-        told = json.loads(base64.b64decode(value, validate=True))
-    except (ValueError, RecursionError):
-        return None
-    transaction = told.get("transaction") if isinstance(told, dict) else None
-    return transaction if isinstance(transaction, str) and transaction else None
-
-
 def request_hashes(served: Purchase) -> dict[str, set[str]]:
     """Return, for each usual recipe, the digests that the request of a served call may be bound by."""
     body = served.challenge.body
-    raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     extra = served.challenge.accepts[0].get("extra")
     service_id = extra.get("service_id") if isinstance(extra, dict) else None
-    return hashing.request_hashes("POST", served.operation.path, "", raw, body, service_id or served.operation.role)
+    operation = served.operation
+    return hashing.request_hashes("POST", operation.path, "", json_bytes(body), body, service_id or operation.role)
 
 
 def _judge(

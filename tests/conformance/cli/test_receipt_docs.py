@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from conformance.cli.pay import command as pay
 from conformance.cli.receipt_inspect import command as inspect
 from conformance.cli.receipt_verify import command as verify
 from conformance.oracles.receipt_bindings import bindings
@@ -19,7 +20,10 @@ PAGE = (Path(__file__).parents[3] / "docs" / "receipts.md").read_text("utf-8")
 def test_its_options_are_those_of_the_commands() -> None:
     """Every option of inspect and verify is on the page, and every option on the page exists."""
     known = {option for one in (inspect, verify) for parameter in one.params for option in parameter.opts}
-    assert {option for option in known if option.startswith("--")} == set(re.findall(r"(--[a-z][a-z-]+)", PAGE))
+    paying = set(re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"weldproof pay\b[^`\n]*", PAGE))))
+    assert paying <= {option for parameter in pay.params for option in parameter.opts}
+    named = set(re.findall(r"(--[a-z][a-z-]+)", PAGE)) - paying
+    assert {option for option in known if option.startswith("--")} == named
 
 
 def test_its_codes_are_those_of_the_verifier() -> None:

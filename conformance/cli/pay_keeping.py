@@ -1,0 +1,104 @@
+"""What `weldproof pay --keep` keeps of a paid call: all that `weldproof receipt verify` recomputes hashes from."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.cli.usage import UsageFault
+from conformance.client import json_bytes
+from conformance.network_names import network_named
+from conformance.purchase import Purchase
+
+REQUEST: Final = "request.json"
+ANSWER: Final = "answer.json"
+SETTLEMENT: Final = "settlement.json"
+RECEIPT: Final = "receipt.jws"
+_NAMES: Final = (REQUEST, ANSWER, SETTLEMENT, RECEIPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A folder that a paid call is kept in, one call a folder; its files are for their owner's eyes."""
+
+    folder: Path
+
+    @classmethod
+    def prepared(cls, folder: Path) -> Kept:
+        """Make the folder, before anything is paid.
+
+        Raises:
+            UsageFault: It cannot be made or written to, or holds another call already.
+        """
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as fault:
+            raise UsageFault(f"--keep {folder}: {fault.strerror}") from fault
+        there = [name for name in _NAMES if (folder / name).exists()]
+        if there:
+            raise UsageFault(f"--keep {folder}: {there[0]} is there already; give a folder for this call")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise UsageFault(f"--keep {folder}: it cannot be written to")
+        return cls(folder)
+
+    def call(self, bought: Purchase) -> None:
+        """Keep request, answer and settlement of a call that was served.
+
+        Raises:
+            OSError: A file cannot be written.
+        """
+        _write(self.folder / REQUEST, _json(request_of(bought)))
+        _write(self.folder / ANSWER, bought.answer.body)
+        _write(self.folder / SETTLEMENT, _json(settlement_of(bought)))
+
+    def verification(self, receipt: Path, jwks: str) -> str | None:
+        """Return the command that verifies the receipt with what was kept, for a shell; None where nothing was."""
+        words = ["weldproof", "receipt", "verify", str(receipt), "--jwks", jwks]
+        words += ["--request", str(self.folder / REQUEST), "--response", str(self.folder / ANSWER)]
+        settlement = self.folder / SETTLEMENT
+        if not settlement.exists():
+            return None
+        if "tx_id" in json.loads(settlement.read_bytes()):
+            words += ["--settlement", f"@{settlement}"]
+        return shlex.join(words)
+
+
+def request_of(bought: Purchase) -> dict[str, Any]:
+    """Return the request in the form of `receipt verify --request`, with the body's text as it was sent."""
+    told = bought.challenge.entry(bought.lane).get("extra")
+    service = told.get("service_id") if isinstance(told, Mapping) else None
+    return {
+        "method": "POST",
+        "path": bought.operation.path,
+        "query": "",
+        **({"service_id": service} if isinstance(service, str) else {}),
+        "body": bought.challenge.body,
+        "raw_body": json_bytes(bought.challenge.body).decode(),
+    }
+
+
+def settlement_of(bought: Purchase) -> dict[str, Any]:
+    """Return the settlement in the form of `receipt verify --settlement @FILE`; no transaction where none is told."""
+    network = bought.challenge.entry(bought.lane).get("network")
+    known = network_named(network)
+    found = {
+        "tx_id": bought.transaction,
+        "network": known.key if known is not None else network,
+        "payment_reference": bought.challenge.reference(bought.lane),
+    }
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that its owner alone may read: with token and request, the stored answer can be had again."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, indent=1).encode("ascii") + b"\n"
