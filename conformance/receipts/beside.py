@@ -20,6 +20,7 @@ from conformance.events import EventLog
 from conformance.gateway import SCREEN
 from conformance.http_transport import HttpTransport
 from conformance.receipts.offline.comparing import Circumstances, compare, members
+from conformance.receipts.offline.comparison_rules import TITLES
 from conformance.receipts.taking import BESIDE, CANNOT, Party, Taken, bought, offered, screening
 from conformance.report.side_by_side import Side
 from conformance.session import Session
@@ -189,8 +190,12 @@ class _Comparing:
             faults = [f"{offer.side.name}: {offer.side.fault}" for offer in (left, right) if offer.quote is None]
             self.told.missing(_call(one), lane, "; ".join(faults), (left.side, right.side))
             return
-        both = await asyncio.gather(bought(left), bought(right))
-        self.told.compared(_call(one), lane, both, (one.path, other.path))
+        both, paths = await asyncio.gather(bought(left), bought(right)), (one.path, other.path)
+        self.told.compared(_call(one), lane, both, paths)
+        # The interface knows no attestation, so two answers without one lack nothing.
+        if any(taken.attestation is not None for taken in both):
+            attested = both[0].attested(), both[1].attested()
+            self.told.compared(f"{_call(one)}: {TITLES['settlement_attestation']}", lane, attested, paths)
 
     def _calls(self, ones: Sequence[Operation], others: Sequence[Operation]) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operations of both that are the same service: by its role, else by its path."""

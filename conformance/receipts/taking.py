@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 from conformance.check import Case, Check, Inconclusive
 from conformance.checks.rail.keys import published_keys
-from conformance.checks.rail.receipts import receipt_of, request_hashes
+from conformance.checks.rail.receipts import claims_of, receipt_of, request_hashes
 from conformance.client import Client, JsonFault, Unreachable
 from conformance.discovery import Operation
 from conformance.events import EventLog
@@ -17,6 +18,7 @@ from conformance.gateway import SCREEN
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key, keys_of_jwks
 from conformance.purchase import Challenge, Purchase, buy, challenge
+from conformance.receipts.offline.comparison_rules import likely_kind
 from conformance.receipts.offline.taking_apart import Receipt, UnreadableReceipt, taken_apart
 from conformance.receipts.verifier import published, receipt_in, screened
 from conformance.report.side_by_side import Side
@@ -64,12 +66,19 @@ class Taken:
         receipt: The receipt, taken apart.
         recipe: The recipe by which one of its claims was recomputed from the request; None where none fits.
         request_at: The dotted name of that claim.
+        attestation: The settlement attestation of the same answer; None where the answer holds none.
     """
 
     side: Side
     receipt: Receipt | None = None
     recipe: str | None = None
     request_at: str | None = None
+    attestation: Taken | None = None
+
+    def attested(self) -> Taken:
+        """Return the attestation; where there is none, what says so."""
+        lacking = replace(self.side, place=None, verified=None, receipt=None, fault="its answer holds none")
+        return self.attestation or Taken(lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,10 @@ async def offered(party: Party, operation: Operation, lane: str, body: Any) -> O
 
 
 async def bought(offer: Offer) -> Taken:
-    """Pay for an offered call and take its payable receipt; what stands in the way becomes the side's fault."""
+    """Pay for an offered call and take its payable receipt, with the attestation that comes along.
+
+    What stands in the way becomes the side's fault.
+    """
     side = offer.side
     if offer.quote is None:
         return Taken(side)
@@ -116,7 +128,9 @@ async def bought(offer: Offer) -> Taken:
         place, token = receipt_of(offer.case, served)
     except CANNOT as reason:
         return Taken(replace(side, fault=str(reason)))
-    taken = _taken(replace(side, place=place), token, offer.keys)
+    taken = replace(
+        _taken(replace(side, place=place), token, offer.keys), attestation=_attestation(side, served, offer.keys)
+    )
     if taken.receipt is None:
         return taken
     recipe, claim = _binding(served, taken.receipt.claims)
@@ -136,6 +150,15 @@ async def screening(party: Party, body: Mapping[str, Any]) -> Taken:
     if found is None:
         return Taken(replace(side, fault=f"the screening was answered {answer.status} without a receipt"))
     return _taken(replace(side, place=found[0]), found[1], keys)
+
+
+def _attestation(side: Side, served: Purchase, keys: Sequence[Ed25519Key]) -> Taken | None:
+    """Take the settlement attestation of a paid answer: the first token that is one, and was not in the request."""
+    sent = json.dumps(served.challenge.body)
+    for place, token in jose.tokens_in(served.answer.object(), served.answer.headers):
+        if likely_kind(claims_of(token)) == "settlement_attestation" and token not in sent:
+            return _taken(replace(side, place=place), token, keys)
+    return None
 
 
 def _taken(side: Side, token: str, keys: Sequence[Ed25519Key]) -> Taken:

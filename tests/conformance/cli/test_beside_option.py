@@ -57,10 +57,11 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
     found = {(one["call"], one["lane"]): one for one in document["results"]["extra"]["comparisons"]}
     call = {name: (f"POST /pay/v1/{name}", "algorand") for name in ("verify/receipt", "compliance/receipt")}
     screening, missing = ("POST /compliance/screen", None), ("POST /pay/v1/verify/rfc9421", "algorand")
-    assert set(found) == {*call.values(), screening, missing, ("paid calls", "base")}
+    attested = {name: (f"{place}: settlement attestation", lane) for name, (place, lane) in call.items()}
+    assert set(found) == {*call.values(), *attested.values(), screening, missing, ("paid calls", "base")}
     assert "does not claim the lane base" in found["paid calls", "base"]["missing"]
     assert "503" in found[missing]["missing"]
-    for one in (found[place] for place in (*call.values(), screening)):
+    for one in (found[place] for place in (*call.values(), *attested.values(), screening)):
         assert one["missing"] is None
         assert [one[side]["verified"] for side in ("left", "right")] == [True, True]
         assert one["left"]["name"] != one["right"]["name"]
@@ -72,6 +73,10 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
         told = grades(one)
         assert {told[name] for name in ("kind", "settled_payment_ref", "iss", "payment_reference_hash")} == {"expected"}
         assert {told[name] for name in ("request_hash", "service_id", "network", "asset")} == {"same"}
+    dearer_settled, settled = (found[attested[name]] for name in ("verify/receipt", "compliance/receipt"))
+    mattering = {name for name, grade in grades(dearer_settled).items() if grade == "matters"}
+    assert mattering == {"settlement_amount.amount_minor"}
+    assert "matters" not in grades(settled).values()
     words_told = [claim for claim in dearer["claims"] if claim["name"] == "kind"]
     assert (words_told[0]["left"], words_told[0]["right"]) == (
         '"weldproof/payable-svc-receipt/1"',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,19 +10,22 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.client import Names
+from conformance.client import Answer, Names
+from conformance.discovery import Operation
 from conformance.events import EventLog
 from conformance.ledger import load
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import Ed25519Key
+from conformance.purchase import Challenge, Purchase
 from conformance.receipts.beside import Beside, _names, _Telling
-from conformance.receipts.taking import BESIDE, Taken, _taken
+from conformance.receipts.taking import BESIDE, Taken, _attestation, _taken
 from conformance.report.side_by_side import Side
 from conformance.runner import Plan, Run
 from conformance.target import Chains, Claims, Profile, Secret, Surface, Target
 from conformance.verdict import Exit
-from tests.conformance.receipts.written_receipts import HEADER, PAYABLE, changed, segment
+from tests.conformance.receipts.written_receipts import ATTESTATION, HEADER, PAYABLE, changed, segment
 from tests.reserved_port import reserved_port
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -158,6 +162,33 @@ def test_a_receipt_that_cannot_be_read_is_not_compared() -> None:
     assert told(list(log.events)) == [
         ("POST /x", "base", "b: the receipt cannot be read: its payload is no JSON object")
     ]
+
+
+def served(body: Mapping[str, Any], sent: object = None) -> Purchase:
+    """Return a paid call that was answered with a body."""
+    answer = Answer(7, 200, CIMultiDictProxy(CIMultiDict()), json.dumps(body).encode())
+    operation = Operation("receipt-verify", "http://127.0.0.1:1/x", "/x", sent, ())
+    return Purchase(Challenge(operation, sent, answer, ()), "base", {}, answer)
+
+
+def test_the_settlement_attestation_of_an_answer_is_taken() -> None:
+    """It is found by its claims, wherever it stands; the payable receipt and what the request held are none."""
+    attestation, payable = signed(ATTESTATION), signed(PAYABLE)
+    taken = _attestation(Side("a"), served({"receipt": payable, "more": [attestation]}), [PUBLISHED])
+    assert taken is not None
+    assert (taken.side.place, taken.side.verified) == ("body:more[0]", True)
+    assert taken.receipt is not None
+    assert taken.receipt.kind == "settlement_attestation"
+    assert _attestation(Side("a"), served({"receipt": payable}), [PUBLISHED]) is None
+    assert _attestation(Side("a"), served({"echo": attestation}, {"jws": attestation}), [PUBLISHED]) is None
+
+
+def test_an_answer_without_an_attestation_says_so() -> None:
+    """Beside one that has it, that is the reason why nothing is compared."""
+    taken = Taken(Side("b", source="http://b.example", place="body:payable_receipt", verified=True, receipt="x"))
+    lacking = taken.attested()
+    assert lacking.receipt is None
+    assert lacking.side == Side("b", source="http://b.example", fault="its answer holds none")
 
 
 @pytest.mark.parametrize(
