@@ -10,6 +10,7 @@ fails none for the time that it took: a busy machine holds up any call. `--hypot
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,13 @@ from hypothesis import HealthCheck, settings
 _LIMIT = sys.getrecursionlimit()
 importlib.import_module("py_ecc")
 sys.setrecursionlimit(_LIMIT)
+
+_OF_THE_TERMINAL = (
+    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"),
+    *("TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+)
+for _name in _OF_THE_TERMINAL:
+    os.environ.pop(_name, None)
 
 _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("explore", _UNHURRIED)
