@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from conformance.check import Inconclusive
 from conformance.client import Answer
 from conformance.hub import documents
-from conformance.hub.access import AUDIT, Hub, documented
+from conformance.hub.access import AUDIT, Hub, documented, token_refused
 from conformance.oracles import audit_chain
 
 Entries: TypeAlias = list[Mapping[str, Any]]
@@ -51,7 +51,8 @@ def entries_in(hub: Hub, answer: Answer) -> Entries:
     """
     found = documents.entries(documented(answer), hub.bindings.audit_entries_at)
     if answer.status != 200 or found is None or not all(isinstance(one, Mapping) for one in found):
-        raise Inconclusive(f"unbound: no log entries in GET {AUDIT} ({answer.status}); give [hub] audit_entries_at")
+        reason = f"unbound: no log entries in GET {AUDIT} ({answer.status}); give [hub] audit_entries_at"
+        raise Inconclusive(token_refused(answer) or reason)
     return found
 
 

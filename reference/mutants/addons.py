@@ -261,5 +261,10 @@ MUTANTS = (
         "an issuer without a key proves nothing (8.2)",
         _judges(verifying, {"no_public_key": None}),
     ),
+    _verifier(
+        "signature-unseen",
+        "a credential is what its issuer's key signed (8.2)",
+        _judges(verifying, {"sig_invalid": None, "sig_verify_error": None}),
+    ),
     _verifier("accepts-nothing", "a credential of a trusted issuer is active (8.2)", _judges(verifying, _NOTHING)),
 )

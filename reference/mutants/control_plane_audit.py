@@ -35,7 +35,7 @@ def _entries(change: Callable[[list[Any]], list[Any]]) -> Callable[[], None]:
     return retold(AuditReading, "show", lambda told: {**told, "entries": change(told["entries"])})
 
 
-def _unlogged(action: str) -> Callable[[], None]:
+def unlogged(action: str) -> Callable[[], None]:
     """Return what makes changes of one kind without an entry."""
 
     def changing(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -261,8 +261,8 @@ MUTANTS = (
         "an entry names the one before it (7.4)",
         _entries(lambda one: [{**e, "prev_mac": NO_MAC} for e in one]),
     ),
-    hub_mutant("log-no-registration", "a registration is logged (7.4)", _unlogged("issuer.registered")),
-    hub_mutant("log-no-revocation", "a revocation is logged (7.4)", _unlogged("issuer.revoked")),
+    hub_mutant("log-no-registration", "a registration is logged (7.4)", unlogged("issuer.registered")),
+    hub_mutant("log-no-revocation", "a revocation is logged (7.4)", unlogged("issuer.revoked")),
     hub_mutant("log-same-word", "a revocation is told from a registration (7.4)", _revocation_as_registration),
     hub_mutant("log-keyless", "MACs are made with the key (7.4)", _followed(_keyless)),
     hub_mutant("log-subject-free", "a MAC covers the subject (7.4)", _followed(_sealed(_without("subject")))),

@@ -401,6 +401,8 @@ def _server(hub: Hub, port: int) -> ThreadingHTTPServer:
             kind = "text/plain" if hub.flaw == "plain text" else "application/json"
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
+            if hub.flaw == "says when to come again":
+                self.send_header("Retry-After", "0")
             self.end_headers()
             self.wfile.write(content)
 

@@ -251,3 +251,38 @@ def test_rows_weigh_as_the_ledger_has_them() -> None:
 
     stated, implied = asyncio.run(both())
     assert (stated["CP-ISSUER-03"], implied["CP-ISSUER-06"]) == ("fail", "warn")
+
+
+async def test_a_token_of_another_hub_judges_nobody() -> None:
+    """A wrong token is refused everywhere: no row passes for that, none fails, and the reason speaks of the token."""
+    log = await judged(Hub(token="another-token"), *CHECKS)
+    passed = {row for row, verdict in verdicts(log).items() if verdict == "pass"}
+    assert passed == {"CP-AUTH-06", "CP-HEALTH-01", "CP-HEALTH-02", "CP-HEALTH-03", "CP-POST-01"}
+    open_rows = [event for event in log.of("row") if event["verdict"] == "inconclusive"]
+    assert {event["id"] for event in open_rows} == set(verdicts(log)) - passed
+    assert all("does not take [hub] token (401)" in event["reason"] for event in open_rows)
+
+
+async def test_a_token_that_no_header_takes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lines for a token: every row that needs it is open, and says why, without the token."""
+    monkeypatch.setenv("SCRIPTED_TOKEN", "first\nsecond")
+    log = await judged(Hub(), "issuers_come_and_go")
+    assert {event["reason"] for event in log.of("row")} == {
+        "[hub] token: it holds characters that no header takes, such as a line break"
+    }
+
+
+async def test_a_hub_that_limits_is_waited_for() -> None:
+    """429 with Retry-After is waited for, longer than three times where checks side by side share the limit."""
+
+    class Slow(Hub):
+        asked = 0
+
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            self.asked += 1
+            if self.asked % 6:
+                return 429, {"detail": "too many"}
+            return super().answer(method, target, credential, body)
+
+    log = await judged(Slow("says when to come again"), "reads_need_no_credential")
+    assert verdicts(log) == {"CP-AUTH-06": "pass"}
