@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from conformance.bench.ratios import Job
+from conformance.bench.ratios import Job, joined, shares
 
 
 class BenchFault(Exception):
@@ -19,14 +19,16 @@ class BenchFault(Exception):
 def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple[Job, ...], Mapping[str, str]]:
     """Run `python -m reference.bench` and return its jobs and the versions it measured; its progress is shown.
 
+    The rounds are those of several processes, one after the other (`ratios.shares`).
+
     Raises:
         BenchFault: It did not end well.
     """
-    words = ["--json", "--rounds", str(rounds), "--seconds", str(seconds)]
-    words += [word for name in names for word in ("--only", name)]
-    told = _told(words)
+    only = [word for name in names for word in ("--only", name)]
+    told = [_told(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
     try:
-        return tuple(Job.read(job) for job in told["jobs"]), dict(told["versions"])
+        parts = zip(*([Job.read(job) for job in one["jobs"]] for one in told), strict=True)
+        return tuple(map(joined, parts)), dict(told[0]["versions"])
     except (KeyError, TypeError, ValueError) as fault:
         raise BenchFault(f"python -m reference.bench told no figures: {fault}") from fault
 

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 MARGIN = 0.10
+PROCESSES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,31 @@ class Job:
     def find(self, name: str) -> Contender | None:
         """Return a contender by its name."""
         return next((one for one in self.contenders if one.name == name), None)
+
+
+def joined(parts: Sequence[Job]) -> Job:
+    """Return one job with the rounds of several processes that measured it, one after the other.
+
+    Raises:
+        ValueError: There is none, or they are not of the same job with the same contenders.
+    """
+    if not parts or len({(part.name, *((one.name, one.role) for one in part.contenders)) for part in parts}) != 1:
+        raise ValueError("those are not the parts of one job")
+    contenders = (
+        Contender(same[0].name, same[0].role, tuple(cost for one in same for cost in one.rounds))
+        for same in zip(*(part.contenders for part in parts), strict=True)
+    )
+    return Job(parts[0].name, tuple(contenders))
+
+
+def shares(rounds: int) -> list[int]:
+    """Return how many of a run's rounds each of its processes does: five processes, or as many as there are rounds.
+
+    Where the system puts code, stack and tables of a process is drawn once for its life, and moves what a signature
+    check costs by up to a tenth either way. A run of one process is one draw, of five their middle.
+    """
+    processes = min(rounds, PROCESSES)
+    return [rounds // processes + (number < rounds % processes) for number in range(processes)]
 
 
 def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:

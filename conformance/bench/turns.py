@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.bench import goals, peer_home
 from conformance.bench.peer_home import PEERS, Missing
-from conformance.bench.ratios import Contender, Job
+from conformance.bench.ratios import Contender, Job, joined, shares
 
 _END_SECONDS = 10
 
@@ -57,11 +57,22 @@ class Program:
 
 
 def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Job:
-    """Run one of the contests `goals.IN_TURNS`.
+    """Run one of the contests `goals.IN_TURNS`; every program is started anew for each share of the rounds.
 
     Raises:
         TurnFault: Our side, or a peer that is installed, did not work.
     """
+    try:
+        peer: tuple[str, list[str]] | None = _peer(job.partition("-")[0], say)
+    except Missing as missing:
+        say(f"{job}: left out: {missing}")
+        peer = None
+    say(f"{job}: {rounds} rounds")
+    return joined([_part(job, share, str(seconds), folder, peer) for share in shares(rounds)])
+
+
+def _part(job: str, rounds: int, seconds: str, folder: Path, peer: tuple[str, list[str]] | None) -> Job:
+    """Run a share of a contest's rounds, each program in one process."""
     kind = job.partition("-")[0]
     given = folder / f"{kind}.json"
     with ExitStack() as exits:
@@ -71,21 +82,18 @@ def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callabl
             exits.callback(program.close)
             return program
 
-        ours = start(sys.executable, "-m", "reference.bench", "turns", kind, "--seconds", str(seconds))
+        ours = start(sys.executable, "-m", "reference.bench", "turns", kind, "--seconds", seconds)
         if not isinstance(ours.first, dict):
             raise TurnFault("our side did not say what is verified")
         given.write_text(json.dumps(ours.first["given"]), "utf-8")
         programs = [(goals.OURS, "ours", ours)]
         if job == "receipt-offline":
             suite = [sys.executable, "-m", "conformance.bench.offline"]
-            programs.insert(0, (goals.SUITE, "ours", start(*suite, "verifier", str(seconds), str(given))))
-            programs.append(("cryptography", "floor", start(*suite, "cryptography", str(seconds), str(given))))
-        try:
-            name, words = _peer(kind, seconds, given, say)
-            programs.append((name, "peer", start(*words)))
-        except Missing as missing:
-            say(f"{job}: left out: {missing}")
-        say(f"{job}: {rounds} rounds")
+            programs.insert(0, (goals.SUITE, "ours", start(*suite, "verifier", seconds, str(given))))
+            programs.append(("cryptography", "floor", start(*suite, "cryptography", seconds, str(given))))
+        if peer is not None:
+            name, words = peer
+            programs.append((name, "peer", start(*words, seconds, str(given))))
         costs = [[program.cost() for _, _, program in programs] for _ in range(rounds)]
     return Job(
         job,
@@ -96,9 +104,14 @@ def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callabl
     )
 
 
-def _peer(kind: str, seconds: float, given: Path, say: Callable[[str], None]) -> tuple[str, list[str]]:
+def _peer(kind: str, say: Callable[[str], None]) -> tuple[str, list[str]]:
+    """Return a peer's name and the words that start it, but for the seconds of a round and the file of what is given.
+
+    Raises:
+        Missing: It cannot be installed.
+    """
     if kind == "receipt":
         script = peer_home.node_home(say) / "jose_turns.mjs"
-        return "npm jose compactVerify", ["node", str(script), str(seconds), str(given)]
+        return "npm jose compactVerify", ["node", str(script)]
     python = peer_home.python_home(say).python
-    return "http-message-signatures", [str(python), str(PEERS / "message_turns.py"), str(seconds), str(given)]
+    return "http-message-signatures", [str(python), str(PEERS / "message_turns.py")]

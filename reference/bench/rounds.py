@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 Role: TypeAlias = Literal["ours", "floor", "peer"]
 Report: TypeAlias = dict[str, Any]
 
-_FIRST_COUNT = 16
+_FIRST_COUNT = 1
 MICRO = 1_000_000
 
 

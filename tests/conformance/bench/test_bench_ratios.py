@@ -4,13 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.bench.ratios import Job, Ratio, ratio, slowdowns
+from conformance.bench.ratios import Job, Ratio, joined, ratio, shares, slowdowns
 from tests.conformance.bench.bench_figures import job
 
 
 def test_a_ratio_is_above_one_when_ours_costs_less() -> None:
     """Half the cost is twice as fast, whatever single rounds cost."""
     assert Ratio(2.0, 2.0, 2.0) == ratio([1.0, 7.0, 1.0], [2.0, 14.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("rounds", "each"), [(1, [1]), (3, [1, 1, 1]), (5, [1] * 5), (7, [2, 2, 1, 1, 1]), (15, [3] * 5)]
+)
+def test_rounds_are_shared_out_among_processes(rounds: int, each: list[int]) -> None:
+    """Five processes as even as can be; none without a round."""
+    assert each == shares(rounds)
+
+
+def test_what_several_processes_measured_is_one_job() -> None:
+    """Rounds stand side by side as they were measured: a ratio is never of two processes."""
+    slow, fast = job("receipt", [10.0], libsodium=[9.0]), job("receipt", [5.0, 6.0], libsodium=[8.0, 6.0])
+    assert joined([slow, fast]) == job("receipt", [10.0, 5.0, 6.0], libsodium=[9.0, 8.0, 6.0])
+    assert joined([slow]) == slow
+
+
+@pytest.mark.parametrize(
+    "other",
+    [[], [job("message", [1.0], libsodium=[1.0])], [job("receipt", [1.0], dalek=[1.0])], [job("receipt", [1.0])]],
+    ids=["nothing", "another job", "another floor", "a floor less"],
+)
+def test_only_parts_of_one_job_are_joined(other: list[Job]) -> None:
+    """What a process left out, or measured beside somebody else, is no part."""
+    with pytest.raises(ValueError, match="parts of one job"):
+        joined([*other, job("receipt", [1.0], libsodium=[1.0])] if other else [])
 
 
 def test_one_round_is_its_own_spread() -> None:
