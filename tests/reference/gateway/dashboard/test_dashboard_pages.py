@@ -168,11 +168,12 @@ async def test_an_unplanned_fault_tells_nothing(admin: Administrator, monkeypatc
     """500 with a page, the request's id and no word of what happened (P-CV-18)."""
 
     async def broken(*_: Any, **__: Any) -> Any:
-        raise RuntimeError("the secret is 42")
+        raise RuntimeError("the secret reason")
 
     monkeypatch.setattr(Tenants, "listed", broken)
     page = await admin.show(ROOT)
-    assert (page.status, "internal_error" in page.answer.text, "42" in page.text("main")) == (500, True, False)
+    assert (page.status, "internal_error" in page.answer.text) == (500, True)
+    assert "secret reason" not in page.answer.text
 
 
 @pytest.mark.parametrize(
