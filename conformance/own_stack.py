@@ -23,8 +23,8 @@ SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
 _OFFLINE_ROW = "AGENT-VERIFY-20"
 # Surfaces that a row looks at where they are claimed, beside those that it needs.
 _ALSO = {"WH-DELIV-09": ("agent",)}
-_READY_SECONDS = 120.0
-_END_SECONDS = 15.0
+_READY_SECONDS = 300.0
+_END_SECONDS = 60.0
 
 
 class StackFault(Exception):

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-READY_SECONDS = 100.0
+READY_SECONDS = 200.0
 END_SECONDS = 8.0
 
 

@@ -14,4 +14,4 @@ def rebuilt(sources: Path, output: Path) -> None:
     """Compile every contract of `sources` into `output`."""
     compiler = node_modules(_CONTRACTS)
     command = ["node", str(_CONTRACTS / "compile.mjs"), str(sources), str(output), str(compiler)]
-    subprocess.run(command, check=True, timeout=240)
+    subprocess.run(command, check=True, timeout=600)

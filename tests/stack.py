@@ -22,4 +22,4 @@ def running_stack(folder: Path, *options: str) -> Iterator[dict[str, str]]:
             yield json.loads(line)
         finally:
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(600) == 0

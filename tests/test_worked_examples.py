@@ -44,7 +44,7 @@ def test_a_worked_example_runs_as_printed(document: Path, tmp_path: Path) -> Non
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert done.stdout == printed, command

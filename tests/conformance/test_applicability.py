@@ -82,7 +82,7 @@ async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp
 
     async def slow(case: Case) -> None:
         if apart:
-            await asyncio.wait_for(limited.wait(), 60)
+            await asyncio.wait_for(limited.wait(), 600)
         for _ in range(100):  # a limit check beside it would have gone before
             await asyncio.sleep(0)
         seen.append("other")

@@ -42,7 +42,7 @@ class BaseNode:
         """Return status and body of a POST, the body as JSON where it is some."""
         request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 said = answer.read()
         except urllib.error.HTTPError as answer:
             said = answer.read()

@@ -16,7 +16,7 @@ from typing import Any
 
 from localnet.front import Front
 
-SECONDS = 60.0
+SECONDS = 600.0
 
 
 def ready_line(process: subprocess.Popen[str]) -> Any:

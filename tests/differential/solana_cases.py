@@ -298,4 +298,4 @@ def subscriptions(node: SolanaNode) -> dict[str, Any]:
             facts["bad"] = told(await ask("signatureSubscribe", "x"))
             return facts
 
-    return asyncio.run(asyncio.wait_for(listen(), 60))
+    return asyncio.run(asyncio.wait_for(listen(), 600))

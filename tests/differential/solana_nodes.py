@@ -40,7 +40,7 @@ from tests.differential.comparison import shape
 from tests.differential.processes import controlled, posted, ready_line, until_it_answers
 
 USDC = Pubkey.from_string(MINTS[0])
-SECONDS = 60.0
+SECONDS = 600.0
 
 
 class SolanaNode:

@@ -46,7 +46,7 @@ def test_processes_at_once_install_once(package: Path, tmp_path: Path) -> None:
     """Whoever comes second waits for the first and installs nothing."""
     code = f"import pathlib; from localnet import npm; print(npm.node_modules(pathlib.Path({str(package)!r})))"
     runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    told = {run.communicate(timeout=240)[0].strip() for run in runs}
+    told = {run.communicate(timeout=600)[0].strip() for run in runs}
     assert [run.returncode for run in runs] == [0, 0, 0, 0]
     assert len(told) == 1
     assert (Path(told.pop()) / "thing").is_dir()

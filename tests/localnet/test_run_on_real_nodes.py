@@ -19,7 +19,7 @@ def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Pa
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

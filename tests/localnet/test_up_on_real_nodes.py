@@ -36,7 +36,7 @@ def test_a_missing_node_is_named_and_not_replaced(tmp_path: Path) -> None:
         env=without_algod(tmp_path),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 3
@@ -59,7 +59,7 @@ def test_an_algod_that_does_not_answer_is_named(tmp_path: Path) -> None:
         env={**without_algod(tmp_path), **told},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 3
@@ -92,13 +92,13 @@ def test_ctrl_c_while_nodes_start_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stack:
         log = tmp_path / "stack" / "logs" / "surfpool.log"
         started: list[Process] = []
-        ends = time.monotonic() + 240
+        ends = time.monotonic() + 600
         while not (log.exists() and started):  # the log is there a moment before the first process
             assert time.monotonic() < ends
             started = [Process.of(pid) for pid in _children(stack.pid)]
             time.sleep(0.01)
         stack.send_signal(signal.SIGINT)
-        out, err = stack.communicate(timeout=120)
+        out, err = stack.communicate(timeout=600)
     assert (stack.returncode, out) == (0, b""), err
     assert started
     assert not any(one.runs for one in started)
@@ -140,7 +140,7 @@ def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path) -> None:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -153,7 +153,7 @@ def _control(url: str, verb: str, **members: str) -> None:
     from urllib.request import Request, urlopen
 
     body = json.dumps({"verb": verb, **members}).encode()
-    with urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=60) as answer:
+    with urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=600) as answer:
         assert json.load(answer)["ok"] is True
 
 
@@ -161,7 +161,7 @@ def _control(url: str, verb: str, **members: str) -> None:
 def test_kinds_that_are_none_are_a_usage_fault(tmp_path: Path, text: str) -> None:
     """A word that is no kind of chain ends with 2 before anything starts."""
     done = subprocess.run(
-        [*UP, "--chains", text], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [*UP, "--chains", text], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 2
     assert "localnet" in done.stderr

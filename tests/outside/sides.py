@@ -44,7 +44,7 @@ class Side(Protocol):
 def asked(url: str, document: object) -> Any:
     """Return what a JSON POST is answered."""
     request = urllib.request.Request(url, json.dumps(document).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         return json.load(answer)
 
 

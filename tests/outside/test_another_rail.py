@@ -102,11 +102,11 @@ def _process(environment: Mapping[str, str], listening: socket.socket) -> Iterat
             yield
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(600)
 
 
 def _wait(url: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         with suppress(OSError), urllib.request.urlopen(url, timeout=5):
             return

@@ -29,7 +29,7 @@ def noble(questions: list[dict[str, Any]]) -> list[Any]:
     """Return what noble answers."""
     words = ["node", str(HERE / "opinion.mjs"), str(node_modules(HERE).parent)]
     asked = json.dumps(questions)
-    done = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=240, check=True)
+    done = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=600, check=True)
     answers: list[Any] = json.loads(done.stdout)
     return answers
 

@@ -109,7 +109,7 @@ class Payer:
         environment = given | self.side.environment
         words = [runtime, script.name]
         return subprocess.run(
-            words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+            words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
 
 

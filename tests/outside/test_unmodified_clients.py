@@ -30,7 +30,7 @@ def call(url: str, headers: dict[str, str] | None = None, body: bytes = BODY) ->
     """Return status, headers and body of a POST."""
     request = urllib.request.Request(url, body, {"Content-Type": "application/json", **(headers or {})})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=600) as answer:
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as answer:
         return answer.code, dict(answer.headers), answer.read()
@@ -40,7 +40,7 @@ def control(stack: dict[str, str], **members: object) -> None:
     request = urllib.request.Request(
         stack["control"], json.dumps(members).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         assert answer.status == 200
 
 

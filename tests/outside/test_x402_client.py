@@ -104,7 +104,7 @@ def client(payer: LocalAccount) -> x402Client:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(timeout=30) as opened:
+    async with httpx.AsyncClient(timeout=600) as opened:
         yield opened
 
 
@@ -173,7 +173,7 @@ async def test_the_stock_client_signs_by_itself_and_is_not_served(
 ) -> None:
     """It reads the 402, signs for Base, sends PAYMENT-SIGNATURE, gets 402 again, and nothing moves on the chain."""
     before, wire = onlooker.state(payer), Recorded()
-    async with httpx.AsyncClient(transport=x402AsyncTransport(client, wire), timeout=30) as stock:
+    async with httpx.AsyncClient(transport=x402AsyncTransport(client, wire), timeout=600) as stock:
         answer = await stock.post(stack["rail"] + PATH, json=BODY)
     assert refusal(answer) == "payment_not_welded"
     assert "Retry-After" not in answer.headers

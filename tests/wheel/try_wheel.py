@@ -116,7 +116,7 @@ def _with_stack(empty: Path, weldproof: str) -> None:
             _step("run --config", [weldproof, "run", "RAIL-KEY", "--config", "probed.toml"], empty)
         finally:
             stack.terminate()
-            stack.wait(30)
+            stack.wait(600)
     if (empty / "weldproof.toml").exists():
         raise SystemExit("up left ./weldproof.toml behind")
 

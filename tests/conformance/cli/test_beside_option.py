@@ -49,7 +49,7 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
             capture_output=True,
             text=True,
             check=False,
-            timeout=200,
+            timeout=600,
         )
     assert done.returncode == 0, done.stdout + done.stderr
     document = json.loads((tmp_path / "report" / "report.json").read_text())

@@ -24,7 +24,7 @@ def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedPr
         env={**kept, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -89,6 +89,6 @@ def test_a_single_payment_is_guarded_too(tmp_path: Path) -> None:
     """`pay` pays on no main network without its own flag either."""
     path = chains(tmp_path)
     command = [sys.executable, "-m", "conformance", "pay", "http://127.0.0.1:9/pay", "--config", str(path)]
-    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert refused.returncode == 2
     assert "--main-network" in refused.stderr

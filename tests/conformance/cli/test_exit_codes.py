@@ -25,7 +25,7 @@ WELDPROOF = [sys.executable, "-m", "conformance"]
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*WELDPROOF, "run", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        [*WELDPROOF, "run", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )
 
 
@@ -123,11 +123,11 @@ def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
     with subprocess.Popen([*WELDPROOF, "run", "RAIL"], cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
         events = tmp_path / "report" / "events.ndjson"
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + 600
         while time.monotonic() < ends and not (events.exists() and b'"exchange"' in events.read_bytes()):
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
-        assert running.wait(60) == 130
+        assert running.wait(600) == 130
     started = json.loads(events.read_bytes().splitlines()[0])
     ended = json.loads(events.read_bytes().splitlines()[-1])
     assert ended["event"] == "run.finished"
@@ -143,11 +143,11 @@ def test_130_when_a_selftest_is_interrupted(tmp_path: Path) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as running:
         heads: set[bytes] = set()
-        ends = time.monotonic() + 120
+        ends = time.monotonic() + 600
         while time.monotonic() < ends and len(heads) < 2:  # the log's head moves when a check registers an issuer
             heads |= {found.read_bytes() for found in tmp_path.glob("*/control_plane/audit_head")}
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
-        printed, _ = running.communicate(timeout=60)
+        printed, _ = running.communicate(timeout=600)
     assert (running.returncode, printed) == (130, "")
     assert not list(tmp_path.glob("weldproof-*"))

@@ -61,7 +61,7 @@ def deliver(url: str, body: bytes = BODY, secret: str = SECRET, header: str = "X
     v1 = hmac.new(secret.encode(), f"{t}.".encode() + body, hashlib.sha256).hexdigest()
     request = urllib.request.Request(url, body, {header: f"t={t},v1={v1}"})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=600) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as refused:
         return refused.code
@@ -91,10 +91,10 @@ def test_scripts_read_json_lines(tmp_path: Path) -> None:
         assert [(one["id"] or "")[:4] for one in told] == ["evt_", "evt_", ""]
         assert ([one["secret"] for one in told], told[2]["reason"]) == ([1, 2, None], "signature_wrong")
         assert told[0]["body"]["data"]["amount_pretty"] == "8.41 USDC"
-        with urllib.request.urlopen(ready["effects"].replace("{id}", told[0]["id"]), timeout=30) as answer:
+        with urllib.request.urlopen(ready["effects"].replace("{id}", told[0]["id"]), timeout=600) as answer:
             assert answer.read() == b"1"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=600)
         summary = json.loads(out)
         assert (summary["event"], summary["delivered"], summary["refused"]) == ("summary", 1, 1)
         assert (process.returncode, err) == (0, "")
@@ -114,7 +114,7 @@ def test_readers_get_sentences() -> None:
         assert "\x1b" not in told
         assert SECRET not in told
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=600)
         assert out == "1 delivered, 0 repeated, 0 refused, 0 failed.\n"
         assert process.returncode == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -109,6 +110,26 @@ def test_the_result_can_be_written_and_printed(folder: Path, tmp_path: Path) -> 
     assert invoked(*words).stdout_bytes == first.stdout_bytes
 
 
+def test_a_result_that_cannot_be_written_is_shown(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found out is not lost with the file; a file that cannot be written is told before anything is asked."""
+    file = tmp_path / "result.json"
+    words = ("run", "--package", folder, "--report", file, *program(tmp_path, WRONG))
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", _disk_full)
+        result = invoked(*words)
+    assert (result.exit_code, "unexplained" in result.stdout, "No space left" in result.output) == (2, True, True)
+    with monkeypatch.context() as refused:
+        refused.setattr("os.access", lambda *_: False)
+        result = invoked(*words)
+    assert (result.exit_code, "cannot be written" in result.output, "unexplained" in result.output) == (2, True, False)
+
+
+def _disk_full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -185,7 +206,7 @@ def respond(asked):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
     value = json.loads(out)
     assert (value["interrupted"], len(value["results"])) == (True, 3)

@@ -27,8 +27,8 @@ from conformance.payers.bill import USDC, Bill
 
 T = TypeVar("T")
 LANES = {"algorand_testnet": "algorand", "base_sepolia": "base", "solana_devnet": "solana"}
-_READY_SECONDS = 60.0
-_PAY_SECONDS = 60.0
+_READY_SECONDS = 240.0
+_PAY_SECONDS = 240.0
 _RATES = ("TENANT_RATE", "TENANT_BURST", "IP_RATE", "IP_BURST", "RECEIPT_VERIFY_RATE", "CHECKOUT_TOKEN_RATE")
 
 
@@ -40,7 +40,7 @@ class Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, T], seconds: float = 180.0) -> T:
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 600.0) -> T:
         """Run a coroutine there and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
 
@@ -69,7 +69,7 @@ class GatewayWorld:
         self._names = Names()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://localhost:{self._socket.getsockname()[1]}"
-        self._http = httpx.Client(trust_env=False, timeout=30)
+        self._http = httpx.Client(trust_env=False, timeout=600)
         self._process = self._started()
         self.admin_key = (folder / "gateway" / "admin_key").read_text("ascii").strip()
 
@@ -96,7 +96,7 @@ class GatewayWorld:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._http.close()
-        self._http = httpx.Client(trust_env=False, timeout=30)
+        self._http = httpx.Client(trust_env=False, timeout=600)
         self._process = self._started()
 
     def pay(self, network: str, address: str, amount: int, memo: str) -> str:

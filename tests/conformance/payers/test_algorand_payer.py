@@ -27,7 +27,7 @@ from tests.reserved_port import reserved_port
 
 USDC = 31566704
 TOKEN = "1767225600:0011223344556677:" + "ab" * 32
-BUDGETS = Budgets(confirmation=20.0, request=20.0)
+BUDGETS = Budgets(confirmation=120.0, request=120.0)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         token_file.write_text(ready["token"])
         yield Node(ready["algod"], token_file)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(600) == 0
 
 
 @asynccontextmanager

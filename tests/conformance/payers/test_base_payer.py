@@ -29,7 +29,7 @@ from tests.reserved_port import reserved_port
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TOKEN = "1767225600:0011223344556677:810b7a167fcae78f8f725677312b195896cc6782690363a2edebdc2642bf33b5"
 PRICE = 10_000
-BUDGETS = Budgets(confirmation=20.0, request=20.0)
+BUDGETS = Budgets(confirmation=120.0, request=120.0)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def node() -> Iterator[str]:
         assert process.stdout is not None
         yield str(json.loads(process.stdout.readline())["rpc"])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(600) == 0
 
 
 @asynccontextmanager

@@ -38,7 +38,7 @@ def process(*words: str) -> Iterator[dict[str, Any]]:
         assert running.stdout is not None
         yield json.loads(running.stdout.readline())
         running.send_signal(signal.SIGTERM)
-        assert running.wait(20) == 0
+        assert running.wait(600) == 0
 
 
 @pytest.fixture(scope="module", params=LANES)
@@ -68,7 +68,7 @@ def chains(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 async def opened(chains: tuple[str, Chains]) -> AsyncIterator[tuple[CheckoutPayer, Any, Bill]]:
     """A payer, the lane's payer below it, and a bill of an account that is ready to be paid."""
     lane, nodes = chains
-    profile = Profile(budgets=Budgets(confirmation=20.0, request=20.0))
+    profile = Profile(budgets=Budgets(confirmation=120.0, request=120.0))
     below: Any = await payer_for(lane, profile, Names(), 1, nodes)
     try:
         bill = Bill(USDC[NETWORKS[lane]], payee(lane), AMOUNT, MEMO)

@@ -35,7 +35,7 @@ USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 TOKEN = "1767225600:0011223344556677:a09b8bbc7b366385e78e577f66a953775dce4472ed6f732572ad6ab56172b995"
 REFERENCE = "FsFR6sRtNSjtXvNCBdTRaDaoWd4jVBysLeRHVHi57ZBs"
 PRICE = 10_000
-BUDGETS = Budgets(confirmation=20.0, request=20.0)
+BUDGETS = Budgets(confirmation=120.0, request=120.0)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def node() -> Iterator[str]:
         assert process.stdout is not None
         yield str(json.loads(process.stdout.readline())["rpc"])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(600) == 0
 
 
 @asynccontextmanager

@@ -127,6 +127,13 @@ def test_the_signal_that_ended_a_process_is_named(tmp_path: Path) -> None:
     assert run.results[0].detail == "it was ended by SIGSEGV"
 
 
+def test_killing_leaves_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Each process that answers another question is killed and waited for, once."""
+    run = ran(program(tmp_path, "def respond(asked):\n    say({'n': -1, 'verdict': 'valid'})\n"))
+    assert run.gave_up
+    assert caplog.text == ""
+
+
 def test_half_a_line_is_a_crash(tmp_path: Path) -> None:
     """An answer ends with a line feed."""
     habit = "def respond(asked):\n    sys.stdout.write(json.dumps(right(asked)))\n    sys.exit(0)\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -83,6 +84,15 @@ def test_what_only_the_profile_decides_fails_nobody_by_itself() -> None:
 def test_a_rotten_entry_and_a_bad_end_fail_the_run(members: dict[str, Any], expected: Exit) -> None:
     """An interruption goes before both."""
     assert concluded(**members).exit_code == expected
+
+
+def test_a_run_that_the_profile_alone_decides_says_so() -> None:
+    """Nothing in it could have counted; with --profile it does."""
+    remark = "Of all that it judged the profile alone decides: nothing counts here unless --profile is given."
+    pinned = [Result(replace(one, pinned=("valid",)), Outcome.AGREE, answer=VALID) for one in VECTORS]
+    assert remark in concluded(results=pinned).remarks
+    assert remark not in concluded(results=pinned, profile=True).remarks
+    assert remark not in concluded(results=[*pinned[1:], Result(VECTORS[0], Outcome.AGREE, answer=VALID)]).remarks
 
 
 def test_nothing_judged_is_no_pass() -> None:

@@ -24,7 +24,7 @@ from conformance.webhooks.receiver import (
     redirect,
 )
 
-_SECONDS = 30
+_SECONDS = 600
 
 
 @asynccontextmanager

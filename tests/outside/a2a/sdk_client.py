@@ -46,7 +46,7 @@ class SdkClient:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the process."""
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=600)
 
     def card(self, path: str = "/.well-known/agent-card.json") -> dict[str, Any]:
         """Resolve the card at a path: `name`, `skills`, `url`; from then on talk to whom it names."""

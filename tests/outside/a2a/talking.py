@@ -37,7 +37,7 @@ def answer_commands(opened: Callable[[httpx.AsyncClient, str], object]) -> None:
 
 
 async def _answer(opened: Callable[[httpx.AsyncClient, str], object], url: str) -> None:
-    async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
+    async with httpx.AsyncClient(timeout=600, trust_env=False) as http:
         talk = opened(http, url)
         while line := await asyncio.to_thread(sys.stdin.readline):
             members = json.loads(line)

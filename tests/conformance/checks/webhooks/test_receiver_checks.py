@@ -229,7 +229,7 @@ def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
     profile.write_text('[target]\ndefaults = "reference"\n[claims]\nsurfaces = ["webhooks"]\n')
     words = ["run", "WH-RECV", "--config", str(profile), "--report-dir", str(tmp_path / "report"), "--json"]
     done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words], capture_output=True, text=True, check=False, timeout=150
+        [sys.executable, "-m", "conformance", *words], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = (tmp_path / "report" / "events.ndjson").read_text("utf-8").splitlines()
