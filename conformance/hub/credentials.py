@@ -110,7 +110,7 @@ def spoiled_receipts(case: Case, honest: Issued) -> dict[str, Issued]:
 def _fresh(case: Case, label: str) -> tuple[str, str, int]:
     """Return a number that is used once, a host of that number, and the time."""
     number = f"{case.session.nonce}-{case.session.count()}"
-    host = f"{label}-{number}.example"
+    host = f"{label.replace('_', '-')}-{number}.example"
     case.client.names.secret(host, f"{label.upper()}_HOST")
     return number, host, int(time.time())
 

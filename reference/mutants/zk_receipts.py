@@ -117,6 +117,19 @@ def _doubled_and_added(scalar: int, point: bytes) -> bytes:
     return found
 
 
+def _as_libsodium_had_it() -> None:
+    """An element that the point of order two was added to is one, as for libsodium before 2026 (CVE-2025-69277)."""
+
+    def made(strict: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+        def had(point: bytes) -> bool:
+            return strict(point) or (_on_the_curve(point) and strict(group.plus(point, group.ORDER_TWO)))
+
+        return had
+
+    replace(group, "is_element", made)
+    _multiplied_anywhere()
+
+
 def _without_payload() -> None:
     """The transcript, the prover's too, begins with the system alone."""
 
@@ -175,6 +188,7 @@ MUTANTS = (
     _mutant("no-subgroup-of-s", "S is in the subgroup (8.4)", _without_subgroup_of("S")),
     _mutant("no-subgroup-of-values", "T1 and T2 are in the subgroup (8.4)", _without_subgroup_of("T")),
     _mutant("no-subgroup-of-rounds", "each L and R is in the subgroup (8.4)", _without_subgroup_of("L_", "R_")),
+    _mutant("old-libsodium", "nor is a point in it that one of order two was added to (8.4)", _as_libsodium_had_it),
     _mutant("no-payload", "the transcript begins with the payload (8.4)", _without_payload),
     _mutant("reduced-scalars", "a scalar is below the order (8.4)", _reducing),
     _mutant("any-length", "a proof is 672 bytes (8.4)", _first_bytes),

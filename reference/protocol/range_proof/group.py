@@ -7,6 +7,7 @@ written. PyNaCl knows no identity and refuses a zero scalar, so both are seen to
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from nacl import bindings
 
@@ -14,11 +15,27 @@ ORDER = 2**252 + 27742317777372353535851937790883648493
 BYTES = 32
 BASE = b"\x58" + b"\x66" * 31
 IDENTITY = b"\x01" + bytes(31)
+ORDER_TWO = b"\xec" + b"\xff" * 30 + b"\x7f"
 
 
 def is_element(point: bytes) -> bool:
     """Return whether 32 bytes are the canonical encoding of a point in the subgroup; the identity is refused."""
-    return bindings.crypto_core_ed25519_is_valid_point(point)
+    return bindings.crypto_core_ed25519_is_valid_point(point) and (_library_is_sound() or _is_twice_its_half(point))
+
+
+@cache
+def _library_is_sound() -> bool:
+    """Return whether libsodium refuses an element that the point of order two was added to.
+
+    Before 2026 it did not (CVE-2025-69277; PyNaCl up to 1.6.1, and whoever builds PyNaCl on an older libsodium).
+    """
+    return not bindings.crypto_core_ed25519_is_valid_point(plus(BASE, ORDER_TWO))
+
+
+def _is_twice_its_half(point: bytes) -> bool:
+    """Return whether a point is an element, if it is one but for the point of order two: doubling loses that."""
+    half = times((ORDER + 1) // 2, point)
+    return plus(half, half) == point
 
 
 def plus(one: bytes, other: bytes) -> bytes:

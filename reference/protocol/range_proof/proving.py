@@ -32,8 +32,8 @@ class Opening:
 def commit(opening: Opening) -> bytes:
     """Return C = score*G + blinding*H.
 
-    It is summed as (score + blinding)*G + blinding*(H - G). Nothing is multiplied by a score of 0 or 1, which would take
-    less time than by another.
+    It is summed as (score + blinding)*G + blinding*(H - G). Nothing is multiplied by a score of 0 or 1, which would
+    take less time than by another.
     """
     turned = group.minus(generators().blinding, group.BASE)
     return group.total([(opening.score + opening.blinding, group.BASE), (opening.blinding, turned)])

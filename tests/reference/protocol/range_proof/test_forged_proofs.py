@@ -40,6 +40,7 @@ PASSING_TOO = {Forgery.INNER_PRODUCT: {Forgery.W}}
 WIDER = {
     "no-subgroup": {Forgery.SUBGROUP, Forgery.POINTS, Forgery.VALUES, Forgery.ROUNDS},
     "no-subgroup-of-points": {Forgery.POINTS, Forgery.VALUES, Forgery.ROUNDS},
+    "old-libsodium": {Forgery.VALUES, Forgery.ROUNDS},
 }
 # Mutants that live on a receipt which an honest one was turned into; see `test_spoiled_receipts.py`.
 SPOILT = {"no-payload", "reduced-scalars", "any-length", "remembered-proofs", "unsigned"}

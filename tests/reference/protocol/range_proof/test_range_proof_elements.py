@@ -7,6 +7,8 @@ import random
 from typing import Any
 
 import pytest
+from nacl import bindings
+from nacl.exceptions import RuntimeError as NaclFault
 
 from conformance.oracles.range_proof import curve
 from reference.protocol.range_proof import group
@@ -46,6 +48,41 @@ def test_a_point_is_an_element_of_the_subgroup(made: tuple[dict[str, Any], bytes
     others = [group.IDENTITY, ORDER_8, ORDER_4, ORDER_2, *UNCANONICAL, NO_POINT, b"\xff" * 32, *mixed]
     for other in others:
         assert refused(payload, placed(proof, name, other)) == f"point {name}", other.hex()
+
+
+@pytest.mark.parametrize("name", ["S", "T2", "R_6"])
+def test_an_old_libsodium_makes_no_difference(
+    made: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """An element that the point of order two was added to, which that one takes (CVE-2025-69277), is refused."""
+    is_valid, multiplied = bindings.crypto_core_ed25519_is_valid_point, bindings.crypto_scalarmult_ed25519_noclamp
+
+    def without_order_two(point: bytes) -> bytes:
+        return point if is_valid(point) else bindings.crypto_core_ed25519_add(point, ORDER_2)
+
+    def old_check(point: bytes) -> bool:
+        try:
+            return bool(is_valid(without_order_two(point)))
+        except NaclFault:
+            return False
+
+    def old_multiplication(scalar: bytes, point: bytes) -> bytes:
+        found = multiplied(scalar, without_order_two(point))
+        odd = not is_valid(point) and scalar[0] % 2
+        return bindings.crypto_core_ed25519_add(found, ORDER_2) if odd else found
+
+    monkeypatch.setattr(bindings, "crypto_core_ed25519_is_valid_point", old_check)
+    monkeypatch.setattr(bindings, "crypto_scalarmult_ed25519_noclamp", old_multiplication)
+    group._library_is_sound.cache_clear()
+    try:
+        payload, proof = made
+        assert not group._library_is_sound()
+        mixed = bindings.crypto_core_ed25519_add(element_of(proof, name), ORDER_2)
+        assert old_check(mixed)
+        assert refused(payload, placed(proof, name, mixed)) == f"point {name}"
+        assert refused(payload, proof) is None
+    finally:
+        group._library_is_sound.cache_clear()
 
 
 @pytest.mark.parametrize("name", SCALARS)
