@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from importlib import import_module
 from typing import Any
 
 import click
+
+from conformance.cli.unread import UNREAD, unread
+from conformance.verdict import Exit
 
 _COMMANDS = {
     "up": "Bring up every surface that exists, on simulated chains or real nodes.",
@@ -30,7 +34,27 @@ _COMMANDS = {
 
 
 class _Lazy(click.Group):
-    """Imports a command when it is used, so that `--help` does not wait for what it will not need."""
+    """Imports a command when it is used, so that `--help` does not wait for what it will not need.
+
+    However a command ends, the exit code is not that of a breach: 130 when it was interrupted, 4 when it tripped over
+    itself, 141, which a shell shows for SIGPIPE, when nobody read its output to the end.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("weldproof: interrupted", err=True)
+            ctx.exit(Exit.INTERRUPTED)
+        except BrokenPipeError:
+            unread()
+            ctx.exit(UNREAD)
+        except Exception:  # noqa: BLE001 - whatever it is, it is no breach of the target's
+            click.echo(f"{traceback.format_exc()}weldproof: a fault of the suite itself, not of a target", err=True)
+            ctx.exit(Exit.SUITE_FAULT)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)

@@ -22,6 +22,7 @@ from conformance.cli.targets import (
     opened,
     with_nodes,
 )
+from conformance.cli.unread import unread
 from conformance.events import EventLog
 from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
@@ -156,8 +157,14 @@ def run_and_report(
 
     Returns:
         The exit code.
+
+    Raises:
+        UsageFault: Nothing can be written into `directory`.
     """
-    log = EventLog(directory / "events.ndjson")
+    try:
+        log = EventLog(directory / "events.ndjson")
+    except OSError as fault:
+        raise UsageFault(f"--report-dir: cannot write {directory / 'events.ndjson'}: {fault.strerror}") from fault
     progress = None if as_json else console.Progress()
     if progress is not None:
         log.listen(progress)
@@ -174,10 +181,14 @@ def run_and_report(
             progress.close()
         log.close()
     written = formats.write(log.events, directory, kinds)
-    if as_json:
-        click.echo(formats.FORMATS["json"].render(log.events))
-    else:
-        console.show(summarise(log.events), written=[directory / "events.ndjson", *written])
+    try:
+        if as_json:
+            click.echo(formats.FORMATS["json"].render(log.events))
+        else:
+            console.show(summarise(log.events), written=[directory / "events.ndjson", *written])
+    except BrokenPipeError:
+        # The verdict is the same, whether or not it is read to its end.
+        unread()
     return int(code)
 
 

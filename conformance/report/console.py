@@ -6,6 +6,9 @@ markup or terminal commands. Progress goes to standard error, the result to stan
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -41,6 +44,19 @@ SHOWN_VALUES: Final = 20
 SECONDS_A_LINE: Final = 10.0
 
 
+class Terminal(Console):
+    """A console that says when nobody reads it any more, where Rich would end the program with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more.
+
+        Raises:
+            BrokenPipeError: Always.
+        """
+        self.quiet = True
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 class Progress:
     """Shows a run while it goes; give it to `EventLog.listen`.
 
@@ -49,7 +65,7 @@ class Progress:
     """
 
     def __init__(self, console: Console | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._console = console or Console(stderr=True, highlight=False)
+        self._console = console or Terminal(stderr=True, highlight=False)
         self._seconds = seconds
         self._told_at = seconds()
         self._running: dict[str, None] = {}
@@ -62,7 +78,11 @@ class Progress:
             self._live.start()
 
     def __call__(self, event: Event) -> None:
-        """Take one event in."""
+        """Take one event in; whether anybody reads of it changes nothing for the run."""
+        with contextlib.suppress(BrokenPipeError):
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
         kind = event["event"]
         if kind == "check.started":
             self._running[str(event["check"])] = None
@@ -80,7 +100,8 @@ class Progress:
 
     def close(self) -> None:
         """Take the line away."""
-        self._live.stop()
+        with contextlib.suppress(BrokenPipeError):
+            self._live.stop()
 
     def _judged(self, event: Event) -> None:
         verdict = Verdict(event["verdict"])
@@ -107,8 +128,11 @@ def show(
         written: Report files, to be named at the end.
         report: The report folder as replay ids name it; by default the folder of the first file written.
         console: Where to; standard output by default.
+
+    Raises:
+        BrokenPipeError: Nobody reads it to its end.
     """
-    console = console or Console(highlight=False)
+    console = console or Terminal(highlight=False)
     report = report or (str(written[0].parent) if written else "REPORT")
     console.print(_groups(summary))
     for row in reversed(summary.attention):

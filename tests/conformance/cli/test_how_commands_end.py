@@ -1,0 +1,194 @@
+"""However a command ends, its exit code tells no breach that is none, and nothing that it started is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+from conformance.events import EventLog
+from conformance.interrupt import interruptible
+from tests.reserved_port import reserved_port
+
+WELDPROOF = [sys.executable, "-m", "conformance"]
+_LONG = 300.0
+CHECK = "keys_are_published"
+
+
+@contextmanager
+def ending(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> Iterator[None]:
+    """Let the command `list` end with an exception."""
+
+    @click.command("list")
+    def command() -> None:
+        raise end
+
+    monkeypatch.setattr("conformance.cli.list.command", command)
+    yield
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "says"),
+    [
+        (KeyboardInterrupt(), 130, "weldproof: interrupted"),
+        (AttributeError("no such thing"), 4, "AttributeError: no such thing"),
+        (click.UsageError("not so"), 2, "not so"),
+        (click.exceptions.Exit(3), 3, ""),
+    ],
+)
+def test_how_a_command_ends_is_told(monkeypatch: pytest.MonkeyPatch, end: BaseException, code: int, says: str) -> None:
+    """An interrupt before the first check is 130, a fault of a command 4, never the 1 of a breach."""
+    with ending(monkeypatch, end):
+        done = CliRunner().invoke(main, ["list"])
+    assert done.exit_code == code
+    assert says in done.output
+
+
+def unread(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command whose standard output nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run(
+            [*WELDPROOF, *words],
+            cwd=folder,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=_LONG,
+        )
+    finally:
+        os.close(writing)
+
+
+def test_output_that_nobody_reads_changes_no_verdict(tmp_path: Path) -> None:
+    """A run's code and reports are the same without a reader; another command ends as by SIGPIPE, without a trace."""
+    with reserved_port() as port:
+        run = unread(tmp_path, "run", "RAIL-KEY", "--target", f"rail=http://127.0.0.1:{port}")
+    assert run.returncode == 3, run.stderr
+    assert (tmp_path / "report" / "index.html").exists()
+    for words in (("list",), ("report", "show", "report")):
+        done = unread(tmp_path, *words)
+        assert (done.returncode, done.stderr) == (141, ""), words
+
+
+def test_a_report_folder_that_cannot_be_written_is_a_usage_fault(tmp_path: Path) -> None:
+    """It is told before anything is asked of the target."""
+    (tmp_path / "file").write_text("in the way")
+    words = ["run", "RAIL-KEY", "--target", "rail=http://127.0.0.1:9", "--report-dir", str(tmp_path / "file" / "in")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2, done.output
+    assert "--report-dir: cannot write" in done.output
+
+
+def recorded(folder: Path) -> str:
+    """Write a log with one exchange, and return how `weldproof replay` names it."""
+    log = EventLog(folder / "report" / "events.ndjson")
+    log.add("run.started", seed=5, options={}, rows=["RAIL-KEY-01"])
+    request: dict[str, Any] = {"method": "GET", "url": "http://h/x", "path": "/x", "headers": [], "body": None}
+    response = {"status": 200, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 1.0}
+    told = {"request": request, "response": response, "error": None, "curl": "curl http://h/x"}
+    log.add("exchange", n=1, check=CHECK, ordinal=1, retry=False, **told)
+    log.close()
+    return "report#1"
+
+
+def interrupted(folder: Path, words: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
+    """Run a command with its temporary files in `folder`, interrupt it once it is ready for that, and wait for it."""
+    environment = os.environ | {"TMPDIR": str(folder)}
+    with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as running:
+        ends = time.monotonic() + _LONG
+        while not ready():
+            assert running.poll() is None, "it ended by itself"
+            assert time.monotonic() < ends, "it never got there"
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        printed, _ = running.communicate(timeout=_LONG)
+    return running.returncode, printed
+
+
+def using(folder: Path) -> list[str]:
+    """Return the commands of the processes whose temporary files are in `folder`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"TMPDIR={folder}\0".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().decode().replace("\0", " "))
+    return found
+
+
+def test_130_when_a_replay_is_interrupted_while_its_stack_comes_up(tmp_path: Path) -> None:
+    """The stack that it was starting is gone with its folder, and nothing is compared."""
+    words = [*WELDPROOF, "replay", recorded(tmp_path), "--own-stack"]
+    code, printed = interrupted(tmp_path, words, lambda: any(tmp_path.glob("weldproof-*/rail/*")))
+    assert (code, printed) == (130, "")
+    assert not list(tmp_path.glob("weldproof-*"))
+    assert using(tmp_path) == []
+
+
+def test_130_when_a_replay_is_interrupted_in_its_check(tmp_path: Path) -> None:
+    """A target that takes the request and says nothing is left alone at once."""
+    name = recorded(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        (tmp_path / "t.toml").write_text(
+            f'[surfaces.rail]\nurl = "{url}"\n[claims]\nsurfaces = ["rail"]\nlanes = []\n[budgets]\nrequest = {_LONG}\n'
+        )
+        taken: list[socket.socket] = []
+
+        def asked() -> bool:
+            with contextlib.suppress(BlockingIOError):
+                taken.append(server.accept()[0])
+            return bool(taken)
+
+        code, printed = interrupted(tmp_path, [*WELDPROOF, "replay", name, "--config", "t.toml"], asked)
+        for one in taken:
+            one.close()
+    assert (code, printed) == (130, "")
+    assert using(tmp_path) == []
+
+
+async def test_a_second_interrupt_does_not_stop_the_clean_up() -> None:
+    """What the work does in `finally` runs to its end, however often somebody presses Ctrl-C."""
+    steps: list[str] = []
+
+    async def work() -> None:
+        try:
+            steps.append("begun")
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            steps.append("cleaned up")
+
+    with pytest.raises(asyncio.CancelledError):
+        await interruptible(work())
+    assert steps == ["begun", "cleaned up"]
+
+
+def test_a_log_without_its_beginning_is_a_usage_fault(tmp_path: Path) -> None:
+    """A log that does not tell how its run began cannot be replayed, and that is said."""
+    log = EventLog(tmp_path / "events.ndjson")
+    log.add("exchange", n=1, check=CHECK)
+    log.close()
+    done = CliRunner().invoke(main, ["replay", f"{tmp_path}#1"])
+    assert done.exit_code == 2, done.output
+    assert "does not tell how the run began" in done.output
