@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 import aiohttp
 from eth_utils.address import is_address, to_checksum_address
-from web3 import AsyncHTTPProvider, AsyncWeb3
+from web3 import AsyncWeb3
 from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.payers.base_provider import NodeProvider
 from conformance.payers.evm_sdk import Signer
 from conformance.payers.node_control import NodeControl
 from conformance.target import BaseChain, Budgets
@@ -44,11 +45,8 @@ class BaseNode:
     def __init__(self, chain: BaseChain, budgets: Budgets, names: Names) -> None:
         self._budgets = budgets
         self._names = names
-        timeout = aiohttp.ClientTimeout(total=budgets.request)
-        self._provider = AsyncHTTPProvider(
-            chain.rpc, request_kwargs={"timeout": timeout}, exception_retry_configuration=None
-        )
-        self.web3: AsyncWeb3[AsyncHTTPProvider] = AsyncWeb3(self._provider)
+        self._provider = NodeProvider(chain.rpc, budgets.request)
+        self.web3: AsyncWeb3[NodeProvider] = AsyncWeb3(self._provider)
         self.control = NodeControl(chain.control, "Base", budgets.request)
         self._nonces: dict[str, int] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -1,0 +1,45 @@
+"""How web3.py reaches the suite's EVM node: over one session of the suite's own.
+
+web3's own HTTP provider guards its sessions with one lock of the whole process, which it waits for in a thread. A
+request that is cancelled while it waits takes the lock afterwards and never gives it back: every later request, and
+the end of the program, would wait for it for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+from web3.providers.async_base import AsyncJSONBaseProvider
+from web3.types import RPCEndpoint, RPCResponse
+
+
+class NodeProvider(AsyncJSONBaseProvider):
+    """Asks one node by JSON-RPC over HTTP; no proxy, no retry, a connection a call."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        """Take the node's address and the seconds that an answer may take."""
+        super().__init__()
+        self._url = url
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True),
+            headers={"Content-Type": "application/json"},
+            raise_for_status=True,
+            timeout=aiohttp.ClientTimeout(total=seconds),
+            trust_env=False,
+        )
+
+    async def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+        """Ask the node.
+
+        Raises:
+            aiohttp.ClientError: It cannot be reached, or answers with another status than 2xx.
+            TimeoutError: It gave no answer in time.
+            ValueError: Its answer is not JSON.
+        """
+        async with self._session.post(self._url, data=self.encode_rpc_request(method, params)) as response:
+            return self.decode_rpc_response(await response.read())
+
+    async def disconnect(self) -> None:
+        """Close connections."""
+        await self._session.close()
