@@ -16,6 +16,8 @@ ADVICE = (
     "WELDPROOF_TEST_POSTGRES (postgresql://…, with the right to create databases)"
 )
 
+_SECONDS = "200"  # to start or to stop; a busy machine takes its time
+
 
 class Missing(Exception):
     """There is no PostgreSQL here; the text says what to install."""
@@ -50,13 +52,15 @@ def private_cluster() -> Iterator[str]:
         if os.geteuid() == 0:
             owner = pwd.getpwnam("postgres")
             os.chown(folder, owner.pw_uid, owner.pw_gid)
-        _run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", "--encoding=UTF8")
+        # The locale of this machine may be of another encoding, or named and not there.
+        form = ("--encoding=UTF8", "--locale=C")
+        _run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
         options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
-        _run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
+        _run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
         try:
             yield f"postgresql://weldproof@/postgres?host={folder}"
         finally:
-            _run(tools / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+            _run(tools / "pg_ctl", "-D", data, "-w", "-t", _SECONDS, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-LONG_SECONDS = 60.0
+LONG_SECONDS = 120.0
 
 
 async def until(what: Callable[[], object]) -> None:
@@ -45,10 +45,13 @@ class ScriptedHub:
     records: list[Any] = field(default_factory=list)
     _runner: web.AppRunner | None = None
     _port: int = 0
+    _kept: socket.socket = field(default_factory=socket.socket)
 
     def __post_init__(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+        # Bound and not listening: connections are refused, and the system gives the port to nobody else.
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._kept.bind(("127.0.0.1", 0))
+        self._port = self._kept.getsockname()[1]
 
     @property
     def url(self) -> str:

@@ -16,7 +16,7 @@ from typing import Self
 import httpx
 
 READY_SECONDS = 100.0
-_END_SECONDS = 60.0
+_END_SECONDS = 120.0
 _OURS = ("WP_", "S2CP_", "S2_")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.hub import documents
-from conformance.hub.access import oldest_first
+from conformance.hub.log_reading import oldest_first
 
 NAME, URL = "verifier-1", "http://127.0.0.1:9000"
 

@@ -45,7 +45,7 @@ def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: 
             for process in processes:
                 process.terminate()
             # One that was still starting has no handler of its own yet.
-            assert {process.wait(30) for process in processes} <= ({0} if workers == 1 else {0, -signal.SIGTERM})
+            assert {process.wait(120) for process in processes} <= ({0} if workers == 1 else {0, -signal.SIGTERM})
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -
         env=environment(**settings),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -123,5 +123,5 @@ def test_it_opens_no_connection(tmp_path: Path) -> None:
                 assert http.post("/verify/rfc9421/sign", json=PLAIN).status_code == 200
         finally:
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
     assert "OUTBOUND" not in (tmp_path / "log").read_text("utf-8")

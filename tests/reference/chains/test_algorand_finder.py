@@ -10,7 +10,7 @@ from algosdk import transaction
 
 from reference.chains import algorand_finder
 from reference.chains.algorand_finder import AlgorandFinder
-from reference.chains.finding import Found
+from reference.chains.finding import Candidate, Found
 from reference.chains.lane import ChainUnavailable
 from reference.chains.node import Node
 from reference.protocol.networks import NETWORKS
@@ -60,16 +60,21 @@ def opened(session: aiohttp.ClientSession, chain: SimulatedChain, indexer: str |
     return AlgorandFinder(NETWORKS["algorand_mainnet"], algod, None if indexer == "" else asked)
 
 
-async def all_found(finder: AlgorandFinder, payee: str, after: int) -> list[str]:
-    """Return every id that searches find until one reaches the head."""
-    ids: list[str] = []
+async def candidates(finder: AlgorandFinder, payee: str, after: int) -> list[Candidate]:
+    """Return everything that searches find until one reaches the head."""
+    told: list[Candidate] = []
     while True:
         found = await finder.find(payee, after, await finder.head())
         assert found.searched > after or found.complete
-        ids += [one.tx_id for one in found.candidates]
+        told += found.candidates
         if found.complete:
-            return ids
+            return told
         after = found.searched
+
+
+async def all_found(finder: AlgorandFinder, payee: str, after: int) -> list[str]:
+    """Return every id that searches find until one reaches the head."""
+    return [one.tx_id for one in await candidates(finder, payee, after)]
 
 
 async def test_ids_are_those_of_the_network(finder: AlgorandFinder, payer: Payer, payee: str) -> None:
@@ -107,10 +112,10 @@ async def test_rounds_and_indexer_tell_the_same(
     after = (await opened(session, chain).head()).position
     ids = [payer.transfer(receiver=payee, amount=1, note=MEMO + bytes([number])) for number in range(3)]
     chain.control("advance", blocks=60)
-    by_indexer = await opened(session, chain).find(payee, after, await opened(session, chain).head())
-    by_rounds = await opened(session, chain, "").find(payee, after, await opened(session, chain).head())
-    assert [one.tx_id for one in by_indexer.candidates] == ids
-    assert by_indexer.candidates == by_rounds.candidates
+    by_indexer = await candidates(opened(session, chain), payee, after)
+    by_rounds = await candidates(opened(session, chain, ""), payee, after)
+    assert [one.tx_id for one in by_indexer] == ids
+    assert by_indexer == by_rounds
 
 
 @pytest.mark.parametrize("lag", [1, 10, 100, 10_000])

@@ -35,6 +35,6 @@ def test_a_surface_is_served_in_its_look(tmp_path: Path) -> None:
                 usual = http.get("/openapi.json")
         finally:
             process.terminate()
-            ended = process.wait(30)
+            ended = process.wait(120)
     assert (found.status_code, usual.status_code, ended) == (200, 404, 0), log.read_text("utf-8")
     assert json.loads(told.read_bytes())["seed"] == seed

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from conformance.hub import documents
-from conformance.hub.access import oldest_first
+from conformance.hub.log_reading import oldest_first
 from conformance.oracles import audit_chain
 from reference.chameleon.catalog import look
 from reference.chameleon.points import Look
@@ -58,7 +58,7 @@ def _served(drawn: Look, folder: Path) -> Iterator[httpx.Client]:
                 yield http
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 def _log(http: httpx.Client) -> list[Any]:

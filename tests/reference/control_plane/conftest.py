@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.reference.control_plane.hub_stack import Hub, hub
+from reference.control_plane import posture
+from tests.reference.control_plane.hub_stack import LONG_SECONDS, Hub, hub
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Let a posture wait for whoever answers, however busy the machine is; return how long one waits in truth."""
+    whole = posture.WHOLE_SECONDS
+    monkeypatch.setattr(posture, "WHOLE_SECONDS", LONG_SECONDS)
+    return whole
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -128,8 +128,10 @@ def told_settings(**told: Any) -> ControlPlaneSettings:
 
 @asynccontextmanager
 async def hub(folder: Path, **told: Any) -> AsyncIterator[Hub]:
-    """Run a control plane over a folder, without limits unless told otherwise."""
+    """Run a control plane over a folder, without limits and with patience for health unless told otherwise."""
     settings = told_settings(**{"rate_limits": False, "data_dir": folder / "hub", **told})
+    if "health_timeout" not in told:
+        settings = settings.model_copy(update={"health_timeout": LONG_SECONDS})
     async with running(settings) as app:
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url="http://hub.test", trust_env=False) as http:

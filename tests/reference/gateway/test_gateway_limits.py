@@ -137,11 +137,10 @@ async def test_calls_of_administrators_are_not_limited(busy: Gateway) -> None:
         await busy.internal("GET", f"/{tenant.id}")
 
 
-async def test_what_a_proxy_says_counts_only_when_it_is_trusted(tmp_path: Path) -> None:
+async def test_what_a_proxy_says_counts_only_when_it_is_trusted(busy: Gateway, tmp_path: Path) -> None:
     """The peer is the address unless it is listed (P-CV-19)."""
-    async with gateway(tmp_path / "open", rate_limits=True) as shop:
-        answers = [await shop.http.get("/health", headers={"X-Forwarded-For": f"10.0.0.{n}"}) for n in range(60)]
-        assert 429 in {answer.status_code for answer in answers}
+    answers = [await busy.http.get("/health", headers={"X-Forwarded-For": f"10.0.0.{n}"}) for n in range(35)]
+    assert [answer.status_code for answer in answers] == [200] * 30 + [429] * 5
     async with gateway(tmp_path / "behind", rate_limits=True, trusted_proxies="127.0.0.1") as shop:
         answers = [await shop.http.get("/health", headers={"X-Forwarded-For": f"10.0.0.{n}"}) for n in range(35)]
         assert {200} == {answer.status_code for answer in answers}

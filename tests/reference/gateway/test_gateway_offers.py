@@ -57,7 +57,7 @@ async def test_a_network_whose_node_comes_later(
 
             assert await put() == 400
             node.away, seen = False, node.checks
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 while node.checks == seen or (is_right and await put() == 400):  # noqa: ASYNC110 - asked from outside
                     await asyncio.sleep(0.01)
             assert await put() == expected

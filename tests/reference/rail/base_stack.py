@@ -84,7 +84,7 @@ class SimulatedBase:
         """End the process."""
         self._http.close()
         self._process.terminate()
-        assert self._process.wait(30) == 0
+        assert self._process.wait(120) == 0
 
 
 class BasePayer:
@@ -182,7 +182,7 @@ def use_call(proof: Mapping[str, Any]) -> str:
     return call(f"transferWithAuthorization({_SPLIT})", *terms, bytes.fromhex(told["nonce"][2:]), *split)
 
 
-def until(ask: Callable[[], Any], seconds: float = 60.0) -> Any:
+def until(ask: Callable[[], Any], seconds: float = 120.0) -> Any:
     """Return the first answer that is true.
 
     Raises:

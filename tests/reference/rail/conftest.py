@@ -145,7 +145,7 @@ def shop(
             answers = shopping.buy(count, at_once=at_once)
             seconds = time.monotonic() - started
             assert [answer.text for answer in answers if answer.status_code != 200] == [], seed
-            until(lambda: all(one.fate is not Fate.OPEN for one in settlements_of(running[0])), 60)
+            until(lambda: all(one.fate is not Fate.OPEN for one in settlements_of(running[0])))
             rows, sent = rows_of(running[0]), settlements_of(running[0])
         receipts = {answer.json()["payable_receipt"] for answer in answers}
         assert len(receipts) == count, seed

@@ -60,7 +60,7 @@ class SimulatedChain:
     def stop(self) -> None:
         """End the process."""
         self._process.terminate()
-        assert self._process.wait(30) == 0
+        assert self._process.wait(120) == 0
 
 
 class Payer:
@@ -203,7 +203,7 @@ class Rail:
     def stop(self) -> None:
         """End the process as an operator would."""
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0, self.log()
+        assert self.process.wait(120) == 0, self.log()
 
     def close(self) -> None:
         """End the process, if it still runs, and give its socket back."""

@@ -54,7 +54,7 @@ class SimulatedSolana:
         """End the process."""
         self._http.close()
         self._process.terminate()
-        assert self._process.wait(30) == 0
+        assert self._process.wait(120) == 0
 
 
 class SolanaPayer:

@@ -26,14 +26,15 @@ from tests.reference.rail.rail_stack import (
 from tests.reference.rail.rail_tables import claims_on
 
 AT_ONCE = 50
+# Whoever joins or waits for a block gets his answer, however busy the machine is.
+PATIENT = {"WP_RAIL_JOIN_WAIT": "50", "WP_RAIL_CONFIRM_WAIT": "50"}
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def workers(request: pytest.FixtureRequest, own_rail: Callable[..., Rail]) -> list[Rail]:
     """Two workers of one rail: the same database, secrets and public address."""
-    first = (
-        own_rail() if request.param == "sqlite" else own_rail(WP_RAIL_DB=request.getfixturevalue("postgres_database"))
-    )
+    named = {} if request.param == "sqlite" else {"WP_RAIL_DB": request.getfixturevalue("postgres_database")}
+    first = own_rail(**PATIENT, **named)
     shared = {"WP_RAIL_DATA_DIR": str(first.folder / "data"), "WP_RAIL_PUBLIC_URL": first.public_url, **first.settings}
     return [first, own_rail(**shared)]
 
@@ -113,8 +114,11 @@ def test_strangers_cannot_lock_the_owner_out(rail: Rail, payer: Payer) -> None:
     assert rail.present(proof_of(tx_id, entry)).status_code == 200
 
 
-def test_a_client_that_hangs_up_loses_nothing(rail: Rail, payer: Payer, calm_chain: SimulatedChain) -> None:
+def test_a_client_that_hangs_up_loses_nothing(
+    own_rail: Callable[..., Rail], payer: Payer, calm_chain: SimulatedChain
+) -> None:
     """The work goes on without its client; the same proof gets what it made."""
+    rail = own_rail(**PATIENT)
     calm_chain.control("fault", name="withhold", count=1)
     entry = rail.quote()
     note, amount = entry["extra"]["payment_reference"].encode(), int(entry["amount"])

@@ -52,7 +52,7 @@ def crashed(make: Callable[..., Rail], mutant: str, payer: Payer, **settings: st
     proof = proof_of(payer.pay(entry), entry)
     with pytest.raises(httpx.TransportError):
         rail.present(proof)
-    assert rail.process.wait(30) == -signal.SIGKILL
+    assert rail.process.wait(120) == -signal.SIGKILL
     assert (rail.folder / "crashed").exists()
     return rail, proof
 
@@ -80,7 +80,7 @@ def test_a_crash_ends_in_one_receipt(
 
 def test_a_stranger_waits_out_the_lease_over_several_calls(own_rail: Callable[..., Rail], payer: Payer) -> None:
     """A lease longer than a call is waited out all the same: 409 with Retry-After, and then the receipt."""
-    settings = {"WP_RAIL_LEASE_SECONDS": "4", "WP_RAIL_JOIN_WAIT": "0.2"}
+    settings = {"WP_RAIL_LEASE_SECONDS": "8", "WP_RAIL_JOIN_WAIT": "0.2"}
     rail, proof = crashed(own_rail, "crash-after-paid", payer, **settings)
     rail.start()
     waiting = rail.present(proof)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +31,7 @@ def crashed(make: Callable[..., Rail], mutant: str, payer: BasePayer, **settings
     proof = payer.authorize(rail.quote())
     with pytest.raises(httpx.TransportError):
         rail.present(proof)
-    assert rail.process.wait(30) == -signal.SIGKILL
+    assert rail.process.wait(120) == -signal.SIGKILL
     return rail, proof
 
 
@@ -86,11 +85,9 @@ def test_a_settlement_before_whose_nonce_a_worker_died(
 ) -> None:
     """A nonce that was taken and never sent does not hold up those after it."""
     first, second = BasePayer(base), BasePayer(base)
-    rail, proof = crashed(own_rail, "crash-after-reserved", first, **on_base, WP_RAIL_LEASE_SECONDS="30")
+    rail, proof = crashed(own_rail, "crash-after-reserved", first, **on_base, WP_RAIL_LEASE_SECONDS="3600")
     rail.start()
-    started = time.monotonic()
     assert rail.present(second.authorize(rail.quote())).status_code == 200
-    assert time.monotonic() - started < 25
     assert base.count_of(settler.address) == 2
     until(lambda: first.usdc == 10**8 - PRICE)
     assert proof["authorization"]["from"] == first.address

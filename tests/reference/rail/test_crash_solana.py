@@ -40,7 +40,7 @@ def test_a_crash_ends_in_one_receipt_on_solana(
     proof = payer.pay(rail.quote())
     with pytest.raises(httpx.TransportError):
         rail.present(proof)
-    assert rail.process.wait(30) == -signal.SIGKILL
+    assert rail.process.wait(120) == -signal.SIGKILL
     left = rows_of(rail)
     assert [row.state for row in left] == [POINTS[mutant]]
     rail.start()

@@ -33,7 +33,7 @@ def ended(rail: Rail, **changes: str | None) -> subprocess.CompletedProcess[str]
         pass_fds=[rail.socket.fileno()],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -76,7 +76,7 @@ def test_it_serves_on_a_port_too(unstarted: Rail) -> None:
                 assert http.post(COMPLIANCE, json=COMPLIANCE_BODY).status_code == 402
         finally:
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
 
 
 def test_secrets_are_made_on_the_first_run_and_kept(own_rail: Callable[..., Rail]) -> None:

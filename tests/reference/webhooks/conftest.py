@@ -98,7 +98,7 @@ class Desk:
         self.exits.push_async_callback(opened.close)
         return opened
 
-    async def until(self, holds: Callable[[list[Delivery]], bool], seconds: float = 60) -> list[Delivery]:
+    async def until(self, holds: Callable[[list[Delivery]], bool], seconds: float = 120) -> list[Delivery]:
         """Return the deliveries, once they are as they should be."""
         found: list[Delivery] = []
         with suppress(TimeoutError):

@@ -120,7 +120,7 @@ class Receiver:
         await self.release.wait()
         return await ok(request)
 
-    async def until(self, count: int, seconds: float = 60) -> list[Got]:
+    async def until(self, count: int, seconds: float = 120) -> list[Got]:
         """Wait until so many requests came."""
         async with asyncio.timeout(seconds), self._came:
             await self._came.wait_for(lambda: len(self.got) >= count)

@@ -99,7 +99,7 @@ def killed_and_started(shop: GatewayProcess) -> None:
     """Kill the gateway as nobody expects it, and start it again."""
     assert shop.process is not None
     shop.process.send_signal(signal.SIGKILL)
-    shop.process.wait(30)
+    shop.process.wait(120)
     shop.start().ready()
 
 

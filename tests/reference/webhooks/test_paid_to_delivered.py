@@ -49,7 +49,7 @@ async def test_a_confirmed_payment_is_told(shop: Shop, receiver: Receiver, netwo
     began = time.monotonic()
     assert answer.status_code == 200
     (got,) = await receiver.until(1)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25  # the second attempt would come 30 s after the first
     assert got.is_signed_by(secret)
     event = got.json()
     assert (event["type"], event["api_version"]) == ("payment.confirmed", "1")

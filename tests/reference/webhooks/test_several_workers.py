@@ -64,7 +64,7 @@ async def killed(desk: Desk, when: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(DOOMED), desk.dsn, str(START), when, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}
     )
-    assert await asyncio.wait_for(process.wait(), 60) == -signal.SIGKILL
+    assert await asyncio.wait_for(process.wait(), 120) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(("when", "sent"), [("before", 0), ("after", 1)])

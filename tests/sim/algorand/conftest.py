@@ -73,4 +73,4 @@ def node() -> Iterator[Node]:
         indexer = IndexerClient(ready["token"], ready["indexer"], {"X-Indexer-API-Token": ready["token"]})
         yield Node(ready["algod"], ready["indexer"], algod, indexer)
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0

@@ -52,7 +52,7 @@ def test_a_signal_ends_it_with_0_while_callers_wait(number: signal.Signals) -> N
             )
             assert get(ready["algod"] + "/control")[0] == 200
             process.send_signal(number)
-            assert process.wait(60) == 0
+            assert process.wait(120) == 0
 
 
 def test_it_serves_on_sockets_that_listen_already(tmp_path: Path) -> None:

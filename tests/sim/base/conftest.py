@@ -147,4 +147,4 @@ def _node() -> Iterator[dict[str, Any]]:
             yield json.loads(process.stdout.readline())
         finally:
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(120) == 0

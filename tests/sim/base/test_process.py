@@ -43,7 +43,7 @@ def test_a_signal_ends_it_with_0_while_a_caller_waits(number: signal.Signals) ->
         with socket.create_connection((host, int(port))) as hanging:
             hanging.sendall(b"POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: 2\r\n\r\n{}")
             process.send_signal(number)
-            assert process.wait(60) == 0
+            assert process.wait(120) == 0
 
 
 def test_it_serves_the_test_network_on_a_socket_that_listens_already() -> None:

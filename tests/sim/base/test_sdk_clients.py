@@ -157,6 +157,7 @@ def test_what_is_not_there_raises_what_web3_raises(client: Client) -> None:
 
 def test_a_reorganisation_takes_a_receipt_away(client: Client) -> None:
     """TransactionNotFound afterwards, and the money is back."""
+    client.control("advance", blocks=1000)  # so that there are as many to take back as come while it is counted
     payee = client.account()
     receipt = client.send(client.usdc.functions.transfer(payee.address, 9), client.payer, gas=100_000)
     block = receipt["blockNumber"]

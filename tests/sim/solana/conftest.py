@@ -175,4 +175,4 @@ def _node() -> Iterator[dict[str, Any]]:
             yield json.loads(process.stdout.readline())
         finally:
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(120) == 0

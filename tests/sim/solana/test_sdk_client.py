@@ -177,7 +177,10 @@ async def test_a_reorganisation_is_seen_by_solana_py(node: dict[str, Any]) -> No
         ).value
         await final(client, signature)
         assert (await client.get_balance(payer.pubkey())).value == before - 5000
-        status, body = post(node, "/control", {"verb": "reorg", "depth": 3000})
+        [seen] = (await client.get_signature_statuses([signature])).value
+        assert seen is not None
+        passed = (await client.get_slot(Processed)).value - seen.slot  # and some more pass until it is carried out
+        status, body = post(node, "/control", {"verb": "reorg", "depth": passed + 3000})
         assert (200, [str(signature)]) == (status, body["dropped"])
         assert (await client.get_signature_statuses([signature], search_transaction_history=True)).value == [None]
         assert (await client.get_signatures_for_address(reference)).value == []

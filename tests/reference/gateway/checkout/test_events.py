@@ -27,7 +27,7 @@ def follow(bench: Bench, link: Link, *, every: float = NEVER) -> AsyncIterator[b
 
 async def told(stream: AsyncIterator[bytes]) -> Any:
     """Return the data of the next event."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         event = await anext(stream)
     name, data, *rest = event.decode().split("\n")
     assert (name, rest) == ("event: status", ["", ""])

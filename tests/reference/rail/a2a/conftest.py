@@ -53,7 +53,7 @@ def workers(
 ) -> Iterator[list[Rail]]:
     """Two workers of one rail: the same database, secrets and public address."""
     folder: Path = tmp_path_factory.mktemp("workers")
-    settings = {"WP_RAIL_DATA_DIR": str(folder / "worker0" / "data")}
+    settings = {"WP_RAIL_DATA_DIR": str(folder / "worker0" / "data"), "WP_RAIL_JOIN_WAIT": "50"}
     if request.param == "postgres":
         server = make_url(request.getfixturevalue("postgres_server"))
         name = f"weldproof_{uuid.uuid4().hex}"

@@ -150,7 +150,7 @@ def ends_in_a_completed_task(
     proof = proof_of(payer.pay(entry), entry)
     with pytest.raises(httpx.TransportError):
         call(rail, "message/send", paying(task["id"], proof))
-    assert rail.process.wait(30) == -signal.SIGKILL
+    assert rail.process.wait(120) == -signal.SIGKILL
     rail.start()
 
     assert task == get(rail, task)
@@ -170,7 +170,7 @@ def test_a_crash_after_the_task_is_completed_loses_nothing(own_rail: Callable[..
     proof = proof_of(payer.pay(entry), entry)
     with pytest.raises(httpx.TransportError):
         call(rail, "message/send", paying(task["id"], proof))
-    assert rail.process.wait(30) == -signal.SIGKILL
+    assert rail.process.wait(120) == -signal.SIGKILL
     rail.start()
 
     assert artifact(get(rail, task)) == rail.present(proof).json()
