@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -70,6 +71,8 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     report = options["report"]
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageFault(f"--report {report}: there is no such folder")
+    if report is not None and not os.access(report if report.exists() else report.absolute().parent, os.W_OK):
+        raise UsageFault(f"--report {report}: it cannot be written")
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
     chosen = _chosen(package, options["families"], options["patterns"])
     names = dict.fromkeys(one.family for one in chosen)
@@ -77,12 +80,15 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     plan = Plan(tuple(options["words"]), families, chosen, seed, options["seconds"], options["start_seconds"])
     conclusion = _concluded(ctx, plan, package, entries, profile=options["profile"], quiet=options["as_json"])
     written = document.written(conclusion, plan, package.version)
-    if report is not None:
-        _write(report, written)
     if options["as_json"]:
         click.echo(written, nl=False)
     else:
-        console.show(conclusion, seed=seed, written=[report] if report else ())
+        console.show(conclusion, seed=seed)
+    # The last thing: what was found is shown even where it cannot be written.
+    if report is not None:
+        _write(report, written)
+        if not options["as_json"]:
+            click.secho(f"  {report}", dim=True)
     ctx.exit(conclusion.exit_code)
 
 

@@ -157,10 +157,10 @@ class Child:
         raise Crashed(f"it {fate}{place}{self.last_words}", unfinished=bool(line))
 
     def _kill(self) -> None:
+        # The process leads the group. Killing it by itself, too, would look at its end before asyncio does, which then
+        # warns of a process that it does not know.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
 
     async def _gone(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()

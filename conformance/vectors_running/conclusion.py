@@ -110,6 +110,8 @@ class Conclusion:
         if not run.ending.clean:
             yield f"It did not end well: {run.ending.detail}."
         yield from self._indiscriminate()
+        if self.judged and not self.profile and all("valid" in one.vector.pinned for one in self.judged):
+            yield "Of all that it judged the profile alone decides: nothing counts here unless --profile is given."
         known = {one.vector.family for one in run.results}
         for family in run.hello.families:
             outcomes = {one.outcome for one in run.results if one.vector.family == family}

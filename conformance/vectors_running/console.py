@@ -7,7 +7,6 @@ error, the result to standard output.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -59,7 +58,7 @@ class Progress:
         self._live.stop()
 
 
-def show(conclusion: Conclusion, *, seed: int, written: Sequence[Path] = (), console: Console | None = None) -> None:
+def show(conclusion: Conclusion, *, seed: int, console: Console | None = None) -> None:
     """Print a run: a table by family, what counts against it, explanations that rot, and the run in a sentence."""
     console = console or Console(highlight=False)
     console.print(_table(conclusion))
@@ -74,8 +73,6 @@ def show(conclusion: Conclusion, *, seed: int, written: Sequence[Path] = (), con
     style = {Exit.PASSED: "bold green", Exit.FAILED: "bold red"}.get(conclusion.exit_code, "bold magenta")
     name = one_line(conclusion.run.hello.verifier, 80)
     _line(console, (f"{name}: {conclusion.sentence}", style), f"; seed {seed}")
-    for path in written:
-        _line(console, (f"  {path}", "dim"))
 
 
 def _line(console: Console, *parts: str | tuple[str, str]) -> None:

@@ -121,7 +121,7 @@ def test_a_result_that_cannot_be_written_is_shown(
         result = invoked(*words)
     assert (result.exit_code, "unexplained" in result.stdout, "No space left" in result.output) == (2, True, True)
     with monkeypatch.context() as refused:
-        refused.setattr("os.access", lambda *_: False)
+        refused.setattr("os.access", lambda _, mode: mode != os.W_OK)
         result = invoked(*words)
     assert (result.exit_code, "cannot be written" in result.output, "unexplained" in result.output) == (2, True, False)
 
