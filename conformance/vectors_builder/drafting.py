@@ -68,6 +68,59 @@ class Draft:
         return () if self.valid else self.codes or (self.stage,)
 
 
+def holding(
+    shown: str,
+    variant: str,
+    given: Mapping[str, Any],
+    why: str,
+    rows: tuple[str, ...],
+    *,
+    values: Mapping[str, Any],
+    pins: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a vector that holds; what is worked out from it is the profile's.
+
+    Args:
+        shown: What it shows.
+        variant: What tells it from others that show it.
+        given: The members that a verifier is given.
+        why: Why it is worth having.
+        rows: Rows of the ledger.
+        values: What a verifier can work out from it.
+        pins: Clauses of the profile by which alone it holds; none where the standards say so.
+    """
+    pinned = ("valid", "values") if pins else ("values",)
+    return Draft(VALID, shown, variant, given, why, rows, values=values, pinned=pinned, pins=pins)
+
+
+def refusal(
+    kind: str,
+    variant: str,
+    given: Mapping[str, Any],
+    fault: str,
+    why: str,
+    rows: tuple[str, ...],
+    *,
+    codes: tuple[str, ...] = (),
+    pins: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a vector with one fault; its stage and its codes have their names from the profile.
+
+    Args:
+        kind: Stage and fault, as in `sig_invalid/salt`.
+        variant: What tells it from others of its kind.
+        given: The members that a verifier is given.
+        fault: The fault, in a sentence.
+        why: Why it is worth having.
+        rows: Rows of the ledger.
+        codes: Codes of the refusal; left out, the stage is the code.
+        pins: Clauses of the profile by which alone it is refused; none where the standards refuse it.
+    """
+    stage, fault_name = kind.split("/")
+    pinned = ("valid", "stage", "codes") if pins else ("stage", "codes")
+    return Draft(stage, fault_name, variant, given, why, rows, fault, codes, pinned=pinned, pins=pins)
+
+
 def seed(family: str, name: str) -> bytes:
     """Return 32 bytes that are always the same for a family and a name: keys, salts and everything else drawn."""
     return hashlib.sha256(f"weldproof vectors of {family}, 1: {name}".encode()).digest()

@@ -1,8 +1,8 @@
 """The package as a whole: its families, its version, the rules for a new one, and its manifest.
 
 A version is MAJOR.MINOR.PATCH. MAJOR: a vector went, or asks or expects something else than under an earlier version.
-MINOR: vectors were added. PATCH: only words changed (why, fault, origin, requirements, pins, doors). Each version that
-was released stands in `releases.json` with the digest of all its files, so no version means two things.
+MINOR: vectors were added. PATCH: only words changed (why, fault, origin, requirements, pinned, pins, doors). Each
+version that was released stands in `releases.json` with the digest of all its files, so no version means two things.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from conformance.vectors_builder import (
 )
 from conformance.vectors_builder.family import FORMAT, BuildFault, Family
 
-VERSION: Final = "1.0.0"
+VERSION: Final = "1.0.1"
 FOLDER: Final = Path(vectors.__file__).parent
 RELEASES: Final = "releases.json"
 FAMILIES: Final[tuple[Family, ...]] = (

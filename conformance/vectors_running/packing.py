@@ -15,7 +15,7 @@ from typing import Final
 from conformance import vectors
 
 SUMS: Final = "SHA256SUMS"
-_PAGES: Final = ("README.md", "PROTOCOL.md", vectors.MANIFEST, "releases.json")
+_PAGES: Final = ("README.md", "RULES.md", "PROTOCOL.md", vectors.MANIFEST, "releases.json")
 # The earliest time that both forms can hold: what is packed has no time of its own.
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 _EARLIEST_SECONDS: Final = 315_532_800

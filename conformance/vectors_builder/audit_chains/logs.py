@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from conformance.oracles.audit_chain import GENESIS, mac_of
-from conformance.vectors_builder.drafting import VALID, Draft, seed
+from conformance.vectors_builder.drafting import Draft, holding, seed
 
 Entry = dict[str, Any]
 KEY: Final = seed("audit_chains", "chain key")
@@ -117,7 +117,7 @@ def whole(
     """Return the draft of a log that is whole."""
     rows = ("CP-AUDIT-04", "CP-AUDIT-05")
     given, values = _input(entries, key_hex, head, partial), {"entries": len(entries)}
-    return Draft(VALID, shown, variant, given, why, rows, values=values, pinned=("valid", "values"), pins=_PINS)
+    return holding(shown, variant, given, why, rows, values=values, pins=_PINS)
 
 
 def broken(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import opened
 from conformance.oracles.hashing import jcs_bytes
-from conformance.vectors_builder.drafting import VALID, Draft
+from conformance.vectors_builder.drafting import Draft, holding, refusal
 from conformance.vectors_builder.falcon_envelopes.signing import Signer
 
 SIGNER: Final = Signer(Path(__file__).parent / "recorded")
@@ -157,17 +157,9 @@ def holds(
     """
     found = opened(text)
     kind = TOKEN if expect == TOKEN else "agent_passport" if "passport_id" in found.payload else "atb_certificate"
-    return Draft(
-        stage=VALID,
-        fault_name=shown,
-        variant=variant,
-        input=asked(text, trusted, expect, **rest),
-        why=why,
-        requirements=CERTIFICATE_ROWS if kind == "atb_certificate" else ROWS,
-        values={"type": kind, "content_hash": found.content_hash},
-        pinned=("valid", "values") if pins else ("values",),
-        pins=pins,
-    )
+    rows = CERTIFICATE_ROWS if kind == "atb_certificate" else ROWS
+    values = {"type": kind, "content_hash": found.content_hash}
+    return holding(shown, variant, asked(text, trusted, expect, **rest), why, rows, values=values, pins=pins)
 
 
 def refused(
@@ -197,15 +189,6 @@ def refused(
         pins: Clauses by which alone it is refused; none where Falcon, JSON or base64 refuse it.
         rest: Further members of the input.
     """
-    stage, fault_name = kind.split("/")
-    return Draft(
-        stage=stage,
-        fault_name=fault_name,
-        variant=variant,
-        input=asked(text, trusted, expect, **rest),
-        why=why,
-        requirements=rows or (CERTIFICATE_ROWS if expect == CREDENTIAL else ROWS),
-        fault=fault,
-        pinned=("valid", "stage", "codes") if pins else ("stage", "codes"),
-        pins=pins,
-    )
+    usual = CERTIFICATE_ROWS if expect == CREDENTIAL else ROWS
+    given = asked(text, trusted, expect, **rest)
+    return refusal(kind, variant, given, fault, why, rows or usual, pins=pins)

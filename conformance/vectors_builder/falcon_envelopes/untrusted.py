@@ -74,6 +74,7 @@ def _issuers() -> Iterator[Draft]:
         envelope(certificate()),
         "The issuer's DID was asked for in other letters.",
         "A DID is compared letter by letter.",
+        pins=("profile 8.2",),
         expected_issuer=DIDS[BENCH].replace("bench", "Bench"),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from conformance.vectors_builder.drafting import VALID, Draft, seed
+from conformance.vectors_builder.drafting import Draft, holding, seed
 
 T: Final = 1_767_225_600
 SECRET: Final = "weldw_" + seed("webhook_signatures", "secret")[:24].hex()
@@ -140,8 +140,7 @@ def holds(name: str, delivery: Delivery, why: str, pins: tuple[str, ...] = (), h
     shown, variant = name.split("/")
     given = delivery.received(delivery.header if header is None else header)
     values = {"t": delivery.t, "mac": delivery.mac}
-    pinned = ("valid", "values") if pins else ("values",)
-    return Draft(VALID, shown, variant, given, why, _SENDER_ROWS, values=values, pinned=pinned, pins=pins)
+    return holding(shown, variant, given, why, _SENDER_ROWS, values=values, pins=pins)
 
 
 def refused(name: str, delivery: Delivery, header: str, fault: str, why: str, pins: tuple[str, ...] = ()) -> Draft:

@@ -51,11 +51,11 @@ def members() -> Iterator[Draft]:
         ("equals-sign-in-a-value", ("sig=YWJj==",)),
         ("two-unknown", ("kid=a1", "v9=")),
     ):
-        yield holds(f"beside/{variant}", HONEST.of(further=further), why)
+        yield holds(f"beside/{variant}", HONEST.of(further=further), why, pins.FORM)
     why = "Who goes by v1 does not look at v2"
-    yield holds("beside-v2/right", HONEST.of(further=(f"v2={HONEST.v2}",)), why)
-    yield holds("beside-v2/wrong", HONEST.of(further=("v2=" + "0" * 96,)), why)
-    yield holds("beside-v2/not-hexadecimal", HONEST.of(further=("v2=-",)), why)
+    yield holds("beside-v2/right", HONEST.of(further=(f"v2={HONEST.v2}",)), why, pins.FORM)
+    yield holds("beside-v2/wrong", HONEST.of(further=("v2=" + "0" * 96,)), why, pins.FORM)
+    yield holds("beside-v2/not-hexadecimal", HONEST.of(further=("v2=-",)), why, pins.FORM)
     old = HONEST.of(secret=OTHER_SECRET)
     why = "During a rotation a sender may sign with both secrets; one that fits is enough"
     header = f"t={T},v1={HONEST.v1},v1={old.v1}"

@@ -14,9 +14,10 @@ from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.welds import algorand_wallet as wallet
 from conformance.vectors_builder.welds.algorand_valid import PROGRAM, shared_payment
 from conformance.vectors_builder.welds.algorand_wallet import PAYER, SPONSOR, STRANGER
-from conformance.vectors_builder.welds.drafting import PRICE, draw, refused
+from conformance.vectors_builder.welds.drafting import ALL, CODES, PRICE, TOLD_PIN, draw, refused
 
 _WHY: Final = "who judges a transaction that he was handed must not take what a node would refuse"
+_TOLD: Final = (TOLD_PIN,)
 
 
 def drafts() -> Iterator[Draft]:
@@ -29,9 +30,14 @@ def drafts() -> Iterator[Draft]:
     yield from _misplaced()
 
 
-def _broken(fault_name: str, variant: str, sent: str, fault: str, **members: Any) -> Draft:
+def _broken(
+    fault_name: str, variant: str, sent: str, fault: str, *, pins: tuple[str, ...] = (), **members: Any
+) -> Draft:
     given = wallet.seen(sent, **members)
-    return refused("transaction", fault_name, variant, given, fault, _WHY, "RAIL-PAY-06", code="invalid_transaction")
+    return refused(
+        "transaction", fault_name, variant, given, fault, _WHY, "RAIL-PAY-06",
+        code="invalid_transaction", pinned=ALL if pins else CODES, pins=pins,
+    )  # fmt: skip
 
 
 def _changed(change: Callable[[dict[str, Any]], None]) -> str:
@@ -162,15 +168,15 @@ def _misplaced() -> Iterator[Draft]:
     for variant, number in (("before", wallet.ROUND - 101), ("after", wallet.ROUND + 901)):
         block = {"round": number, "time": wallet.seen("")["block"]["time"]}
         sent = wallet.signed(wallet.transfer())
-        yield _broken(
-            "round", variant, sent, f"the round it is said to be in is {variant} those it is valid in", block=block
-        )
+        fault = f"the round it is said to be in is {variant} those it is valid in"
+        yield _broken("round", variant, sent, fault, pins=_TOLD, block=block)
     first, second = wallet.transfer(), transaction.PaymentTxn(SPONSOR.address, wallet.params(), SPONSOR.address, 0)
     group = wallet.grouped(first, second, signers=(PAYER, SPONSOR))
     other = wallet.signed(transaction.PaymentTxn(SPONSOR.address, wallet.params(), PAYER.address, 0), SPONSOR)
-    yield _broken(
-        "group", "other-member", group[0], "a transaction of the group is another", group_b64=[group[0], other]
-    )
-    yield _broken("group", "reordered", group[0], "the group is in another order", group_b64=group[::-1])
+    fault = "a transaction of the group is another"
+    yield _broken("group", "other-member", group[0], fault, pins=_TOLD, group_b64=[group[0], other])
+    fault = "the group is in another order"
+    yield _broken("group", "reordered", group[0], fault, pins=_TOLD, group_b64=group[::-1])
     apart = wallet.signed(wallet.transfer(sp=wallet.params(fee=2000)))
-    yield _broken("group", "not-in-it", apart, "it is not in the group it is shown with", group_b64=group)
+    fault = "it is not in the group it is shown with"
+    yield _broken("group", "not-in-it", apart, fault, pins=_TOLD, group_b64=group)

@@ -11,7 +11,7 @@ from conformance.vectors_builder.challenges.offering import TTL, UNIX
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.welds import algorand_wallet as wallet
 from conformance.vectors_builder.welds.algorand_wallet import ASSET, PAYEE, PAYER, STRANGER, TOKEN
-from conformance.vectors_builder.welds.drafting import ALL, PRICE, refused
+from conformance.vectors_builder.welds.drafting import ALL, CODES, PRICE, refused
 
 _EXTRAS: Final = ("profile 5.5 P-LN-09",)
 
@@ -125,7 +125,12 @@ def _payees() -> Iterator[Draft]:
     why = "money that somebody else got is no payment"
     for fault_name, variant, change, fault in cases:
         given = wallet.paid(**change)
-        yield refused("recipient", fault_name, variant, given, fault, why, "RAIL-PAY-08", code="wrong_recipient")
+        # What a close-out moves has reached the payee, too; that it does not count is the profile's.
+        pinned = ALL if fault_name == "recipient-close-out" else CODES
+        yield refused(
+            "recipient", fault_name, variant, given, fault, why, "RAIL-PAY-08",
+            code="wrong_recipient", pinned=pinned, pins=_EXTRAS,
+        )  # fmt: skip
 
 
 def _amounts() -> Iterator[Draft]:

@@ -15,6 +15,8 @@ from conformance.vectors_builder.welds.base_wallet import DOMAIN, PAYER, STRANGE
 from conformance.vectors_builder.welds.drafting import ALL, CODES, PRICE, draw, refused
 
 _HOLDER: Final = ("profile 5.5 P-LN-04",)
+# Who turns the 64 bytes into v, r and s before he settles hands the contract the one form that it takes.
+_LENGTH: Final = ("profile 5.5: a signature has 65 bytes",)
 _MAGIC: Final = "6492" * 16
 
 
@@ -91,7 +93,8 @@ def _forms() -> Iterator[Draft]:
     eip155 = good.with_recovery(0)
     text = "0x" + eip155.signature[:64].hex() + f"{8453 * 2 + 35:x}".rjust(6, "0")
     yield _bad("length", "chain-id-in-v", good, "v carries the chain id, as of a transaction", why, signature=text)
-    yield _bad("length", "compact", good.compact(), "the signature is in 64 bytes (EIP-2098)", why)
+    fault = "the signature is in 64 bytes (EIP-2098)"
+    yield _bad("length", "compact", good.compact(), fault, why, pins=_LENGTH)
     yield _bad("length", "byte-more", good, "there is a byte after v", why, signature="0x" + raw.hex() + "00")
     yield _bad("nothing", "empty", good, "there is no signature", why, signature="0x")
     yield _bad("nothing", "zero", good.changed(signature=bytes(64) + b"\x1b"), "r and s are zero", why)

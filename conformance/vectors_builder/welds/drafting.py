@@ -13,6 +13,8 @@ PRICE: Final = 10_000
 WORD: Final = "Weldproof"
 MINED_AT: Final = UNIX + 42
 ORDER_PIN: Final = "profile 5.5"
+# A verifier that believes its node need not hold what it tells against the transaction.
+TOLD_PIN: Final = "decision 0031: what the chain could not hold is refused, whatever a node tells of it"
 CODES: Final = ("stage", "codes")
 ALL: Final = ("valid", "stage", "codes")
 

@@ -13,10 +13,11 @@ from solders.transaction import VersionedTransaction
 from conformance.payers.solana_instructions import associated_account, memo
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.welds import solana_wallet as wallet
-from conformance.vectors_builder.welds.drafting import PRICE, draw, refused
+from conformance.vectors_builder.welds.drafting import ALL, CODES, PRICE, TOLD_PIN, draw, refused
 from conformance.vectors_builder.welds.solana_wallet import MINT, PAYER, SPONSOR, STRANGER
 
 _WHY: Final = "who judges a transaction that he was handed must not take what a validator would refuse"
+_TOLD: Final = (TOLD_PIN,)
 
 
 def drafts() -> Iterator[Draft]:
@@ -28,9 +29,20 @@ def drafts() -> Iterator[Draft]:
     yield from _loaded()
 
 
-def _broken(fault_name: str, variant: str, sent: VersionedTransaction | bytes, fault: str, **members: Any) -> Draft:
+def _broken(
+    fault_name: str,
+    variant: str,
+    sent: VersionedTransaction | bytes,
+    fault: str,
+    *,
+    pins: tuple[str, ...] = (),
+    **members: Any,
+) -> Draft:
     given = wallet.seen(sent, **members)
-    return refused("transaction", fault_name, variant, given, fault, _WHY, "RAIL-PAY-06", code="invalid_transaction")
+    return refused(
+        "transaction", fault_name, variant, given, fault, _WHY, "RAIL-PAY-06",
+        code="invalid_transaction", pinned=ALL if pins else CODES, pins=pins,
+    )  # fmt: skip
 
 
 def _signatures() -> Iterator[Draft]:
@@ -119,10 +131,11 @@ def _loaded() -> Iterator[Draft]:
     sent, loaded = wallet.signed_v0(made.instruction(), tables=tables)
     yield _broken("loaded", "none", sent, "the address that it looks up is not told")
     more = {**loaded, "readonly": [*loaded["readonly"], str(STRANGER.pubkey())]}
-    yield _broken("loaded", "more", sent, "an address is told that it does not look up", loaded_addresses=more)
+    fault = "an address is told that it does not look up"
+    yield _broken("loaded", "more", sent, fault, pins=_TOLD, loaded_addresses=more)
     swapped = {"writable": loaded["readonly"], "readonly": []}
     fault = "the address that it looks up read-only is told as writable"
-    yield _broken("loaded", "writable", sent, fault, loaded_addresses=swapped)
+    yield _broken("loaded", "writable", sent, fault, pins=_TOLD, loaded_addresses=swapped)
     good = wallet.signed_v0(made.instruction())[0].message
     again = MessageAddressTableLookup(tables[0].key, b"", b"\x01")
     twice = MessageV0(good.header, good.account_keys, good.recent_blockhash, good.instructions, [again])

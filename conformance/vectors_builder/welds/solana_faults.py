@@ -47,10 +47,9 @@ def _outcomes() -> Iterator[Draft]:
     why = "before it is finalized, a fork may take it back"
     for variant, fault in (("processed", "one validator has run it"), ("confirmed", "it is not finalized yet")):
         given = wallet.seen(sent, confirmation=variant)
-        pinned = CODES if variant == "processed" else ALL
         yield refused(
             "finality", "pending", variant, given, fault, why, "RAIL-PAY-07",
-            code="tx_not_confirmed", pinned=pinned, pins=("profile 1.2",),
+            code="tx_not_confirmed", pinned=ALL, pins=("profile 1.2",),
         )  # fmt: skip
 
 

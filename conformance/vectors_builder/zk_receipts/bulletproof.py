@@ -61,7 +61,12 @@ def element(data: bytes) -> EccPoint | None:
         point = eddsa.import_public_key(data).pointQ
     except ValueError:
         return None
-    return None if point.is_point_at_infinity() or not (point * _ORDER).is_point_at_infinity() else point
+    return None if is_neutral(point) or not is_neutral(point * _ORDER) else point
+
+
+def is_neutral(point: EccPoint) -> bool:
+    """Return whether a point is (0, 1); PyCryptodome's `is_point_at_infinity` looks at x alone, as (0, -1) has it."""
+    return int(point.x) == 0 and int(point.y) == 1
 
 
 def vanishes(terms: Iterable[tuple[int, EccPoint]]) -> bool:
@@ -73,7 +78,7 @@ def vanishes(terms: Iterable[tuple[int, EccPoint]]) -> bool:
         for scalar, point in reduced:
             if scalar >> bit & 1:
                 total += point
-    return bool(total.is_point_at_infinity())
+    return is_neutral(total)
 
 
 @cache
@@ -89,7 +94,7 @@ def generator(name: str) -> EccPoint:
             found = eddsa.import_public_key(digest).pointQ * 8
         except ValueError:
             continue
-        if not found.is_point_at_infinity():
+        if not is_neutral(found):
             return found
 
 

@@ -13,7 +13,7 @@ from conformance.oracles.credentials.envelope import opened
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.range_proof.making import Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME, Transcript
-from conformance.vectors_builder.drafting import VALID, Draft
+from conformance.vectors_builder.drafting import Draft, holding, refusal
 from conformance.vectors_builder.falcon_envelopes.making import NOW, base64_text, packed, url
 from conformance.vectors_builder.falcon_envelopes.recording import Entry, Recorded
 from conformance.vectors_builder.falcon_envelopes.signing import Signer
@@ -124,17 +124,8 @@ def holds(
     pins: tuple[str, ...] = (),
 ) -> Draft:
     """Return a draft of a receipt that holds: what it shows, its variant, its text, why it is worth having."""
-    return Draft(
-        stage=VALID,
-        fault_name=shown,
-        variant=variant,
-        input=asked(made, trusted, now),
-        why=why,
-        requirements=ROWS,
-        values={"content_hash": opened(made).content_hash},
-        pinned=("valid", "values"),
-        pins=("profile 8.4", *pins),
-    )
+    values = {"content_hash": opened(made).content_hash}
+    return holding(shown, variant, asked(made, trusted, now), why, ROWS, values=values, pins=("profile 8.4", *pins))
 
 
 def refused(
@@ -164,16 +155,6 @@ def refused(
         rows: Rows of the ledger.
         pins: Further clauses.
     """
-    stage, fault_name = kind.split("/")
-    return Draft(
-        stage=stage,
-        fault_name=fault_name,
-        variant=variant,
-        input=asked(made, trusted, now),
-        why=why,
-        requirements=rows,
-        fault=fault,
-        codes=(code,) if code else (),
-        pinned=("valid", "stage", "codes"),
-        pins=("profile 8.4", *pins),
-    )
+    given = asked(made, trusted, now)
+    codes = (code,) if code else ()
+    return refusal(kind, variant, given, fault, why, rows, codes=codes, pins=("profile 8.4", *pins))

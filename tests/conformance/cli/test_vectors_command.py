@@ -113,7 +113,8 @@ def test_an_archive_is_always_the_same_and_needs_no_python(tmp_path: Path) -> No
     sums = dict(line.split("  ")[::-1] for line in files[f"{top}SHA256SUMS"].decode().splitlines())
     assert {f"{top}{name}" for name in sums} == set(files) - {f"{top}SHA256SUMS"}
     assert sums == {name: hashlib.sha256(files[f"{top}{name}"]).hexdigest() for name in sums}
-    assert {f"{top}README.md", f"{top}PROTOCOL.md", f"{top}schemas/vectors.schema.json"} <= set(files)
+    pages = {f"{top}{name}.md" for name in ("README", "RULES", "PROTOCOL")}
+    assert {*pages, f"{top}schemas/vectors.schema.json"} <= set(files)
     assert not [name for name in files if name.endswith((".py", ".pyc"))]
 
 
