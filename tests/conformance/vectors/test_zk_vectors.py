@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from Crypto.Signature import eddsa
 
 from conformance import vectors
 from conformance.oracles.credentials import judging
@@ -203,6 +204,19 @@ def test_the_second_verifier_has_the_same_generators() -> None:
         ours = curve.decode(curve.encode(system.generator(name)))
         assert (ours[0], ours[1]) == (int(point.x), int(point.y))
     assert bulletproof.NAMES == LAYOUT
+
+
+def test_the_second_verifier_takes_nothing_of_order_two() -> None:
+    """Neither the point of order two for the neutral one, nor a point that it was added to for an element."""
+    half = curve.decode((curve.P - 1).to_bytes(32, "little"))
+    assert bulletproof.element(curve.encode(curve.BASE)) is not None
+    for point in (curve.NEUTRAL, half, curve.add(curve.BASE, half)):
+        assert bulletproof.element(curve.encode(point)) is None
+    base, mixed = (
+        eddsa.import_public_key(curve.encode(one)).pointQ for one in (curve.BASE, curve.add(curve.BASE, half))
+    )
+    assert bulletproof.vanishes([(1, base), (-1, base)])
+    assert not bulletproof.vanishes([(1, mixed), (-1, base)])
 
 
 def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
