@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import click
 
+from conformance.cli.receipt_input import receipts
 from conformance.cli.targets import UsageFault
 from conformance.encodable import encodable
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
 from conformance.receipts.offline.pairing import Pairs, Placed, paired, placed
-from conformance.receipts.offline.reading import NoReceipt, receipts_in
 from conformance.report import html, json
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
 from conformance.report.text import one_line, shown
@@ -49,7 +49,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     names = [str(options["left"]), str(options["right"])]
     if names == ["-", "-"]:
         raise UsageFault("only one of the two can come from standard input")
-    found = paired(_receipts(options["left"]), _receipts(options["right"]))
+    found = paired(*(placed(receipts(options[side], None)) for side in ("left", "right")))
     if not found.both:
         raise UsageFault("; ".join(_alone(side, one) for side, one in _lonely(found)))
     recipes = options["request_recipes"] or None
@@ -66,17 +66,6 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if options["page"] is not None and not as_json:
         click.echo(f"written    {options['page']}")
     ctx.exit(Exit.FAILED if differing else Exit.PASSED)
-
-
-def _receipts(path: Path) -> list[Placed]:
-    try:
-        with click.open_file(str(path), "rb") as file:
-            data: bytes = file.read()
-        return placed(receipts_in(data))
-    except OSError as fault:
-        raise UsageFault(f"cannot read {path}: {fault.strerror}") from fault
-    except NoReceipt as fault:
-        raise UsageFault(f"{path}: {fault}") from fault
 
 
 def _pair(names: Sequence[str], left: Placed, right: Placed, known: Circumstances) -> SideBySide:

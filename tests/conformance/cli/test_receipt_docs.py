@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+
+from click.testing import CliRunner
 
 from conformance.cli.pay import command as pay
 from conformance.cli.receipt_inspect import command as inspect
@@ -13,6 +16,7 @@ from conformance.oracles.receipts import STEPS
 from conformance.receipts.offline.claim_members import DIDS
 from conformance.receipts.offline.fetching import LARGEST, SECONDS
 from conformance.receipts.offline.verifying import ISSUER_DIFFERS
+from tests.conformance.receipts.offline.signed_receipts import HEX, write_all
 
 PAGE = (Path(__file__).parents[3] / "docs" / "receipts.md").read_text("utf-8")
 
@@ -32,6 +36,27 @@ def test_its_codes_are_those_of_the_verifier() -> None:
     assert re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE) == list(STEPS)
     assert re.findall(r"`([a-z_]+_differs)`", PAGE) == [one.code for one in bindings({}, given)]
     assert f"`{ISSUER_DIFFERS}`" in PAGE
+
+
+def test_the_members_for_programs_are_those_that_are_printed(tmp_path: Path) -> None:
+    """Each table has the members of its command's JSON, no more and no less, and their own members beside them."""
+    write_all(tmp_path)
+    file = str(tmp_path / "receipt.jws")
+    printed = (
+        ("verified", verify, [file, "--key-hex", HEX, "--request", str(tmp_path / "request.json")]),
+        ("inspected", inspect, [file]),
+    )
+    for title, command, words in printed:
+        result = CliRunner().invoke(command, [*words, "--json"])
+        receipt = json.loads(result.stdout)["receipts"][0]
+        table = PAGE.partition(f"| Member of a receipt, {title} |")[2].partition("\n\n")[0]
+        rows = [row.split("|") for row in table.splitlines() if row.startswith("| `")]
+        assert {name for row in rows for name in re.findall(r"`(\w+)`", row[1])} == set(receipt)
+        within = {"header", "claims"} if title == "inspected" else {"key", "checks", "issuer", "bindings"}
+        for row in rows:
+            for name in within & set(re.findall(r"`(\w+)`", row[1])):
+                member = receipt[name][0] if isinstance(receipt[name], list) else receipt[name]
+                assert set(member) <= set(re.findall(r"`(\w+)`", row[2])), name
 
 
 def test_its_bounds_and_claims_are_those_of_the_program() -> None:
