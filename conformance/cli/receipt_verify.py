@@ -125,6 +125,8 @@ def _keys(options: dict[str, Any], inspections: Sequence[Inspection]) -> KeySet:
 
 def _check_did(did: str) -> None:
     """Refuse a text that is no DID whose keys could be had, before anything is asked."""
+    if not did.startswith(("did:web:", "did:key:")):
+        raise UsageFault(f"--did {one_line(did)}: keys are had from did:web:HOST and did:key:z6Mk… only")
     try:
         if did.startswith("did:key:"):
             key_sources.of_did(did)
