@@ -233,3 +233,9 @@ def test_a_page_shows_the_checks(files: Path) -> None:
     """With the verdict as its heading."""
     assert run(files / "receipt.jws", *KEY, "--html", files / "page.html").exit_code == 0
     assert "<strong>Verified</strong>" in (files / "page.html").read_text("utf-8")
+
+
+def test_a_did_of_another_method_is_told_which_ones_there_are(files: Path) -> None:
+    """Exit code 2, before anything is asked."""
+    result = run(files / "receipt.jws", "--did", "did:ion:EiA")
+    assert (result.exit_code, "from did:web:HOST and did:key" in result.output) == (2, True), result.output
