@@ -214,10 +214,19 @@ async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> 
     query = {"after": str(after or 0), "limit": str(_PAGE)}
     try:
         async with session.get(url, params=query, allow_redirects=False) as answer:
+            if answer.status in {401, 403}:
+                raise _Unreachable(f"{url} answered {answer.status}: it does not take this admin token")
             if answer.status != 200:
                 raise _Unreachable(f"{url} answered {answer.status}")
             return _read(await answer.read())
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
-        # Neither token nor query belongs into the words.
-        reason = str(fault) if isinstance(fault, JsonTextFault) else type(fault).__name__
-        raise _Unreachable(f"{url} could not be read: {reason}") from fault
+        raise _Unreachable(f"{url} could not be read: {_reason(fault)}") from fault
+
+
+def _reason(fault: Exception) -> str:
+    """Return why a page could not be had; neither token nor query belongs into the words."""
+    if isinstance(fault, JsonTextFault):
+        return str(fault)
+    if isinstance(fault, OSError) and fault.errno:
+        return os.strerror(fault.errno)
+    return "no answer in time" if isinstance(fault, TimeoutError) else type(fault).__name__
