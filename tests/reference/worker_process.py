@@ -15,7 +15,7 @@ from typing import Self
 
 import httpx
 
-READY_SECONDS = 100.0
+READY_SECONDS = 250.0
 _END_SECONDS = 120.0
 _OURS = ("WP_", "S2CP_", "S2_")
 

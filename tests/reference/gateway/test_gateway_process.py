@@ -125,7 +125,7 @@ def test_two_workers_under_forty_calls_at_once_make_one_link(
     worker: Callable[..., GatewayProcess], postgres_database: str
 ) -> None:
     """One Idempotency-Key, workers that start together on one empty database: one link, one answer (P-ID-05)."""
-    workers = [worker(WP_GATEWAY_DB=postgres_database) for _ in range(2)]
+    workers = [worker(WP_GATEWAY_DB=postgres_database, WP_IDEMPOTENCY_WAIT="90") for _ in range(2)]
     for one in workers:
         one.ready()
     tenant = workers[0].tenant()

@@ -17,7 +17,7 @@ import httpx
 from tests.reference.rail.base_stack import BasePayer
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain, header, proof_of
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 WORK = {"WP_RAIL_LEASE_SECONDS": "1", "WP_CHAIN_POLL_SECONDS": "0.1"}
 
 

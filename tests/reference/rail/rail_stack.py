@@ -23,7 +23,7 @@ from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
 USDC = 31566704
-READY_SECONDS = 100.0
+READY_SECONDS = 250.0
 COMPLIANCE = "/pay/v1/compliance/receipt"
 COMPLIANCE_BODY: dict[str, Any] = {"recipient_address": "screen-allow", "network": "algorand_mainnet"}
 RECEIPT = "/pay/v1/verify/receipt"

@@ -42,6 +42,7 @@ def all_settled(rail: Rail, count: int) -> bool:
     return [one.fate for one in settlements_of(rail)] == [Fate.SETTLED] * count
 
 
+@pytest.mark.timeout(1200)
 def test_a_node_that_fails_at_any_one_call_costs_nobody(
     own_rail: Callable[..., Rail],
     base: SimulatedBase,

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+# Many payments and several workers; a busy machine takes its time.
+pytestmark = pytest.mark.timeout(1200)
+
 
 @pytest.mark.postgres
 def test_two_workers_settle_side_by_side(shop: Callable[..., None]) -> None:
