@@ -199,7 +199,7 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
 async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:
     found: dict[str, Any] = {}
     trouble: list[str] = []
-    async with HttpTransport(seconds=10, requests_per_second=0, connections=4) as transport:
+    async with HttpTransport(seconds=30, requests_per_second=0, connections=4) as transport:
         for url in urls:
             client = Client(transport, EventLog(), "init", Names(), Counter())
             try:
