@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
 from conformance.probing import GatewayFound
 from conformance.target import LANES
 
@@ -65,6 +68,15 @@ _UNKNOWN: Mapping[str, str] = {
 }
 
 
+def writable(value: Any) -> bool:
+    """Return whether a profile can hold a value that a server published: TOML has no null, UTF-8 no lone surrogate."""
+    try:
+        tomlkit.dumps({"value": value}).encode()
+    except (ValueError, TypeError, TOMLKitError):
+        return False
+    return True
+
+
 def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Return the tables of a profile that describe a gateway.
 
@@ -72,7 +84,7 @@ def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) 
         found: What probing told.
         tenants: Id and environment variable of the key, by the tenant's name.
     """
-    tables: dict[str, Any] = {"gateway": dict(found.bindings)}
+    tables: dict[str, Any] = {"gateway": {name: value for name, value in found.bindings.items() if writable(value)}}
     if tenants:
         tables["tenants"] = {name: _tenant(found, name, *given) for name, given in tenants.items()}
     return tables

@@ -29,7 +29,7 @@ EXIT_MISSING, EXIT_FAULT = 3, 4
 _DEMO = '{"method":"POST","authority":"example.com","path":"/orders","body":"{}"}'
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Chains and surfaces on this machine."""
 
@@ -132,7 +132,11 @@ def up(
     working_profile: bool,
     as_json: bool,
 ) -> None:
-    """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C."""
+    """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C.
+
+    Prints the addresses and where the credentials lie. Exit codes: 0 it was ended, 2 usage, 3 a program or node that is
+    wanted is missing, 4 a part did not come up or ended by itself.
+    """
     if set(surfaces) == {"control_plane"}:
         lanes = ()
     plan = Plan(
@@ -272,4 +276,5 @@ for _command in (background.start, background.hold, background.stop, background.
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m localnet")
+    # `weldproof up` and `weldproof localnet …` come here, and help names what was typed.
+    main(prog_name="weldproof" if sys.argv[1:2] == ["up"] else "weldproof localnet")

@@ -15,7 +15,7 @@ from conformance.agent.probing import AgentFound, probe_agent
 from conformance.cli.targets import UsageFault
 from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import INDEX, Operation, discover
-from conformance.drafting import gateway_help, gateway_tables, lanes_of
+from conformance.drafting import gateway_help, gateway_tables, lanes_of, writable
 from conformance.events import EventLog
 from conformance.http_transport import HttpTransport
 from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
@@ -266,15 +266,19 @@ def _entries(answer: Answer) -> list[Mapping[str, Any]]:
 
 
 def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:
-    seconds = {entry.get("maxTimeoutSeconds") for entry in entries}
-    only = seconds.pop() if len(seconds) == 1 else None
+    only = _only(entries, "maxTimeoutSeconds")
     return only if isinstance(only, int) and not isinstance(only, bool) else None
 
 
 def _price(answer: Answer) -> str | None:
-    prices = {entry.get("maxAmountRequired") for entry in _entries(answer)}
-    only = prices.pop() if len(prices) == 1 else None
+    only = _only(_entries(answer), "maxAmountRequired")
     return only if isinstance(only, str) else None
+
+
+def _only(entries: Sequence[Mapping[str, Any]], name: str) -> Any:
+    """Return what every entry has as a member of this name, None where they differ or there is none."""
+    values = [entry.get(name) for entry in entries]
+    return values[0] if values and all(value == values[0] for value in values) else None
 
 
 def _lanes(found: Mapping[str, Any]) -> list[str]:
@@ -321,14 +325,14 @@ def _render(
 
 def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
     operations: Sequence[Operation] = rail["operations"]
-    known = [one for one in operations if one.role is not None]
+    known = [one for one in operations if one.role is not None and writable(one.path)]
     bindings: dict[str, Any] = {
         "services": {one.role: one.path for one in known},
-        "bodies": {one.role: one.body for one in known if one.body},
+        "bodies": {one.role: one.body for one in known if one.body and writable(one.body)},
     }
     price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
     named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
-    return bindings | {name: value for name, value in named.items() if value is not None}
+    return bindings | {name: value for name, value in named.items() if value is not None and writable(value)}
 
 
 def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import runpy
 import sys
 
@@ -19,7 +20,9 @@ EXIT_USAGE = 2
 def main(mutant: str, module: str, arguments: tuple[str, ...]) -> None:
     """Run the service MODULE as its deliberately broken variant MUTANT; a mutant of another service changes nothing."""
     if mutant not in CATALOG:
-        click.echo(f"no mutant {mutant}; there are {', '.join(sorted(CATALOG))}", err=True)
+        near = difflib.get_close_matches(mutant, CATALOG, n=5)
+        meant = f"; near it: {', '.join(near)}" if near else ""
+        click.echo(f"no mutant {mutant}{meant}; `weldproof selftest --list` shows them", err=True)
         sys.exit(EXIT_USAGE)
     if module.partition(".")[0] != "reference":
         click.echo(f"{module} is no service of the reference", err=True)

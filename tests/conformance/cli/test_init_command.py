@@ -1,0 +1,71 @@
+"""`weldproof init`: a profile is written from whatever a server publishes, or the reason is told."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from conformance.cli import main
+from tests.conformance.served import served
+from tests.reserved_port import reserved_port
+
+PATH = "/pay/v1/receipt/verify"
+
+
+def initialised(folder: Path, url: str) -> tuple[int, str, dict[str, Any]]:
+    """Run the command, and return its exit code, what it said and the profile that it wrote."""
+    file = folder / "w.toml"
+    done = CliRunner().invoke(main, ["init", url, "-o", str(file)])
+    return done.exit_code, done.output, tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+
+
+def rail(body: Any, entry: dict[str, Any], kind: str = "word/payable-svc-receipt/1") -> Any:
+    """Return what answers as a rail with one operation, whose example and price entry are given."""
+    post = {"responses": {"402": {}}, "requestBody": {"content": {"application/json": {"example": body}}}}
+
+    def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
+        if target == "/openapi.json":
+            return 200, {"openapi": "3.1.0", "paths": {PATH: {"post": post}}}
+        if target == "/pay/v1/index":
+            return 200, {"receipts": {"payable_receipt": kind}}
+        if method == "POST" and target == PATH:
+            return 402, {"accepts": [entry, entry]}
+        return 404, {}
+
+    return answer
+
+
+def test_a_rail_becomes_a_profile(tmp_path: Path) -> None:
+    """What it publishes is bound: operations with their bodies, price, scheme and life of a challenge."""
+    entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
+    with served(rail({"jws": "a.b.c"}, entry)) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert profile["rail"] == {
+        "services": {"receipt-verify": PATH},
+        "bodies": {"receipt-verify": {"jws": "a.b.c"}},
+        "scheme": "welded",
+        "challenge_ttl": 600,
+        "price_receipt_verify": "1000",
+    }
+    assert profile["claims"]["lanes"] == ["base"]
+
+
+def test_what_no_profile_can_hold_is_left_open(tmp_path: Path) -> None:
+    """Null and lone surrogates, which TOML and UTF-8 lack, and values of another type are not bound."""
+    entry = {"network": "base", "scheme": "\ud800", "maxTimeoutSeconds": [600], "maxAmountRequired": {"a": []}}
+    with served(rail({"jws": None}, entry)) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert profile["rail"] == {"services": {"receipt-verify": PATH}, "bodies": {}}
+
+
+def test_an_address_that_nobody_answers_at_is_told(tmp_path: Path) -> None:
+    """Nothing is written, and the line says what came of the call."""
+    with reserved_port() as port:
+        code, said, profile = initialised(tmp_path, f"http://127.0.0.1:{port}")
+    assert (code, profile) == (3, {})
+    assert f"http://127.0.0.1:{port}: cannot connect to 127.0.0.1:{port}: Connection refused" in said
