@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 MARGIN = 0.10
-PROCESSES = 5
+PROCESSES = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from solders.signature import Signature
 
 from reference.bench import material
 from reference.bench.jobs import Contenders, must
-from reference.bench.rounds import Contender, each
+from reference.bench.rounds import Contender, at_each_depth, each
 from reference.protocol.message_signatures import MessageVerifyRequest, verify
 from reference.protocol.receipt_verification import judge_receipt, verify_receipt
 
@@ -59,7 +59,7 @@ async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
     async def requests(count: int) -> list[MessageVerifyRequest]:
         return [MessageVerifyRequest.model_validate(given) for _ in range(count)]
 
-    async def run(fresh: Sequence[MessageVerifyRequest]) -> None:
+    def work(fresh: Sequence[MessageVerifyRequest]) -> None:
         for request in fresh:
             verify(request, now=now)
 
@@ -67,7 +67,7 @@ async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
     base = str(judged["signature_base"]).encode("ascii")
     signature = material.message_key().sign(base)
     yield [
-        Contender("weldproof", "ours", run, requests),
+        Contender("weldproof", "ours", at_each_depth(work), requests),
         *_ed25519_floors(key, base, signature, " + sha256", asked.body),
     ]
 
