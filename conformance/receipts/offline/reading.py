@@ -65,7 +65,9 @@ def _document(text: str) -> Any:
     if text[0] in '{["':
         try:
             return json.loads(text)
-        except (ValueError, RecursionError) as fault:
+        except RecursionError as fault:
+            raise NoReceipt("the input looks like JSON and is nested too deep") from fault
+        except ValueError as fault:
             raise NoReceipt(f"the input looks like JSON and is none: {fault}") from fault
     try:
         value = json.loads(base64.b64decode(text, validate=True))
