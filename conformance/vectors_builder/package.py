@@ -28,7 +28,7 @@ from conformance.vectors_builder import (
 )
 from conformance.vectors_builder.family import FORMAT, BuildFault, Family
 
-VERSION: Final = "1.0.1"
+VERSION: Final = "1.1.0"
 FOLDER: Final = Path(vectors.__file__).parent
 RELEASES: Final = "releases.json"
 FAMILIES: Final[tuple[Family, ...]] = (

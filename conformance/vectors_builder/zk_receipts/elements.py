@@ -142,6 +142,14 @@ def _commitments() -> Iterator[Draft]:
         "Who leaves the subgroup check of the commitment out takes it.",
         code="commitment",
     )
+    yield refused(
+        "proof_invalid/forged_without_subgroup_check",
+        "commitment_moved",
+        receipt(proven("forged moved", forgery=Forgery.MOVED)),
+        "The commitment lies outside the prime-order subgroup; both equations hold with it on their other side.",
+        "Who leaves its subgroup check out and multiplies it by less z^2 takes it.",
+        code="commitment",
+    )
 
 
 def _points() -> Iterator[Draft]:
@@ -160,6 +168,19 @@ def _points() -> Iterator[Draft]:
         "Who leaves the subgroup check of the proof's points out takes it.",
         code="point",
     )
+    of_two = {
+        "t1_and_t2": (Forgery.VALUES, "T1 and T2 each have"),
+        "a_round": (Forgery.ROUNDS, "Both sides of one round have"),
+    }
+    for variant, (forgery, words) in of_two.items():
+        yield refused(
+            "proof_invalid/forged_by_order_two",
+            variant,
+            receipt(proven(f"forged {forgery.name.lower()}", forgery=forgery)),
+            f"{words} the point of order two added; the proof was made so that both equations hold.",
+            "Libsodium before 2026 took such a point for an element (CVE-2025-69277).",
+            code="point",
+        )
 
 
 def _scalars() -> Iterator[Draft]:

@@ -105,14 +105,16 @@ def forged(name: str) -> set[str]:
 
 
 FORGERIES = "proof_invalid/forged_"
+MOVED = {"proof_invalid/forged_without_subgroup_check/commitment_moved"}
+ORDER_TWO = {f"proof_invalid/forged_by_order_two/{name}" for name in ("t1_and_t2", "a_round")}
 
 
 def test_no_forgery_is_taken_by_a_whole_verifier() -> None:
-    """Eleven of them, of five kinds that the suite can make."""
+    """Fourteen of them, of each kind that the suite can make."""
     assert accepted(FORGERIES) == set()
     kinds = {one["kind"] for one in of_kind(FORGERIES)}
-    assert len(of_kind(FORGERIES)) == 11
-    assert len(kinds) == 4  # the subgroup check's has two: of the commitment and of S
+    assert len(of_kind(FORGERIES)) == 14
+    assert len(kinds) == 5
 
 
 @pytest.mark.parametrize(
@@ -144,9 +146,31 @@ def on_the_curve(data: bytes) -> curve.Point | None:
 
 
 def test_without_the_subgroup_check_its_forgeries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commitment and an S that have a part of order eight."""
+    """A commitment and an S that have a part of order eight, points that have one of order two."""
     monkeypatch.setattr(verifying, "_element", on_the_curve)
-    assert forged("subgroup_check") == accepted(FORGERIES)
+    assert (forged("subgroup_check") - MOVED) | ORDER_TWO == accepted(FORGERIES)
+
+
+def test_without_the_subgroup_check_on_the_other_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commitment is multiplied by less z^2: the order eight of the other forged one vanishes."""
+    vanishes = verifying._vanishes
+    monkeypatch.setattr(verifying, "_element", on_the_curve)
+    monkeypatch.setattr(verifying, "_vanishes", lambda terms: vanishes([(-scalar, point) for scalar, point in terms]))
+    assert accepted(FORGERIES) == MOVED | ORDER_TWO
+
+
+def test_an_old_libsodium_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 2026 it took an element that the point of order two was added to (CVE-2025-69277)."""
+    half = curve.decode((curve.P - 1).to_bytes(32, "little"))
+    element = verifying._element
+
+    def old(data: bytes) -> curve.Point | None:
+        point = on_the_curve(data)
+        whole = point is not None and element(curve.encode(curve.add(point, half))) is not None
+        return point if whole else element(data)
+
+    monkeypatch.setattr(verifying, "_element", old)
+    assert accepted(FORGERIES) == ORDER_TWO
 
 
 def test_a_verifier_that_reduces_scalars_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
