@@ -69,9 +69,9 @@ async def test_the_window_is_a_day_from_the_first_call(shop: Gateway, seller: Te
     first = await shop.link(seller, headers=KEY)
     shop.advance(DAY / 2)
     replayed(first, await shop.link(seller, headers=KEY))
-    shop.advance(DAY / 2 - 5)
+    shop.advance(DAY / 2 - 500)
     replayed(first, await shop.link(seller, headers=KEY))
-    shop.advance(10)
+    shop.advance(1000)
     again = await shop.link(seller, headers=KEY)
     assert (again.status_code, "Idempotent-Replayed" in again.headers) == (201, False)
     assert first.json()["token"] != again.json()["token"]
@@ -88,9 +88,9 @@ async def test_a_refusal_is_not_stored(shop: Gateway) -> None:
 async def test_a_replay_comes_before_business_rules(shop: Gateway) -> None:
     """The link was created; that the trial is over now changes nothing of it (3.1)."""
     tenant = await shop.tenant()
-    shop.advance(60 * DAY - 60)
+    shop.advance(60 * DAY - 500)
     first = await shop.link(tenant, headers=KEY)
-    shop.advance(120)
+    shop.advance(1000)
     replayed(first, await shop.link(tenant, headers=KEY))
     refused(await shop.link(tenant), 403, "trial_expired")
 

@@ -137,7 +137,7 @@ def test_a_pending_claim_outlives_its_challenge(
     own_rail: Callable[..., Rail], payer: Payer, calm_chain: SimulatedChain
 ) -> None:
     """P-ST-01: presented in time, confirmed late: served; and after the settle window the claim is gone."""
-    rail = own_rail(WP_CHALLENGE_TTL="100", WP_RAIL_CONFIRM_WAIT="0", WP_RAIL_SETTLE_WINDOW="100")
+    rail = own_rail(WP_CHALLENGE_TTL="1000", WP_RAIL_CONFIRM_WAIT="0", WP_RAIL_SETTLE_WINDOW="1000")
     calm_chain.control("fault", name="withhold", count=2)
     entries = [rail.quote(), rail.quote()]
     proofs = []
@@ -146,10 +146,10 @@ def test_a_pending_claim_outlives_its_challenge(
         tx_id = payer.transfer(receiver=entry["payTo"], amount=amount, note=note, wait=False)
         proofs.append(proof_of(tx_id, entry))
         assert code_of(rail.present(proofs[-1])) == (402, "tx_not_confirmed")
-    rail.set_clock(150)
+    rail.set_clock(1500)
     assert code_of(rail.present(proofs[0])) == (402, "tx_not_confirmed")
     calm_chain.control("release")
     calm_chain.control("advance", blocks=1)
     assert rail.present(proofs[0]).status_code == 200
-    rail.set_clock(260)
+    rail.set_clock(2600)
     assert code_of(rail.present(proofs[1])) == (402, "challenge_expired")
