@@ -53,7 +53,7 @@ def sentence(summary: Summary) -> str:
     """Return the verdict as one sentence that never says more than was looked at."""
     counts = summary.counts
     judged = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
-    passed = f"{counts[Verdict.PASS]} of {_number(judged, 'judged requirement')} pass"
+    passed = f"{counts[Verdict.PASS]} of {_number(judged, 'judged requirement')} {'passes' if judged == 1 else 'pass'}"
     parts = [passed if judged else "No requirement was judged"]
     for verdict, words in (
         (Verdict.FAIL, "fail"),
@@ -70,6 +70,9 @@ def sentence(summary: Summary) -> str:
     if unexpected:
         parts.append(f"{unexpected} that the expected-failure list does not excuse any more")
     ending = "" if summary.finished else " The log ends before the run did."
+    if summary.unanswered:
+        addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
+        ending += f" Nothing at {addresses} gave an answer: is the server running, and is that its address?"
     return f"{', '.join(parts)}.{ending}"
 
 

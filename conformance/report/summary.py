@@ -119,6 +119,7 @@ class Summary:
         exchange_count: How many exchanges the run made.
         exchanges: Those that a row needing attention cites, by number.
         comparisons: Receipts beside another target's, by call and lane.
+        unanswered: Whether the run made exchanges and got no answer to any.
     """
 
     run_id: str
@@ -139,6 +140,7 @@ class Summary:
     exchange_count: int
     exchanges: Mapping[int, Exchange]
     comparisons: tuple[SideBySide, ...] = ()
+    unanswered: bool = False
 
     @property
     def finished(self) -> bool:
@@ -250,6 +252,8 @@ class _Reader:
             timings=self._timings(),
             notes=tuple(Note(str(event["check"]), str(event["text"])) for event in self._kinds["note"]),
             exchange_count=len(self._kinds["exchange"]),
+            unanswered=bool(self._kinds["exchange"])
+            and all(event["response"] is None for event in self._kinds["exchange"]),
             exchanges={exchange.n: exchange for exchange in sorted(exchanges, key=lambda one: one.n)},
             comparisons=self._comparisons(),
         )

@@ -98,3 +98,13 @@ def test_a_row_of_another_version_is_shown_as_unknown() -> None:
     summary = summarise(RunBuilder(["OLD-ROW-99"]).finish({"OLD-ROW-99": Verdict.FAIL}))
     assert summary.rows[0].id == "OLD-ROW-99"
     assert "does not know" in summary.rows[0].requirement.sentence
+
+
+def test_a_target_that_never_answered_is_named() -> None:
+    """The sentence asks what a reader should look at first; one answer among many is enough to leave it out."""
+    for statuses, told in (((None, None), True), ((None, 404), False), ((), False)):
+        run = RunBuilder(("RAIL-KEY-01",))
+        for status in statuses:
+            run.exchange("keys_are_published", status=status)
+        text = sentence(summarise(run.finish({"RAIL-KEY-01": Verdict.INCONCLUSIVE})))
+        assert ("Nothing at http://127.0.0.1:8402 gave an answer: is the server running, and" in text) is told
