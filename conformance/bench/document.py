@@ -138,9 +138,10 @@ _METHOD = """## Method
 
 * The contenders of a job work in turn, round by round, in one run. A ratio is the median of the ratios inside the
   rounds; its spread is their quartiles. A neighbour on the machine slows all of them alike, and not the ratio.
-* The rounds of a run are shared out among five processes, the contenders' in turn in each: where the system puts code,
-  stack and tables is drawn once for a process, and moves what a signature check costs by up to a tenth. Only what goes
-  over HTTP has one server each.
+* The rounds of a run are shared out among three processes, the contenders' in turn in each: where the system puts
+  code, stack and tables is drawn once for a process, and moves what a signature check costs by up to a tenth. For the
+  same reason a round of plain calls does a part of its work at each of 16 depths of the stack, every contender's. What
+  goes over HTTP has one server each.
 * In process (`challenge` to `zk-verify`): `python -m reference.bench`, by the CPU time of the process, all threads.
   Calls go straight into the ASGI app, 32 at a time; redemptions too.
 * A delivery goes over loopback to a receiver in another process, whose time does not count. `an attempt` is what is

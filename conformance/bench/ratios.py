@@ -106,10 +106,10 @@ def joined(parts: Sequence[Job]) -> Job:
 
 
 def shares(rounds: int) -> list[int]:
-    """Return how many of a run's rounds each of its processes does: five processes, or as many as there are rounds.
+    """Return how many of a run's rounds each of its processes does: three processes, or as many as there are rounds.
 
-    Where the system puts code, stack and tables of a process is drawn once for its life, and moves what a signature
-    check costs by up to a tenth either way. A run of one process is one draw, of five their middle.
+    Where the system puts code, stack and tables is drawn once for a process, and moves what a signature check costs by
+    up to a tenth. A run in one process would be one draw.
     """
     processes = min(rounds, PROCESSES)
     return [rounds // processes + (number < rounds % processes) for number in range(processes)]

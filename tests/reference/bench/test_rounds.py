@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference.bench.rounds import Contender, Ratio, each, measure, ratio
+from reference.bench.rounds import Contender, Ratio, at_each_depth, each, measure, ratio
 
 
 def test_a_ratio_is_the_median_of_the_rounds() -> None:
@@ -55,3 +55,30 @@ async def test_a_contender_that_fails_is_not_measured() -> None:
 
     with pytest.raises(ArithmeticError, match="wrong"):
         await measure("count", [Contender("wrong", "ours", each(wrong))], rounds=1, seconds=0.001)
+
+
+async def test_all_of_the_work_is_done_at_sixteen_depths() -> None:
+    """Each thing given is done once, whatever their number; none is left out for a depth that has no part."""
+    for count in (1, 7, 16, 33):
+        done: list[int] = []
+        parts: list[int] = []
+
+        def work(part: range, done: list[int] = done, parts: list[int] = parts) -> None:
+            done.extend(part)
+            parts.append(len(part))
+
+        await at_each_depth(work)(range(count))
+        assert sorted(done) == list(range(count))
+        assert len(parts) == min(16, count)
+        assert max(parts) - min(parts) <= 1
+
+
+async def test_a_fault_at_any_depth_is_a_fault() -> None:
+    """What the last part raises comes out as it is, though it went through frames of C."""
+
+    def work(part: range) -> None:
+        if 15 in part:
+            raise ArithmeticError("wrong")
+
+    with pytest.raises(ArithmeticError, match="wrong"):
+        await at_each_depth(work)(range(16))
