@@ -124,7 +124,7 @@ async def _read_anew(
     for path, before in known.items():
         tag = before.headers.get("ETag")
         answer = found[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
-        document = documented(before if answer.status == 304 else answer)
+        document = _without_gone(documented(before if answer.status == 304 else answer))
         keys = {text for record in _key_records(document) for text in record.values() if isinstance(text, str)}
         told = "told" if holds(keys) else f"not told: {answer.status}"
         where = {"document": path, "issuer": what}

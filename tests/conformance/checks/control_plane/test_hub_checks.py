@@ -284,3 +284,23 @@ async def test_a_hub_that_limits_is_waited_for() -> None:
 
     log = await judged(Slow("says when to come again"), "reads_need_no_credential")
     assert verdicts(log) == {"CP-AUTH-06": "pass"}
+
+
+async def test_keys_that_are_marked_as_revoked_may_stay_in_atb_keys() -> None:
+    """A record that says of itself that it is revoked is no key that is trusted."""
+
+    class Marking(Hub):
+        marked: tuple[tuple[str, str], ...] = ()
+
+        def _revoked(self, segment: str) -> tuple[int, object]:
+            before = dict(self.issuers)
+            answer = super()._revoked(segment)
+            self.marked += tuple(one for one in before.items() if one[0] not in self.issuers)
+            return answer
+
+        def _resolved(self) -> object:
+            gone = [{"did": did, "public_key_b64": key, "status": "revoked"} for did, key in self.marked]
+            return {"keys": [*super()._resolved()["keys"], *gone]}
+
+    names = ("atb_keys_reflect_the_trust_set", "a_tag_stands_for_one_trust_set", "one_did_at_once_has_one_key")
+    assert set(verdicts(await judged(Marking(), *names)).values()) == {"pass"}
