@@ -1,4 +1,4 @@
-"""`junit.xml`: one test suite a row group, one test case a requirement.
+"""`junit.xml`: one test suite a row group, one test case a requirement; times in UTC.
 
 `fail` is a failure; so is a warning under `--strict` and an expected failure that passes or has lapsed. `error` is an
 error. `inconclusive` is an error of type `inconclusive`, not a skip: a missing prerequisite is red, or a build that
@@ -8,6 +8,7 @@ tested nothing would look green. `not_applicable`, `documented` and a known brea
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -29,10 +30,12 @@ def render(events: Iterable[Event]) -> bytes:
     for name, rows in summary.groups.items():
         suite = TestSuite(f"weldproof.{name}")
         suite.hostname = one_line(summary.target, 100)
+        suite.timestamp = dt.datetime.fromtimestamp(summary.started_at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
         suite.add_property("seed", str(summary.seed))
         suite.add_property("suite_version", one_line(summary.suite_version, 100))
         suite.add_testcases([_case(summary, row) for row in rows])
         document.add_testsuite(suite)
+    document.update_statistics()  # type: ignore[no-untyped-call]
     text: bytes = document.tostring()  # type: ignore[no-untyped-call]
     return text
 

@@ -237,6 +237,15 @@ def test_junit_says_each_verdict_in_its_own_words() -> None:
     assert (suites.tests, suites.failures, suites.errors, suites.skipped) == (104, 2, 2, 12)
 
 
+def test_junit_counts_all_suites_and_says_when() -> None:
+    """The root carries the sums that CI systems show, and each suite the run's begin in UTC."""
+    suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
+    listed = list(suites)
+    for name in ("tests", "failures", "errors", "skipped"):
+        assert getattr(suites, name) == sum(getattr(one, name) for one in listed) > 0
+    assert {one.timestamp for one in listed} == {"2025-10-09T08:53:20"}
+
+
 def test_junit_skips_a_known_breach_and_fails_a_stale_entry() -> None:
     """The expected-failure list shows in JUnit as it does in the exit code."""
     rows = ["RAIL-402-01", "RAIL-402-02"]
