@@ -156,7 +156,7 @@ _METHOD = """## Method
 * A range proof's bare group operations are those that it makes itself, recorded once and repeated with the same points
   and scalars and nothing between. `a receipt` is all of it: commitment, proof and Falcon signature when it is issued;
   envelope, signature, times and proof when it is judged.
-* Job `receipt` is the judgement by the rules of all nine steps; the report that our services answer with is told beside it. Key and
+* Job `receipt` is the judgement by all nine steps; the report that our services answer with is told beside it. Key and
   header are those of a receipt seen before, as between two receipts of one issuer; the payload is read anew.
 * Beside other programs (`-peers`, `-offline`): processes verify the same receipt or message in turn, each by its own
   CPU time.
