@@ -61,7 +61,7 @@ def test_a_crash_ends_in_one_receipt_for_one_price(  # each is a part of the sce
     assert (row.id, row.state, row.answer) == (left[0].id, State.SPENT, served.content)
     [settlement] = until(lambda: [one for one in settlements_of(rail) if one.fate is Fate.SETTLED])
     assert payload_of(served.json()["payable_receipt"])["amount_microunits"] == str(PRICE)
-    assert row.tx_id in settlement.hashes  # of those with its nonce, should one have waited so long that it was replaced
+    assert row.tx_id in settlement.hashes  # others with its nonce may have been replaced, having waited long
     assert (base_payer.usdc, base.count_of(settler.address)) == (before - PRICE, 1)
 
 
