@@ -414,6 +414,8 @@ def test_what_a_reorganisation_took_back_is_replaced_when_gas_became_dearer(
     assert (first.usdc, second.usdc) == (10**8, 10**8)
     later(slow_rail, 31)
     until(lambda: settlements_of(slow_rail)[0].attempt == 1)
+    newest = settlements_of(slow_rail)[0].hashes[-1]
+    until(lambda: slow_base.ask("eth_getTransactionByHash", newest))  # it is written down before it is sent
     slow_base.control("advance", blocks=3)
     served(slow_rail, other)
     assert (first.usdc, second.usdc) == (10**8 - PRICE, 10**8 - PRICE)
