@@ -56,8 +56,9 @@ def each(job: Callable[[], object]) -> Callable[[Any], Awaitable[None]]:
 def at_each_depth(work: Callable[[Any], None]) -> Callable[[Any], Awaitable[None]]:
     """Return the `run` that does a part of the work at each of 16 depths of the stack.
 
-    Where the stack begins is drawn for each process. At one in eight of its places within a page, dalek's check of a
-    signature costs a tenth more, others' checks do not: a process would be slow or fast for its whole life, by luck.
+    Where the stack begins is drawn for each process. At one in eight to one in four of its places within a page, as
+    measured, dalek's check of a signature costs a tenth more, others' checks do not: a process would be slow or fast
+    for its whole life, by luck.
     """
 
     async def run(given: Sequence[object]) -> None:
