@@ -9,6 +9,7 @@ own, straight away: a write-ahead log lets them see every commit and wait for no
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 import time
@@ -31,6 +32,8 @@ from reference.store.database import Change, DatabaseUnavailable, Missed, Row, T
 _BUSY_SECONDS = 30
 _RETRY_SECONDS = 0.02
 _DIALECT = sqlite.dialect(paramstyle="qmark")
+_OWNERS_ALONE = 0o600
+_making = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +241,24 @@ def _try(connection: sqlite3.Connection, job: _Job) -> None:
         connection.execute("RELEASE job")
 
 
+def _made(path: str) -> None:
+    """Make a missing file its owner's alone, whose mode SQLite gives to the write-ahead log and its index, too.
+
+    The mode of a file that is there is its operator's affair. Whatever keeps the file from being made, SQLite tells. One
+    thread at a time: closing the file would take away the locks that another of this process had set in between.
+    """
+    with _making, suppress(OSError):
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        os.close(os.open(os.path.realpath(path), flags, _OWNERS_ALONE))
+
+
 def _opened(path: str) -> sqlite3.Connection:
     """Return the writer's connection, each commit of which survives a crash: WAL, and an fsync for every commit.
 
     The change to WAL needs the file alone, and SQLite answers "locked" at once when two connections try together:
     its busy timeout does not cover that. So the change is tried again for as long as a write would have waited.
     """
+    _made(path)
     connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
     deadline = time.monotonic() + _BUSY_SECONDS
     while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -132,3 +133,31 @@ async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None
     second = SqliteDatabase(str(path))
     assert await second.rows(ALL) == [(1,), (2,), (3,)]
     await second.close()
+
+
+async def test_a_file_that_is_made_is_its_owners_alone(path: Path, things: SqliteDatabase) -> None:
+    """Nobody else reads a new file, its write-ahead log or that log's index."""
+    await things.change(ADD, thing=1)
+    made = sorted(path.parent.glob(f"{path.name}*"))
+    assert [one.name.removeprefix(path.name) for one in made] == ["", "-shm", "-wal"]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in made} == {0o600}
+
+
+async def test_a_link_to_nowhere_yet_is_followed(tmp_path: Path) -> None:
+    """The file that a link names is made its owner's alone, as one at the path itself is."""
+    link = tmp_path / "rail.sqlite3"
+    link.symlink_to(tmp_path / "there.sqlite3")
+    opened = SqliteDatabase(str(link))
+    await opened.create(THINGS.metadata)
+    await opened.close()
+    assert stat.S_IMODE((tmp_path / "there.sqlite3").stat().st_mode) == 0o600
+
+
+async def test_the_mode_of_a_file_that_is_there_stays(path: Path) -> None:
+    """An operator who lets others read the file goes on doing so."""
+    path.touch()
+    path.chmod(0o640)
+    opened = SqliteDatabase(str(path))
+    await opened.create(THINGS.metadata)
+    assert {stat.S_IMODE(one.stat().st_mode) for one in path.parent.glob(f"{path.name}*")} == {0o640}
+    await opened.close()
