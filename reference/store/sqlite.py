@@ -244,8 +244,8 @@ def _try(connection: sqlite3.Connection, job: _Job) -> None:
 def _made(path: str) -> None:
     """Make a missing file its owner's alone, whose mode SQLite gives to the write-ahead log and its index, too.
 
-    The mode of a file that is there is its operator's affair. Whatever keeps the file from being made, SQLite tells. One
-    thread at a time: closing the file would take away the locks that another of this process had set in between.
+    The mode of a file that is there is its operator's affair. Whatever keeps the file from being made, SQLite tells.
+    One thread at a time: closing the file would take away the locks that another of this process had set in between.
     """
     with _making, suppress(OSError):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
