@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from conformance.bench import goals
-from conformance.bench.goals import Standing
+from conformance.bench.goals import Holding, Standing
 from conformance.bench.ratios import Contender, Job
 from conformance.bench.record import Figures
 from conformance.bench.suite import Spent
@@ -44,10 +44,11 @@ def _show_goals(figures: Figures) -> None:
     standings = goals.standings(figures.jobs)
     for standing in standings:
         click.echo(_line(standing))
-    reached = sum(standing.reached for standing in standings)
+    held: list[Standing | Holding] = [*standings, *goals.holdings(figures.jobs)]
+    reached = sum(one.reached for one in held)
     missing = len(goals.unmeasured(figures.jobs))
     rest = f", {missing} not measured" if missing else ""
-    click.echo(f"{reached} of {len(standings)} measured goals are reached{rest}")
+    click.echo(f"{reached} of {len(held)} measured goals are reached{rest}")
 
 
 def _line(one: Standing) -> str:

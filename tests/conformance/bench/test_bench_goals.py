@@ -101,3 +101,11 @@ def test_a_job_with_a_limit_is_held_to_it(capsys: pytest.CaptureFixture[str], co
     table.show(figures(job("zk-verify", [cost] * 3, bare=[cost] * 3)))
     line = next(one for one in capsys.readouterr().out.splitlines() if "at most" in one and "us" in one)
     assert line.endswith(f"300000.0 us  {said}")
+
+
+def test_limits_are_counted_among_the_goals(capsys: pytest.CaptureFixture[str]) -> None:
+    """A job that has a limit and no goal beside others counts, reached or not; the printed number is of both kinds."""
+    table.show(figures(job("zk-verify", [299_999.0] * 3)))
+    assert "1 of 1 measured goals are reached" in capsys.readouterr().out
+    table.show(figures(FAST, job("zk-verify", [300_001.0] * 3)))
+    assert "2 of 3 measured goals are reached" in capsys.readouterr().out
