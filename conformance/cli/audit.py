@@ -16,6 +16,8 @@ import click
 import orjson
 
 from conformance.cli.targets import UsageFault
+from conformance.client import LONGEST_BODY, too_long
+from conformance.http_transport import read_up_to
 from conformance.oracles import audit_chain
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.report.text import one_line
@@ -218,7 +220,10 @@ async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> 
                 raise _Unreachable(f"{url} answered {answer.status}: it does not take this admin token")
             if answer.status != 200:
                 raise _Unreachable(f"{url} answered {answer.status}")
-            return _read(await answer.read())
+            body = await read_up_to(answer.content, LONGEST_BODY)
+            if body is None:
+                raise _Unreachable(f"{url}: {too_long()}")
+            return _read(body)
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
         raise _Unreachable(f"{url} could not be read: {_reason(fault)}") from fault
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import main
+from conformance.cli import audit, main
 from conformance.oracles.audit_chain import mac_of
 from tests.conformance.served import Served, served
 
@@ -140,3 +140,10 @@ def test_a_log_that_cannot_be_had_ends_with_three(hub: Served, key: Path) -> Non
     for url, token in ((hub.url, "wrong-token"), (hub.url + "/elsewhere", TOKEN), ("http://127.0.0.1:9", TOKEN)):
         done = ran(url, key, WELDPROOF_HUB_TOKEN=token)
         assert (done.exit_code, token in done.output) == (3, False)
+
+
+def test_a_page_without_an_end_ends_with_three(hub: Served, key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more of a page is read than of any other answer."""
+    monkeypatch.setattr(audit, "LONGEST_BODY", 100)
+    done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
+    assert (done.exit_code, "longer than" in done.output, len(done.output.splitlines())) == (3, True, 1)
