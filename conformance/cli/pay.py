@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -223,7 +224,9 @@ async def _no_check(case: Case) -> None:
 
 def _worth_paying(case: Case, quote: Challenge) -> None:
     """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12)."""
-    extra = quote.entry(case.lane).get("extra", {})
+    extra = quote.entry(case.lane).get("extra")
+    if not isinstance(extra, Mapping):
+        raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
     told = extra.get("request_hash")
     operation = quote.operation
     ours = hashing.request_hashes("POST", operation.path, "", b"", quote.body, extra.get("service_id"))

@@ -1,0 +1,31 @@
+"""`weldproof pay` looks at an offer before it pays: whatever it holds, what follows is a payment or one sentence."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.check import Case
+from conformance.checkout.paying import PaymentRefused
+from conformance.cli.pay import _worth_paying
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.purchase import Challenge
+
+OPERATION = Operation("receipt-verify", "http://rail.example/v1/x", "/v1/x", {"jws": "a"}, ())
+
+
+def offered(**terms: Any) -> Challenge:
+    """Return a challenge whose offer for Base has further terms."""
+    answer = Answer(1, 402, CIMultiDictProxy(CIMultiDict()), b"")
+    return Challenge(OPERATION, OPERATION.body, answer, ({"network": "eip155:8453", **terms},))
+
+
+@pytest.mark.parametrize("terms", [{}, {"extra": None}, {"extra": "none"}, {"extra": [1]}, {"extra": 3}])
+def test_an_offer_without_an_object_extra_is_not_paid(terms: dict[str, Any]) -> None:
+    """It is told in one line that nothing was paid."""
+    with pytest.raises(PaymentRefused, match=r"^the challenge's offer has no object `extra`; nothing was paid$"):
+        _worth_paying(cast("Case", SimpleNamespace(lane="base")), offered(**terms))
