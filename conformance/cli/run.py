@@ -12,6 +12,7 @@ import click
 import orjson
 import uvloop
 
+from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, WithCommand, command_of, with_addon
 from conformance.cli.targets import (
     UsageFault,
@@ -97,6 +98,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
         raise UsageFault("--own-stack, --mutant, --setting and --chains KINDS go without --config and --target")
+    if options["mutant"]:
+        checked_mutant(options["mutant"])
     words = command_of(ctx)
     if options["addon"] and ours:
         raise UsageFault("--addon goes without --own-stack, --mutant, --setting and --chains KINDS")

@@ -7,6 +7,8 @@ import sys
 
 import click
 
+from conformance.cli.mutants import checked_mutant, mutant_in
+
 
 @click.command(
     "up",
@@ -16,4 +18,7 @@ import click
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C; `--help` says more."""
+    mutant = mutant_in(ctx.args)
+    if mutant is not None:
+        checked_mutant(mutant)
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

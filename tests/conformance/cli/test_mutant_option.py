@@ -1,0 +1,60 @@
+"""`--mutant` of `run` and `up`: a name that nobody knows is a fault of usage, told before anything is started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+from conformance.cli.mutants import checked_mutant, mutant_in
+from conformance.cli.usage import UsageFault
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "RAIL-KEY", "--mutant", "version-9"),
+        ("run", "--mutant", "-version-1"),
+        ("up", "--surface", "rail", "--mutant", "version-9"),
+        ("up", "--mutant=version-9"),
+    ],
+)
+def test_an_unknown_mutant_is_a_fault_of_usage(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2 and one line with the names near it; no stack is begun."""
+    monkeypatch.setattr("os.execv", lambda *_: pytest.fail("the launcher was called"))
+    done = CliRunner().invoke(main, list(words))
+    assert done.exit_code == 2, done.output
+    assert "version-1" in done.output.partition("near it:")[2]
+    assert len(done.output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["version-1", "crash-after-sent"])
+def test_a_mutant_is_known_with_a_kill_list_and_without(name: str) -> None:
+    """What no row sees is a mutant, too: those that end in the midst of a payment."""
+    checked_mutant(name)
+
+
+def test_the_launcher_is_called_with_a_mutant_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`up` hands its words on as they came."""
+    called: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _, words: called.append(words))
+    CliRunner().invoke(main, ["up", "--surface", "rail", "--mutant", "version-1", "--json"])
+    assert called[0][-6:] == ["up", "--surface", "rail", "--mutant", "version-1", "--json"]
+
+
+def test_a_name_that_is_near_none() -> None:
+    """It is told where all names stand."""
+    with pytest.raises(UsageFault, match="weldproof selftest --list"):
+        checked_mutant("zzzzzzzz")
+    assert mutant_in(["--json"]) is None
+    assert mutant_in(["--mutant"]) is None
+
+
+def test_a_mutant_tells_its_rule() -> None:
+    """`python -m reference.mutants ID` starts nothing."""
+    words = [sys.executable, "-m", "reference.mutants", "version-1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
