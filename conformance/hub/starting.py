@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +87,15 @@ def token_in(folder: Path) -> str | None:
         return None
 
 
+@contextmanager
+def data_folder() -> Iterator[Path]:
+    """Hold an empty data directory in a folder of its own: what is written beside it is removed with it."""
+    with tempfile.TemporaryDirectory(prefix="weldproof-hub-", ignore_cleanup_errors=True) as around:
+        place = Path(around) / "data"
+        place.mkdir(mode=0o700)
+        yield place
+
+
 @asynccontextmanager
 async def started_hub(case: Case, folder: Path | None = None, **variables: str) -> AsyncIterator[StartedHub]:
     """Start a control plane on SQLite in an empty data directory, or a given one, and end it on leaving.
@@ -99,8 +108,8 @@ async def started_hub(case: Case, folder: Path | None = None, **variables: str) 
     Raises:
         Inconclusive: It cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="weldproof-hub-", ignore_cleanup_errors=True) as own:
-        place = folder or Path(own)
+    with data_folder() as own:
+        place = folder or own
         program = hub_program(case).given(S2CP_DATA_DIR=str(place), **variables)
         async with running(program, case.client.names, folder=place) as process:
             case.client.names.secret(process.url.removeprefix("http://"), "HUB_ADDRESS")

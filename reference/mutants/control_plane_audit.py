@@ -215,9 +215,9 @@ def _forgetful() -> None:
 
 
 def _elsewhere() -> None:
-    """Keep SQLite outside of the data directory."""
+    """Keep SQLite outside of the data directory, beside it: whoever made a folder around both removes both."""
     ControlPlaneSettings.dsn = property(  # type: ignore[method-assign, assignment]
-        lambda self: f"sqlite:////tmp/weldproof-{hashlib.sha256(str(self.data_dir).encode()).hexdigest()[:16]}.sqlite3"
+        lambda self: f"sqlite:///{self.data_dir}-elsewhere.sqlite3"
     )
 
 

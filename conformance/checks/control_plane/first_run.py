@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import stat
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
@@ -19,7 +18,7 @@ from conformance.checks.control_plane.audit import form_of
 from conformance.hub.access import AUDIT, Hub, Issuer, success, with_service_body
 from conformance.hub.log_reading import log_of
 from conformance.hub.services import played
-from conformance.hub.starting import TOKEN_FILE, started_hub, token_in
+from conformance.hub.starting import TOKEN_FILE, data_folder, started_hub, token_in
 from conformance.oracles import audit_chain
 from conformance.target import ProfileError
 
@@ -28,8 +27,8 @@ _SEARCHED_BYTES = 64 * 2**20
 
 
 def folder(stack: AsyncExitStack) -> Path:
-    """Return an empty data directory that is removed when the stack closes."""
-    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weldproof-hub-", ignore_cleanup_errors=True)))
+    """Return an empty data directory that is removed when the stack closes, with all that is written beside it."""
+    return stack.enter_context(data_folder())
 
 
 @check(
