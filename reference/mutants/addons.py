@@ -248,6 +248,11 @@ MUTANTS = (
     _validator("first-kept", "the trust set is what was pulled last (P-CP-04)", _read(_first)),
     _validator("first-issuer-only", "every issuer is trusted (P-AD-02)", _read(_of_one)),
     _validator("count-of-none", "health tells how many issuers are trusted (P-AD-01)", _told_issuers(lambda _: 0)),
+    _validator(
+        "signature-unseen",
+        "a credential is what its issuer's key signed (8.3)",
+        _judges(validating, {"sig_invalid": None, "sig_verify_error": None}),
+    ),
     _validator("accepts-nothing", "a credential of a trusted issuer is active (8.3)", _judges(validating, _NOTHING)),
     _verifier("from-trust-set", "keys are those of atb-keys.json (8.2)", _from_the_trust_set),
     _verifier("from-both", "keys are those of atb-keys.json alone (8.2)", _from_both),

@@ -113,7 +113,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a question about a credential."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._say(200, {"valid": is_valid(body["credential"])})
+        valid = is_valid(body["credential"])
+        self._say(500 if FLAW == "breaks on what it refuses" and not valid else 200, {"valid": valid})
 
     def _say(self, status: int, value: Any) -> None:
         content = json.dumps(value).encode()

@@ -75,6 +75,8 @@ FLAWS = [
     ("takes nobody", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
     ("takes everybody", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
     ("never forgets", FOLLOWS, {"CP-ISSUER-11"}),
+    ("looks at no signature", FOLLOWS, {"CP-ISSUER-10"}),
+    ("looks at the signature alone", FOLLOWS, {"CP-ISSUER-10"}),
     ("another port", PORTS, {"CP-CONF-07"}),
 ]
 
@@ -209,6 +211,13 @@ async def test_proofs_are_asked_about_where_their_system_is_claimed(
     profile = PROFILE.replace('{credential = "{credential}"}', asked)
     log = await judged(PROVES, flaw=flaw, profile=profile, budget="12" if flaw else "60")
     assert verdicts(log) == {"CP-ADDON-08": verdict or "not_applicable"}
+
+
+async def test_a_server_s_fault_is_no_refusal() -> None:
+    """Whoever answers 500 to a credential that he does not take is neither passed nor failed for it."""
+    log = await judged(RESOLVES, FOLLOWS, flaw="breaks on what it refuses", budget="60")
+    assert set(verdicts(log).values()) == {"inconclusive"}
+    assert {*verdicts(log)} == {"CP-TRUST-07", "CP-ISSUER-10", "CP-ISSUER-11"}
 
 
 async def test_an_operator_without_bundled_services_is_not_asked_for_them() -> None:
