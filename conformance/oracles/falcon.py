@@ -12,7 +12,6 @@ import struct
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from itertools import islice
 from operator import mul
 from typing import Final
 
@@ -29,13 +28,20 @@ SIGNATURE_HEADER: Final = 0x3A
 _HALF = MODULUS // 2
 # Multiples of the modulus below 2**16 are the whole of the range that a sample is taken from.
 _SAMPLES_BELOW = 5 * MODULUS
-# A coefficient: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
-_CODED = "(?!100000001)[01]{8}0{0,15}1"
-_WHOLE = re.compile(f"(?:{_CODED}){{{DEGREE}}}0{{0,7}}")
-_ONE = re.compile("([01]{8})(0*)1")
-_LOW = {f"{byte:08b}": (-1 if byte & 0x80 else 1, byte & 0x7F) for byte in range(256)}
-# Bytes of a place in the whole number that stands for a polynomial, and of a machine word.
-_PLACE, _WORD = 5, 8
+# A coefficient as it is coded: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
+_ONE = re.compile("[01]{8}0{0,15}1")
+_VALUES = {
+    f"{byte:08b}{high * '0'}1": (byte & 0x7F | high << 7) * (-1 if byte & 0x80 else 1)
+    for byte in range(256)
+    for high in range(16)
+    if byte != 0x80 or high
+}
+# A polynomial as one whole number, its value at 2**32: its coefficients in places of 32 bits.
+_WORDS = struct.Struct(f"<{DEGREE}i")
+_BITS = 8 * _WORDS.size
+_LOW = (1 << _BITS) - 1
+# 2**31 in each place: added and then flipped, it makes coefficients of either sign into two's complement.
+_SIGNS = _LOW // 0xFFFFFFFF << 31
 
 
 class FalconFault(StrEnum):
@@ -65,15 +71,18 @@ def fault_of(public_key: bytes, message: bytes, signature: bytes) -> FalconFault
         signature: Header 0x3a, salt of 40 bytes, compressed second half of the vector.
     """
     try:
-        h = public_polynomial(public_key)
+        key = key_number(public_key)
         salt, second = signature_parts(signature)
     except NotFalcon as fault:
         return FalconFault(str(fault))
-    product = multiplied(second, h)
+    length = sum(map(mul, second, second))
+    # Also what keeps the product's coefficients in their places.
+    if length > BOUND:
+        return FalconFault.NORM
+    product = multiplied(second, key)
     # The first half of the vector, each coefficient between -6144 and 6144.
     first = [(c - p + _HALF) % MODULUS - _HALF for c, p in zip(hashed_to_point(salt, message), product, strict=True)]
-    total = sum(map(mul, first, first)) + sum(map(mul, second, second))
-    return FalconFault.NORM if total > BOUND else None
+    return FalconFault.NORM if length + sum(map(mul, first, first)) > BOUND else None
 
 
 def holds(public_key: bytes, message: bytes, signature: bytes) -> bool:
@@ -81,7 +90,6 @@ def holds(public_key: bytes, message: bytes, signature: bytes) -> bool:
     return fault_of(public_key, message, signature) is None
 
 
-@lru_cache(maxsize=64)
 def public_polynomial(public_key: bytes) -> tuple[int, ...]:
     """Return the 1024 coefficients of a public key, 14 bits each.
 
@@ -121,12 +129,15 @@ def _decompressed(coded: bytes) -> list[int]:
         NotFalcon: It ends too early or too late, or codes a value in a way that is not its own.
     """
     bits = f"{int.from_bytes(coded, 'big'):0{8 * len(coded)}b}"
-    if _WHOLE.fullmatch(bits) is None:
+    ones = _ONE.findall(bits)
+    # What is left of the last byte is zeros; a search that skipped a bit shows here too.
+    whole = "".join(ones)
+    if len(ones) != DEGREE or len(bits) - len(whole) >= 8 or whole.ljust(len(bits), "0") != bits:
         raise NotFalcon(FalconFault.CODING)
-    return [
-        sign * (low + (len(zeros) << 7))
-        for (sign, low), zeros in ((_LOW[eight], zeros) for eight, zeros in islice(_ONE.findall(bits), DEGREE))
-    ]
+    try:
+        return [_VALUES[one] for one in ones]
+    except KeyError:
+        raise NotFalcon(FalconFault.CODING) from None
 
 
 def hashed_to_point(salt: bytes, message: bytes) -> list[int]:
@@ -140,27 +151,34 @@ def hashed_to_point(salt: bytes, message: bytes) -> list[int]:
         wanted *= 2
 
 
-def multiplied(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """Return the product of two polynomials modulo x**1024 + 1, each coefficient in 0 … 12288.
+@lru_cache(maxsize=64)
+def key_number(public_key: bytes) -> int:
+    """Return a public key's polynomial as a number: its value at 2**32, its coefficients between -6144 and 6144.
 
-    Both are evaluated at 2**40, multiplied as whole numbers and read back: no coefficient of the product reaches 2**39.
+    Raises:
+        NotFalcon: It is none.
+    """
+    return _number([(value + _HALF) % MODULUS - _HALF for value in public_polynomial(public_key)])
+
+
+def multiplied(short: Sequence[int], key: int) -> tuple[int, ...]:
+    """Return the coefficients of a product modulo x**1024 + 1; they are not reduced modulo 12289.
+
+    Both polynomials are evaluated at 2**32, multiplied as whole numbers and read back. No coefficient leaves its place
+    of 32 bits: by Cauchy and Schwarz each is at most the product of the lengths of the two vectors, √70265242 at most
+    and 6144 · √1024, which is less than 2**31.
 
     Args:
-        one: Coefficients of either sign, less than 2**14 each.
-        other: The same.
+        short: 1024 coefficients whose squares are `BOUND` together at most.
+        key: A key's number; see `key_number`.
     """
-    product = (_evaluated(one) * _evaluated(other)).to_bytes(2 * DEGREE * _PLACE, "little")
-    words = bytearray(2 * DEGREE * _WORD)
-    for place in range(_PLACE):
-        words[place::_WORD] = product[place::_PLACE]
-    values = struct.unpack(f"<{2 * DEGREE}Q", words)
-    return [(below - above) % MODULUS for below, above in zip(values[:DEGREE], values[DEGREE:], strict=True)]
+    product = _number(short) * key
+    # x**1024 is -1, so 2**32768 is; the remainder takes back what the lower half borrowed from the upper.
+    folded = (product & _LOW) - (product >> _BITS)
+    placed = (folded + _SIGNS) % (_LOW + 2) ^ _SIGNS
+    return _WORDS.unpack(placed.to_bytes(_WORDS.size, "little"))
 
 
-def _evaluated(coefficients: Sequence[int]) -> int:
-    """Return the value of a polynomial at 2**40."""
-    words = struct.pack(f"<{DEGREE}Q", *[value % MODULUS for value in coefficients])
-    places = bytearray(DEGREE * _PLACE)
-    for place in range(_PLACE):
-        places[place::_PLACE] = words[place::_WORD]
-    return int.from_bytes(places, "little")
+def _number(coefficients: Sequence[int]) -> int:
+    """Return the value of a polynomial at 2**32; its coefficients are of either sign."""
+    return (int.from_bytes(_WORDS.pack(*coefficients), "little") ^ _SIGNS) - _SIGNS
