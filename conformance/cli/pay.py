@@ -30,6 +30,8 @@ from conformance.target import LANES, Profile, ProfileError
 from conformance.verdict import Exit
 
 _MINIMUM_SECONDS_LEFT = 120
+# Digits of a moment in unix seconds; what is longer is another number.
+_LONGEST_TIME = 20
 # Letters of what the other side said that are shown.
 _SHOWN = 1000
 
@@ -234,7 +236,8 @@ def _worth_paying(case: Case, quote: Challenge) -> None:
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     issued = quote.reference(case.lane).split(":", 1)[0]
     ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
-    if issued.isdecimal() and isinstance(ttl, int) and int(issued) + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
+    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_TIME else None
+    if moment is not None and isinstance(ttl, int) and moment + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
         raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
 
 
