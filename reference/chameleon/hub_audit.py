@@ -40,7 +40,7 @@ _SENTENCES = (
 def install(shape: Shape) -> None:
     """Put the look of the log into the service."""
     replace(audit_log, "follow", lambda _: lambda head, key, **told: _followed(head, key, shape, **told))
-    replace(audit_chain, "_sealed_under", lambda _: lambda key: _sealed(key, shape))
+    replace(audit_chain, "_is_sealed", lambda _: lambda key, row: _is_sealed(key, row, shape))
     if not shape.audit_services:
         replace(AuditLog, "change", _quiet)
     if shape.audit_starts:
@@ -127,12 +127,9 @@ def _followed(
     return Entry(**{**members, "mac": mac_of(open_entry, key, shape)})
 
 
-def _sealed(key: bytes, shape: Shape) -> Callable[[Stored], bool]:
-    def is_sealed(row: Stored) -> bool:
-        entry = restored(row)
-        return mac_of(entry, key, shape) == entry.mac
-
-    return is_sealed
+def _is_sealed(key: bytes, row: Stored, shape: Shape) -> bool:
+    entry = restored(row)
+    return mac_of(entry, key, shape) == entry.mac
 
 
 # What stands in the log.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse
 
@@ -16,9 +18,6 @@ NO_MAC = "0" * 64
 
 # One entry as it is stored: seq, ts_ms, actor, action, subject, payload as JSON text, prev_mac, mac.
 Stored: TypeAlias = tuple[int, int, str, str, str, str, str, str]
-
-
-_BLOCK_BYTES = 64
 
 
 class Action(StrEnum):
@@ -146,30 +145,39 @@ class ChainCheck:
             after: What the first entry must follow.
             known: An entry that was there once: the chain must still hold it.
         """
-        self._is_sealed = _sealed_under(key)
+        self._key, self._keyed = key, HMAC(key, SHA256())
         self._known = known
         self.head = after
         self.found: Break | None = None
 
     def walk(self, entries: Iterable[Stored]) -> bool:
-        """Go on along further entries; False once a flaw is found."""
+        """Go on along further entries; False once a flaw is found.
+
+        This is done a million times in a full check. So an entry whose members need no escape has its canonical form
+        written down as it is, and passes when its MAC fits that. A MAC that fits says that the form was sealed: no
+        other members give the same bytes, for what is sealed holds none of the names between them. What does not pass
+        is judged by the rules.
+        """
         if self.found is not None:
             return False
-        known, is_sealed = self._known, self._is_sealed
+        keyed, known_seq = self._keyed.copy, self._known.seq
         seq, last = self.head.seq, self.head.mac
         for entry in entries:
             seq += 1
-            if entry[0] != seq:
-                self.found = Break(seq, Flaw.MISSING)
-            elif not is_sealed(entry):
-                self.found = Break(seq, Flaw.ALTERED)
-            elif entry[6] != last:
-                self.found = Break(seq, Flaw.UNLINKED)
-            elif seq == known.seq and entry[7] != known.mac:
-                self.found = Break(seq, Flaw.CUT)
-            if self.found is not None:
+            number, ts_ms, actor, action, subject, text, prev_mac, mac = entry
+            sealed = keyed()
+            try:
+                sealed.update(
+                    f'{{"action":"{action}","actor":"{actor}","payload":{text},"prev_mac":"{prev_mac}"'
+                    f',"seq":{number},"subject":"{subject}","ts_ms":{ts_ms}}}'.encode()
+                )
+                passes = sealed.finalize().hex() == mac and prev_mac == last and number == seq != known_seq
+            except UnicodeEncodeError:
+                passes = False
+            if not passes and (flaw := self._flaw(entry, seq, last)):
+                self.found = Break(seq, flaw)
                 return False
-            last = entry[7]
+            last = mac
         self.head = Head(seq, last)
         return True
 
@@ -179,35 +187,22 @@ class ChainCheck:
             self.found = Break(self.head.seq + 1, Flaw.CUT)
         return self.found
 
+    def _flaw(self, entry: Stored, seq: int, last: str) -> Flaw | None:
+        """Return what is wrong with an entry, None when nothing is.
 
-def _sealed_under(key: bytes) -> Callable[[Stored], bool]:
-    """Return what tells whether an entry's MAC is the one of its content.
-
-    This is done a million times in a full check. So the HMAC is taken by its definition (RFC 2104), from copies of two
-    hashes that have read the padded key, in half the time of an HMAC object; and the canonical form is written down as
-    it is when no member needs an escape. A MAC that fits says that it was: no other members give the same bytes, for
-    what is sealed holds none of the names between them. What does not fit is looked at again, by the rules.
-
-    Args:
-        key: At most 64 bytes.
-    """
-    padded = key.ljust(_BLOCK_BYTES, b"\0")
-    inner, outer = (hashlib.sha256(bytes(byte ^ pad for byte in padded)).copy for pad in (0x36, 0x5C))
-
-    def is_sealed(entry: Stored) -> bool:
-        seq, ts_ms, actor, action, subject, text, prev_mac, mac = entry
-        within, around = inner(), outer()
-        try:
-            within.update(
-                f'{{"action":"{action}","actor":"{actor}","payload":{text},"prev_mac":"{prev_mac}"'
-                f',"seq":{seq},"subject":"{subject}","ts_ms":{ts_ms}}}'.encode()
-            )
-        except UnicodeEncodeError:
-            return False
-        around.update(within.digest())
-        return around.hexdigest() == mac or _is_sealed(key, entry)
-
-    return is_sealed
+        Args:
+            entry: The entry.
+            seq: The number that it must have.
+            last: The MAC of the entry before it.
+        """
+        number, *_, prev_mac, mac = entry
+        if number != seq:
+            return Flaw.MISSING
+        if not _is_sealed(self._key, entry):
+            return Flaw.ALTERED
+        if prev_mac != last:
+            return Flaw.UNLINKED
+        return Flaw.CUT if seq == self._known.seq and mac != self._known.mac else None
 
 
 def _is_sealed(key: bytes, entry: Stored) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import random
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.protocol.audit_chain import Action, ChainCheck, Flaw, Head, Stored, follow, stored
+from reference.protocol.audit_chain import Action, Break, ChainCheck, Flaw, Head, Stored, follow, stored
 
 KEY = bytes(range(32))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -88,3 +89,80 @@ def test_a_payload_that_is_no_json(text: str) -> None:
     """It is altered, and no fault."""
     row = entry(kid="b")
     assert flaw_of((*row[:5], text, *row[6:])) is Flaw.ALTERED
+
+
+def walked(rows: list[Stored], known: Head) -> Break | None:
+    check = ChainCheck(KEY, known=known)
+    check.walk(rows[:2])
+    check.walk(rows[2:])
+    return check.end()
+
+
+def by_the_rules(rows: list[Stored], known: Head) -> Break | None:
+    """Return the first flaw of a chain, each rule in its turn and each form by other libraries."""
+    last = Head()
+    for seq, row in enumerate(rows, 1):
+        if row[0] != seq:
+            return Break(seq, Flaw.MISSING)
+        if not is_sealed(row):
+            return Break(seq, Flaw.ALTERED)
+        if row[6] != last.mac:
+            return Break(seq, Flaw.UNLINKED)
+        last = Head(seq, row[7])
+        if seq == known.seq and last != known:
+            return Break(seq, Flaw.CUT)
+    return Break(last.seq + 1, Flaw.CUT) if last.seq < known.seq else None
+
+
+def is_sealed(row: Stored) -> bool:
+    names = ("seq", "ts_ms", "actor", "action", "subject", "payload", "prev_mac")
+    content: dict[str, Any] = dict(zip(names, row[:7], strict=True))
+    try:
+        content["payload"] = json.loads(row[5])
+        return row[7] == hmac.new(KEY, rfc8785.dumps(content), hashlib.sha256).hexdigest()
+    except (ValueError, rfc8785.CanonicalizationError):
+        return False
+
+
+def log(rng: random.Random) -> list[Stored]:
+    """Return a chain of six entries, some of which need escapes."""
+    head, rows = Head(), []
+    for ts_ms in range(6):
+        subject, kid = rng.choice([*ODD, "did:web:x"]), rng.choice([*ODD, "a", "b"])
+        made = follow(
+            head, KEY, ts_ms=ts_ms, actor="admin", action=Action.ISSUER_REGISTERED, subject=subject, payload={"k": kid}
+        )
+        head = made.head
+        rows.append(stored(made))
+    return rows
+
+
+def altered(rows: list[Stored], source: Stored, rng: random.Random) -> list[Stored]:
+    """Return a log with one change: cut, an entry left out or another's, a member another's, text added or spaced."""
+    place, column = rng.randrange(len(rows)), rng.randrange(8)
+    row: list[Any] = [*rows[place]]
+    match rng.randrange(6):
+        case 0:
+            return rows[:place]
+        case 1:
+            return rows[:place] + rows[place + 1 :]
+        case 2:
+            row = [*source]
+        case 3:
+            row[column] = source[column]
+        case 4:
+            row[5] = rng.choice(["", "{", "\ud800", row[5].replace(":", " : ")])
+        case _:
+            row[4] += rng.choice(["x", "\ud800"])
+    return [*rows[:place], tuple(row), *rows[place + 1 :]]
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_a_walk_says_what_the_rules_say(seed: int) -> None:
+    """Of logs that were changed in up to two ways, or in none, with any end known: the same flaw at the same entry."""
+    rng = random.Random(seed)
+    rows, other = log(rng), log(rng)
+    known = rng.choice([Head(), *(Head(row[0], row[7]) for row in (*rows, *other)), Head(7, "1" * 64)])
+    for _ in range(rng.randrange(3)):
+        rows = altered(rows, rng.choice([*rows, *other]), rng) if rows else rows
+    assert walked(rows, known) == by_the_rules(rows, known)
