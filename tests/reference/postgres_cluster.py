@@ -39,8 +39,11 @@ def binaries() -> Path:
 
 
 @contextmanager
-def private_cluster() -> Iterator[str]:
+def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
     """Start a cluster and yield the address of its maintenance database; end and delete it afterwards.
+
+    Args:
+        encoding: Of its databases, by PostgreSQL's name.
 
     Raises:
         Missing: There is no PostgreSQL here.
@@ -53,7 +56,7 @@ def private_cluster() -> Iterator[str]:
             owner = pwd.getpwnam("postgres")
             os.chown(folder, owner.pw_uid, owner.pw_gid)
         # The locale of this machine may be of another encoding, or named and not there.
-        form = ("--encoding=UTF8", "--locale=C")
+        form = (f"--encoding={encoding}", "--locale=C")
         _run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
         options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
         _run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")

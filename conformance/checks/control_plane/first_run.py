@@ -257,7 +257,7 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
 
 @asynccontextmanager
 async def _database_of_its_own(server: str) -> AsyncIterator[str]:
-    """Make a database on a server, yield its DSN, and remove it on leaving.
+    """Make a database of UTF-8 text on a server, yield its DSN, and remove it on leaving.
 
     Raises:
         Inconclusive: The server is not there, or does not let us.
@@ -266,7 +266,9 @@ async def _database_of_its_own(server: str) -> AsyncIterator[str]:
     try:
         connection = await psycopg.AsyncConnection.connect(server, autocommit=True)
         async with connection:
-            await connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+            # The server's own encoding may be SQL_ASCII or another one, of which a control plane need not know.
+            form = "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'"
+            await connection.execute(sql.SQL(form).format(name))
             try:
                 yield urlsplit(server)._replace(path=f"/{name.as_string(connection).strip(chr(34))}").geturl()
             finally:

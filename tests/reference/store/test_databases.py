@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Sequence
 
+import psycopg
 import pytest
-from sqlalchemy import Column, Integer, MetaData, Table, bindparam, insert, select, update
+from psycopg.sql import SQL, Identifier
+from sqlalchemy import Column, Integer, MetaData, Table, Text, bindparam, insert, make_url, select, update
 
 from reference.store.database import Change, Database, DatabaseUnavailable, Taken
 from reference.store.opening import open_database
@@ -27,6 +30,25 @@ async def things(database: Database) -> AsyncIterator[Database]:
 
 async def seen(database: Database) -> list[tuple[int, int]]:
     return [(key, count) for key, count in await database.rows(ALL)]
+
+
+@pytest.mark.postgres
+async def test_text_is_text_in_a_database_without_an_encoding(postgres_server: str) -> None:
+    """A database of a cluster that was made in the locale C: what is written in any script is read again."""
+    name = f"weldproof_{uuid.uuid4().hex}"
+    words = Table("words", MetaData(), Column("word", Text, primary_key=True))
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        named = Identifier(name)
+        connection.execute(SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'SQL_ASCII'").format(named))
+        try:
+            database = open_database(make_url(postgres_server).set(database=name).render_as_string(hide_password=False))
+            await database.create(words.metadata)
+            await database.change(insert(words).values(word=bindparam("new")), new="Übergröße 標準")
+            found = await database.rows(select(words.c.word))
+            await database.close()
+        finally:
+            connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(named))
+    assert [tuple(row) for row in found] == [("Übergröße 標準",)]
 
 
 async def test_a_refused_change_takes_no_other_with_it(things: Database) -> None:

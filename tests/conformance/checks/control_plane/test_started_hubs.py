@@ -170,10 +170,13 @@ async def test_no_secret_is_among_arguments_or_in_the_log(monkeypatch: pytest.Mo
 
 @pytest.mark.postgres
 async def test_where_the_store_is_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference, which obeys S2CP_DB, passes; a hub that keeps its SQLite file whatever is set does not."""
+    """The reference, which obeys S2CP_DB, passes; a hub that keeps its SQLite file whatever is set does not.
+
+    The server was made in the locale C without naming an encoding, which is what `initdb` does where no locale is set.
+    """
     reference = PROFILE.replace('"-I", "PROGRAM"', '"-m", "reference.control_plane"').replace("{PORT =", "{S2CP_PORT =")
     reference = reference.replace("S2CP_PORT", f'PYTHONPATH = "{ROOT}", S2CP_PORT')
-    with private_cluster() as dsn:
+    with private_cluster("SQL_ASCII") as dsn:
         monkeypatch.setenv("SCRIPTED_DSN", dsn)
         for profile, verdict in ((reference, "pass"), (PROFILE, "fail")):
             log = await judged(
