@@ -42,7 +42,10 @@ class Hurried(asyncio.SelectorEventLoop):
 
 
 def ran_until(mark: Path, command: tuple[str, ...], vectors: Sequence[Vector]) -> Run:
-    """Run with a clock that passes every limit once a verifier makes a file, and never again."""
+    """Run with a clock that passes every limit once a verifier makes a file, and never again.
+
+    Should the file be there before the run waits, it waits out its limit: that costs time and changes nothing.
+    """
     with asyncio.Runner(loop_factory=lambda: Hurried(mark)) as runner:
         return runner.run(Runner(plan(command, vectors)).run())
 
@@ -150,6 +153,7 @@ def test_a_hang_costs_its_vector_only(tmp_path: Path) -> None:
     habit = f"""
 def respond(asked):
     if not os.path.exists({str(mark)!r}):
+        time.sleep(1)  # the run waits for the answer by now
         open({str(mark)!r}, "w").close()
         time.sleep(1e6)
     say(right(asked))
@@ -298,6 +302,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 other = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(1e6)"])
 open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{other.pid}}")
 def finish():
+    time.sleep(1)  # the run waits for the exit by now
     open({str(mark)!r}, "w").close()
     time.sleep(1e6)
 """
