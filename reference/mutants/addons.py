@@ -182,9 +182,9 @@ def _from_both() -> None:
 
     def made(pull: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
         async def pulled(self: HubLink, session: Any) -> bool:
-            done = await pull(self, session)
             status, _, body = await self._get(session, TRUST_SET, "")
             further = hub_link.ISSUER_KEYS.read(orjson.loads(body)) if status == 200 else {}
+            done = await pull(self, session)  # nobody is answered between what it takes and what is added
             self._keys = {**further, **self._keys}
             return done
 
