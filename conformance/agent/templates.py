@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from conformance.oracles.keys import ed25519_jwk
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.members import headers_of
 from conformance.oracles.message_signatures.message import Message
@@ -59,12 +60,8 @@ def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dic
         "did_key": keys.did_key(raw) if raw is not None and form == "did" else None,
         "key_hex": None if raw is None else raw.hex(),
         "key_b64": None if raw is None else base64.b64encode(raw).decode(),
-        "key_jwk": None if raw is None else _jwk(raw),
+        "key_jwk": None if raw is None else ed25519_jwk(raw),
     }
-
-
-def _jwk(raw: bytes) -> dict[str, str]:
-    return {"kty": "OKP", "crv": "Ed25519", "x": base64.urlsafe_b64encode(raw).rstrip(b"=").decode()}
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from conformance.check import Case
 from conformance.hub.played_hub import kid_of
 from conformance.oracles import falcon_making
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME
@@ -121,8 +122,8 @@ def _signed(case: Case, label: str, host: str, payload: dict[str, Any], turned: 
     made = falcon_making.signed(jcs_bytes(payload), random.Random(case.rng.random()))  # noqa: S311 - the suite's choice
     key = _base64(made.public_key)
     signature = made.signature[:1] + bytes([made.signature[1] ^ turned]) + made.signature[2:]
-    envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": _url(signature)}
-    text = _url(json.dumps(envelope).encode())
+    envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": encode_base64url(signature)}
+    text = encode_base64url(json.dumps(envelope).encode())
     names.secret(key, f"{label.upper()}_KEY")
     names.secret(text, f"{label.upper()}_CREDENTIAL")
     return Issued(f"did:web:{host}", key, text, payload)
@@ -134,7 +135,3 @@ def _text(seconds: int) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def _url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")

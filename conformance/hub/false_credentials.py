@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import random
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from conformance.check import Case
 from conformance.hub.credentials import Issued
 from conformance.oracles import falcon_making
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import decode_base64url, encode_base64url
 
 
 def passed_off(case: Case, label: str, known: Issued) -> Issued:
@@ -20,7 +20,7 @@ def passed_off(case: Case, label: str, known: Issued) -> Issued:
     envelope = _envelope(known)
     rng = random.Random(case.rng.random())  # noqa: S311 - the suite's choice
     stranger = falcon_making.signed(jcs_bytes(envelope["payload"]), rng)
-    return _with(case, label, known, {**envelope, "sig": _url(stranger.signature)})
+    return _with(case, label, known, {**envelope, "sig": encode_base64url(stranger.signature)})
 
 
 def altered(case: Case, label: str, known: Issued) -> Issued:
@@ -31,16 +31,11 @@ def altered(case: Case, label: str, known: Issued) -> Issued:
 
 
 def _envelope(known: Issued) -> dict[str, Any]:
-    text = known.text + "=" * (-len(known.text) % 4)
-    envelope: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
+    envelope: dict[str, Any] = json.loads(decode_base64url(known.text))
     return envelope
 
 
 def _with(case: Case, label: str, known: Issued, envelope: Mapping[str, Any]) -> Issued:
-    text = _url(json.dumps(envelope).encode())
+    text = encode_base64url(json.dumps(envelope).encode())
     case.client.names.secret(text, f"{label.upper()}_CREDENTIAL")
     return replace(known, text=text)
-
-
-def _url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")

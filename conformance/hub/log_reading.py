@@ -43,6 +43,11 @@ async def log_of(hub: Hub) -> Entries:
     return oldest_first(found)
 
 
+def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
+    """Return how many entries tell of a DID."""
+    return sum(documents.tells_of(entry, did) for entry in log)
+
+
 def entries_in(hub: Hub, answer: Answer) -> Entries:
     """Return the entries of one answer, as they come.
 

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 
 Entry = Mapping[str, Any]
 GENESIS: Final = "0" * 64
@@ -272,7 +273,7 @@ def _has_its_mac(entry: Entry, key: bytes, form: Form, before: str) -> bool:
     if not form.any_case:
         return given == wanted
     raw = bytes.fromhex(wanted)
-    spellings = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("=")}
+    spellings = {base64.b64encode(raw).decode(), encode_base64url(raw)}
     return given in spellings or given.lower() == wanted
 
 

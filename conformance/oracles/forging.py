@@ -5,7 +5,6 @@ Keys come from 32-byte seeds that the caller draws, so that a run can be repeate
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import json
@@ -22,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from conformance.oracles.keys import decode_base64url
+from conformance.oracles.keys import decode_base64url, ed25519_jwk, encode_base64url
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 _P = 2**255 - 19
@@ -41,20 +40,15 @@ _ORDERS = {ORDER_TWO: 2, ORDER_FOUR: 4, NON_CANONICAL_ORDER_FOUR: 4, ORDER_EIGHT
 _ED448_SEED = 57
 
 
-def base64url(data: bytes) -> str:
-    """Return base64url without padding."""
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
 def compact(header: object, payload: bytes, signature: bytes = b"") -> str:
     """Return three segments; a header that is no text is written as JSON."""
-    return f"{signing_input(header, payload)}.{base64url(signature)}"
+    return f"{signing_input(header, payload)}.{encode_base64url(signature)}"
 
 
 def signing_input(header: object, payload: bytes) -> str:
     """Return the first two segments."""
     text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"), sort_keys=True)
-    return f"{base64url(text.encode())}.{base64url(payload)}"
+    return f"{encode_base64url(text.encode())}.{encode_base64url(payload)}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Signer:
     @property
     def jwk(self) -> dict[str, str]:
         """The public JWK."""
-        return {"kty": "OKP", "crv": "Ed25519", "x": base64url(self.raw), "kid": self.kid, "use": "sig"}
+        return {**ed25519_jwk(self.raw), "kid": self.kid, "use": "sig"}
 
     def sign(self, header: object, payload: bytes) -> str:
         """Return a compact JWS, truly signed whatever the header says."""
@@ -85,7 +79,7 @@ class Signer:
     def sign_segments(self, header: str, payload: str) -> str:
         """Return a compact JWS of two segments as they are given, whatever they hold, truly signed."""
         text = f"{header}.{payload}"
-        return f"{text}.{base64url(self.sign_bytes(text.encode()))}"
+        return f"{text}.{encode_base64url(self.sign_bytes(text.encode()))}"
 
     def sign_bytes(self, message: bytes) -> bytes:
         """Return the 64 bytes of a signature."""
@@ -116,7 +110,7 @@ def without_its_signature(token: str) -> tuple[str, bytes]:
 
 def with_signature(token: str, signature: bytes) -> str:
     """Return a compact JWS with another signature."""
-    return f"{token.rpartition('.')[0]}.{base64url(signature)}"
+    return f"{token.rpartition('.')[0]}.{encode_base64url(signature)}"
 
 
 def plus_order(token: str, times: int = 1) -> str:
@@ -175,7 +169,7 @@ def _es256(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> 
     signature = key.sign(signing_input(header, payload).encode(), ec.ECDSA(hashes.SHA256()))
     r, s = decode_dss_signature(signature)
     jwk = {"kty": "EC", "crv": "P-256", "kid": kid}
-    jwk |= {name: base64url(value.to_bytes(32, "big")) for name, value in (("x", public.x), ("y", public.y))}
+    jwk |= {name: encode_base64url(value.to_bytes(32, "big")) for name, value in (("x", public.x), ("y", public.y))}
     return compact(header, payload, r.to_bytes(32, "big") + s.to_bytes(32, "big")), jwk
 
 
@@ -183,13 +177,13 @@ def _rs256(header: Mapping[str, Any], payload: bytes, kid: str) -> tuple[str, di
     key = rsa.generate_private_key(public_exponent=65_537, key_size=2048)
     public = key.public_key().public_numbers()
     signature = key.sign(signing_input(header, payload).encode(), PKCS1v15(), hashes.SHA256())
-    jwk = {"kty": "RSA", "n": base64url(public.n.to_bytes(256, "big")), "e": "AQAB", "kid": kid}
+    jwk = {"kty": "RSA", "n": encode_base64url(public.n.to_bytes(256, "big")), "e": "AQAB", "kid": kid}
     return compact(header, payload, signature), jwk
 
 
 def ed448(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
     """Return a token that is truly signed on Ed448, with the public JWK."""
     key = Ed448PrivateKey.from_private_bytes(hashlib.shake_256(seed).digest(_ED448_SEED))
-    x = base64url(key.public_key().public_bytes_raw())
+    x = encode_base64url(key.public_key().public_bytes_raw())
     signature = key.sign(signing_input(header, payload).encode())
     return compact(header, payload, signature), {"kty": "OKP", "crv": "Ed448", "x": x, "kid": kid}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url
+from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url, encode_base64url
 from conformance.oracles.keys import verify as verify_signature
 from conformance.oracles.profile_json import refuse_constant, unique_members
 
@@ -106,7 +106,7 @@ def _agree(text: str, key: Ed25519Key, algorithm: str) -> None:
     from joserfc.errors import JoseError, SecurityWarning  # noqa: PLC0415 - same
     from joserfc.jwk import OKPKey  # noqa: PLC0415 - same
 
-    x = base64.urlsafe_b64encode(key.raw).decode().rstrip("=")
+    x = encode_base64url(key.raw)
     registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
     # joserfc refuses a header over 512 bytes; the standard sets no limit, so the library's is no breach.
     registry.max_header_length = registry.max_payload_length = len(text)

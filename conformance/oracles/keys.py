@@ -49,9 +49,19 @@ def decode_base64url(text: str) -> bytes:
         raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4))
     except ValueError as fault:
         raise KeyFault("not base64url") from fault
-    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
+    if encode_base64url(raw) != text:
         raise KeyFault("base64url with non-zero spare bits")
     return raw
+
+
+def encode_base64url(data: bytes) -> str:
+    """Return base64url without padding."""
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def ed25519_jwk(raw: bytes) -> dict[str, str]:
+    """Return the JWK of a public key's bytes (RFC 8037)."""
+    return {"kty": "OKP", "crv": "Ed25519", "x": encode_base64url(raw)}
 
 
 def key_of_jwk(jwk: Any) -> Ed25519Key:
@@ -116,7 +126,7 @@ def _jwk_of_multibase(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     raw = raw[2:] if raw.startswith(b"\xed\x01") else raw
-    return {"kty": "OKP", "crv": "Ed25519", "x": base64.urlsafe_b64encode(raw).decode().rstrip("=")}
+    return ed25519_jwk(raw)
 
 
 def _usable(jwks: Sequence[Any]) -> Iterator[Ed25519Key]:

@@ -18,6 +18,7 @@ from conformance.oracles import forging
 from conformance.oracles.forging import Signer
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.jose import CompactJws, parse
+from conformance.oracles.keys import encode_base64url
 from conformance.oracles.receipts import COMPLIANCE
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -158,10 +159,10 @@ def _tampered(material: Material) -> Iterator[Vector]:
         yield Vector(f"{whose}, the signature cut", "GW-RCPT-02", forging.with_signature(token, signature[:63]), jwks)
         yield Vector(f"{whose}, zeros as the signature", "GW-RCPT-02", forging.with_signature(token, bytes(64)), jwks)
         for name, payload in _other_payloads(material.claims).items():
-            text = f"{head}.{forging.base64url(payload)}.{tail}"
+            text = f"{head}.{encode_base64url(payload)}.{tail}"
             yield Vector(f"{whose}, {name}", "GW-RCPT-03", text, jwks)
         for name, header in _other_headers(token).items():
-            text = f"{forging.base64url(json.dumps(header, separators=(',', ':')).encode())}.{body}.{tail}"
+            text = f"{encode_base64url(json.dumps(header, separators=(',', ':')).encode())}.{body}.{tail}"
             yield Vector(f"{whose}, {name}", "GW-RCPT-04", text, jwks)
 
 
@@ -218,7 +219,7 @@ def _algorithms(material: Material) -> Iterator[Vector]:
     yield from _platform_mac(material)
     for name, (token, jwk) in forging.signed_by_others(header, material.payload, one.seed).items():
         yield Vector(f"{name}, truly signed", "GW-RCPT-18", token, {"keys": [jwk]})
-    octets = {"kty": "oct", "k": forging.base64url(one.raw), "kid": one.kid}
+    octets = {"kty": "oct", "k": encode_base64url(one.raw), "kid": one.kid}
     token = forging.mac({**header, "alg": "HS256"}, material.payload, one.raw)
     yield Vector("HS256 with its secret supplied", "GW-RCPT-18", token, {"keys": [octets]})
     yield Vector("no alg", "GW-RCPT-18", one.sign(_less(header, "alg"), material.payload), mine)
@@ -356,7 +357,7 @@ def _signatures(material: Material) -> Iterator[Vector]:
     for what, raw in points.items():
         header = {**material.header, "kid": "small"}
         token = forging.under_small_order_key(header, material.payload, raw, one.seed)
-        jwk = {**one.jwk, "x": forging.base64url(raw), "kid": "small"}
+        jwk = {**one.jwk, "x": encode_base64url(raw), "kid": "small"}
         yield Vector(f"signed for {what} as the key", "GW-RCPT-25", token, {"keys": [jwk]})
 
 

@@ -16,6 +16,7 @@ from conformance.check import Case, check
 from conformance.checks.agent.verify import is_positive, said
 from conformance.client import Answer
 from conformance.leaks import comes_back
+from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base
@@ -221,10 +222,9 @@ def offered(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, dict[str, str
     raw = material.private_bytes_raw()
     pem = material.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     line = pem.splitlines()[1]
-    d = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    d = encode_base64url(raw)
     forms = {"hex": raw.hex(), "base64": base64.b64encode(raw).decode(), "base64url": d, "PEM": line}
-    x = base64.urlsafe_b64encode(raw_public(key)).rstrip(b"=").decode()
-    jwk = {"kty": "OKP", "crv": "Ed25519", "x": x, "d": d}
+    jwk = {**ed25519_jwk(raw_public(key)), "d": d}
     pair = raw.hex() + raw_public(key).hex()
     for text in forms.values():
         case.client.names.secret(text, "OFFERED_PRIVATE_KEY")

@@ -8,9 +8,8 @@ from contextlib import AsyncExitStack
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.control_plane.audit import judge_links
 from conformance.checks.control_plane.trust import told_keys
-from conformance.hub import documents
 from conformance.hub.access import ATB_KEYS, PKS, Issuer, documented, hub_of, success, token_refused
-from conformance.hub.log_reading import log_of
+from conformance.hub.log_reading import entries_about, log_of
 from conformance.oracles.audit_chain import Entry
 from conformance.oracles.strict_json import literal_faults
 from conformance.together import together
@@ -63,12 +62,8 @@ def _judge_told(
         # What may have been pushed out, nobody can miss.
         case.expect(row, True, expected, "the log tells its latest entries only")
         return
-    silent = [one for one in issuers if _about(after, one) <= _about(before, one)]
+    silent = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
     case.expect(row, not silent, expected, f"none about {len(silent)} of {len(issuers)}")
-
-
-def _about(log: Sequence[Entry], issuer: Issuer) -> int:
-    return sum(documents.tells_of(entry, issuer.did) for entry in log)
 
 
 @check(

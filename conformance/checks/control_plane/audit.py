@@ -10,7 +10,7 @@ from typing import Any
 from conformance.check import Case, Inconclusive, check
 from conformance.hub import documents
 from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
-from conformance.hub.log_reading import FIRST_TIME, INSTANT, log_of
+from conformance.hub.log_reading import FIRST_TIME, INSTANT, entries_about, log_of
 from conformance.oracles import audit_chain
 from conformance.target import ProfileError
 from conformance.target.hub import ChainNames
@@ -65,12 +65,12 @@ async def trust_changes_are_logged(case: Case) -> None:
             replaced = (await hub.trust_set()).get(rekeyed.did) == other
         last = await log_of(hub)
     logs = (start, registered, revoked, first, last)
-    counts = [_about(log, issuer.did) for log in (start, registered, revoked)]
+    counts = [entries_about(log, issuer.did) for log in (start, registered, revoked)]
     told = f"entries about it: {', then '.join(map(str, counts))}"
     case.expect("CP-AUDIT-02", counts[1] > counts[0], "an entry about the registration", told)
     case.expect("CP-AUDIT-03", counts[2] > counts[1], "an entry about the revocation", told)
     if replaced:
-        fresh = _about([one for one in last if one not in first], rekeyed.did)
+        fresh = entries_about([one for one in last if one not in first], rekeyed.did)
         where, found = {"registered": "with another key"}, f"new entries about it: {fresh}"
         case.expect("CP-AUDIT-02", fresh > 0, "an entry about the other key", found, where=where)
     windowed = hub.bindings.audit_page is None
@@ -84,10 +84,6 @@ async def trust_changes_are_logged(case: Case) -> None:
         own = () if chain is None else (chain.seq, chain.prev, chain.mac)
         differ = said(both[0], own) != said(both[-1], own)
         case.expect("CP-AUDIT-03", differ, "an entry unlike that of the registration", "another" if differ else "alike")
-
-
-def _about(log: Entries, did: str) -> int:
-    return sum(documents.tells_of(entry, did) for entry in log)
 
 
 def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from conformance.fuzz.corpora import JSON
 from conformance.gateway import CHECKOUT
 from conformance.hub.access import token_of
 from conformance.leaks import comes_back
+from conformance.oracles.keys import encode_base64url
 from conformance.together import together
 
 _ROW = "X-ROB-02"
@@ -50,7 +51,7 @@ class _Secrets:
     def make(self, name: str, prefix: str = "") -> str:
         """Return a made-up secret of the usual shape, kept out of the log."""
         bits = self.case.rng.getrandbits(256).to_bytes(32, "big")
-        secret = prefix + base64.urlsafe_b64encode(bits).rstrip(b"=").decode()
+        secret = prefix + encode_base64url(bits)
         self.case.client.names.secret(secret, name)
         return secret
 

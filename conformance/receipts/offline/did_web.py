@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import ipaddress
 import re
 from typing import Any
 
-from conformance.oracles.keys import Ed25519Key, KeyFault, keys_of_did
+from conformance.oracles.keys import Ed25519Key, KeyFault, ed25519_jwk, keys_of_did
 
 _HOST = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}(?<![.-])")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
@@ -90,6 +89,5 @@ def idle_kids(document: dict[str, Any], jwks: list[dict[str, Any]]) -> tuple[str
 
 def jwk_of(key: Ed25519Key) -> dict[str, Any]:
     """Return a public key as JWK."""
-    x = base64.urlsafe_b64encode(key.raw).decode("ascii").rstrip("=")
     named = {} if key.kid is None else {"kid": key.kid}
-    return {"kty": "OKP", "crv": "Ed25519", "x": x, **named}
+    return {**ed25519_jwk(key.raw), **named}

@@ -11,6 +11,7 @@ from conformance.oracles.credentials.judging import kid_of
 from conformance.oracles.falcon import DEGREE, MODULUS, SIGNATURE_MOST_BYTES, public_polynomial, signature_parts
 from conformance.oracles.falcon_making import compressed
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.falcon_envelopes.making import (
     BENCH,
@@ -21,7 +22,6 @@ from conformance.vectors_builder.falcon_envelopes.making import (
     certificate,
     envelope,
     refused,
-    url,
 )
 
 _VECTOR: Final = 41
@@ -47,7 +47,7 @@ def signature() -> bytes:
 
 def signed_with(data: bytes) -> str:
     """Return the usual certificate with other bytes for a signature."""
-    return envelope(certificate(), sig=url(data))
+    return envelope(certificate(), sig=encode_base64url(data))
 
 
 def flipped(data: bytes, bit: int) -> bytes:
@@ -130,7 +130,7 @@ def _codings() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/coding",
         "minus_zero",
-        envelope(payload, sig=url(_with_minus_zero(zero))),
+        envelope(payload, sig=encode_base64url(_with_minus_zero(zero))),
         "A coefficient of zero has the sign of less.",
         f"The vector is the one that was signed. {_CODING}",
     )
@@ -138,7 +138,7 @@ def _codings() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/padding_bit",
         "last",
-        envelope(payload, sig=url(flipped(padded, 8 * len(padded) - 1))),
+        envelope(payload, sig=encode_base64url(flipped(padded, 8 * len(padded) - 1))),
         "The last bit after the last coefficient is one.",
         f"The vector is the one that was signed. {_CODING}",
     )
@@ -218,21 +218,21 @@ def _other_messages() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/changed_payload",
         "score",
-        envelope(raised, sig=url(held)),
+        envelope(raised, sig=encode_base64url(held)),
         "The score was raised after the signature was made.",
         why,
     )
     yield refused(
         "sig_invalid/changed_payload",
         "member_added",
-        envelope(certificate(agent_did="did:web:agent.example"), sig=url(held)),
+        envelope(certificate(agent_did="did:web:agent.example"), sig=encode_base64url(held)),
         "A member was added after the signature was made.",
         "Every member is covered, also those that the profile does not name.",
     )
     yield refused(
         "sig_invalid/changed_payload",
         "member_gone",
-        envelope(certificate(tasks_run=None), sig=url(held)),
+        envelope(certificate(tasks_run=None), sig=encode_base64url(held)),
         "A member that the profile does not name was taken out after the signature was made.",
         "Who checks only the members that it knows does not notice.",
     )
@@ -247,7 +247,7 @@ def _other_messages() -> Iterator[Draft]:
         ),
     }
     for variant, (message, fault) in over.items():
-        made = envelope(payload, sig=url(SIGNER.sign(BENCH, message)))
+        made = envelope(payload, sig=encode_base64url(SIGNER.sign(BENCH, message)))
         why = "A signature of the right key over nearly the right bytes: what many a signer does by mistake."
         yield refused("sig_invalid/signed_otherwise", variant, made, fault, why, pins=("P-AD-06", "P-CV-07"))
 
@@ -258,7 +258,7 @@ def _other_keys() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/another_key",
         "stranger",
-        envelope(payload, sig=url(theirs)),
+        envelope(payload, sig=encode_base64url(theirs)),
         "Somebody else has signed, and the envelope names the issuer's key.",
         "A kid is a claim; the equation is what counts.",
     )

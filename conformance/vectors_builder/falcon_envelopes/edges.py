@@ -19,6 +19,7 @@ from conformance.oracles.credentials.judging import kid_of
 from conformance.oracles.falcon import BOUND, DEGREE, SALT_BYTES
 from conformance.oracles.falcon_making import OneSignature, of_vector
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft, seed
 from conformance.vectors_builder.falcon_envelopes.making import (
     DIDS,
@@ -28,7 +29,6 @@ from conformance.vectors_builder.falcon_envelopes.making import (
     packed,
     passport,
     refused,
-    url,
 )
 from conformance.vectors_builder.falcon_envelopes.recording import Entry, Recorded
 
@@ -110,7 +110,7 @@ def _envelope(name: str, shape: Shape) -> tuple[str, dict[str, str]]:
     """Return an envelope and the trust set under which a vector of a shape signs it."""
     payload = passport(passport_id=f"passport-of-{name.replace(' ', '-').replace('_', '-')}")
     made = _made(name, jcs_bytes(payload), shape)
-    kid, sig = kid_of(made.public_key), url(made.signature)
+    kid, sig = kid_of(made.public_key), encode_base64url(made.signature)
     text = packed({"payload": payload, "alg": "Falcon-1024", "kid": kid, "sig": sig})
     return text, {DIDS[REGISTRY]: base64_text(made.public_key)}
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import opened
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft, holding, refusal
 from conformance.vectors_builder.falcon_envelopes.signing import Signer
 
@@ -89,7 +90,13 @@ def members(payload: Mapping[str, Any], by: str | None = None, **changes: Any) -
     """Return an envelope's members, signed by `by`; changes come after the signature."""
     signer = by or signer_of(payload)
     signature = SIGNER.sign(signer, jcs_bytes(payload))
-    return {"payload": payload, "alg": "Falcon-1024", "kid": SIGNER.kid(signer), "sig": url(signature), **changes}
+    return {
+        "payload": payload,
+        "alg": "Falcon-1024",
+        "kid": SIGNER.kid(signer),
+        "sig": encode_base64url(signature),
+        **changes,
+    }
 
 
 def envelope(payload: Mapping[str, Any], by: str | None = None, **changes: Any) -> str:
@@ -99,12 +106,7 @@ def envelope(payload: Mapping[str, Any], by: str | None = None, **changes: Any) 
 
 def packed(value: Any) -> str:
     """Return a JSON value as an envelope's text is written."""
-    return url(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
-
-
-def url(data: bytes) -> str:
-    """Return base64url without padding."""
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+    return encode_base64url(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def base64_text(data: bytes) -> str:

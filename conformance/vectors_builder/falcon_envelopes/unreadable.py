@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.falcon_envelopes.making import (
     BENCH,
@@ -23,7 +24,6 @@ from conformance.vectors_builder.falcon_envelopes.making import (
     refused,
     token,
     trust_set,
-    url,
 )
 
 _STRICT = ("P-CV-02",)
@@ -90,7 +90,7 @@ def _no_json() -> Iterator[Draft]:
         "not_utf8": (whole.replace(b"atb-core", b"atb-c\xf6re"), "A letter is coded in Latin-1."),
     }
     for variant, (data, fault) in broken.items():
-        yield refused("envelope_decode/json", variant, url(data), fault, "JSON is one value in UTF-8.")
+        yield refused("envelope_decode/json", variant, encode_base64url(data), fault, "JSON is one value in UTF-8.")
 
 
 def _lenient_json() -> Iterator[Draft]:
@@ -108,20 +108,20 @@ def _lenient_json() -> Iterator[Draft]:
         "of_the_payload": "The envelope has the member payload twice.",
     }
     for variant, changed in twice.items():
-        pins = _STRICT
-        yield refused("envelope_decode/duplicate", variant, url(changed.encode()), faults[variant], why, pins=pins)
+        shown = encode_base64url(changed.encode())
+        yield refused("envelope_decode/duplicate", variant, shown, faults[variant], why, pins=_STRICT)
     for variant, literal in (("nan", "NaN"), ("infinity", "Infinity")):
         yield refused(
             "envelope_decode/literal",
             variant,
-            url(text.replace('"score": 0.912', f'"score": {literal}').encode()),
+            encode_base64url(text.replace('"score": 0.912', f'"score": {literal}').encode()),
             f"The score is the literal {literal}.",
             "Languages know it, JSON does not.",
         )
     yield refused(
         "envelope_decode/byte_order_mark",
         "utf8",
-        url(b"\xef\xbb\xbf" + text.encode()),
+        encode_base64url(b"\xef\xbb\xbf" + text.encode()),
         "The JSON begins with a byte order mark.",
         "JSON is sent without one, and some readers take it for a letter.",
         pins=_STRICT,
@@ -184,7 +184,7 @@ def _no_canonical_form() -> Iterator[Draft]:
         yield refused(
             "envelope_shape/no_canonical_form",
             variant,
-            url(made.replace('"tasks_run": 480', f'"tasks_run": {literal}').encode()),
+            encode_base64url(made.replace('"tasks_run": 480', f'"tasks_run": {literal}').encode()),
             fault,
             "RFC 8785 has no form for it, so there is nothing that a signature could cover.",
             pins=("P-CV-20",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.falcon_envelopes.making import (
     BENCH,
@@ -22,7 +23,6 @@ from conformance.vectors_builder.falcon_envelopes.making import (
     passport,
     token,
     trust_set,
-    url,
 )
 
 
@@ -95,14 +95,14 @@ def _writers_freedom() -> Iterator[Draft]:
     yield holds(
         "canonical_form",
         "spaces_and_lines",
-        url(json.dumps(made, indent=2).encode()),
+        encode_base64url(json.dumps(made, indent=2).encode()),
         "White space between the members is not in what is signed.",
     )
     text = json.dumps(made).replace('"atb-core-v2.1"', '"\\u0061tb-core-v2.1"')
     yield holds(
         "canonical_form",
         "escaped_letter",
-        url(text.encode()),
+        encode_base64url(text.encode()),
         "A letter written as its escape is the same letter: who hashes the text that was sent is refuted.",
     )
 
@@ -112,19 +112,19 @@ def _written() -> Iterator[Draft]:
     yield holds(
         "number_form",
         "trailing_zero",
-        url(json.dumps(members(certificate())).replace("0.912", "0.9120").encode()),
+        encode_base64url(json.dumps(members(certificate())).replace("0.912", "0.9120").encode()),
         "A number is its value: 0.9120 is signed as 0.912.",
     )
     yield holds(
         "number_form",
         "exponent",
-        url(json.dumps(members(certificate())).replace("0.912", "912e-3").encode()),
+        encode_base64url(json.dumps(members(certificate())).replace("0.912", "912e-3").encode()),
         "912e-3 is signed as 0.912.",
     )
     yield holds(
         "number_form",
         "whole_as_fraction",
-        url(json.dumps(members(certificate(score=1))).replace('"score": 1,', '"score": 1.0,').encode()),
+        encode_base64url(json.dumps(members(certificate(score=1))).replace('"score": 1,', '"score": 1.0,').encode()),
         "A score of 1.0 is signed as 1.",
     )
     yield holds(

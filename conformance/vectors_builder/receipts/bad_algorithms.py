@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from conformance.oracles import forging
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.jose import parse
-from conformance.oracles.keys import decode_base64url
+from conformance.oracles.keys import decode_base64url, encode_base64url
 from conformance.vectors_builder.drafting import Draft, seed
 from conformance.vectors_builder.family import BuildFault
 from conformance.vectors_builder.receipts import record
@@ -80,7 +80,7 @@ def _macs() -> Iterator[Draft]:
     why = "a MAC proves nothing to a third party, even with its secret supplied"
     for alg, length in (("HS256", 32), ("HS384", 48), ("HS512", 64)):
         secret = (seed(FAMILY, "secret") * 2)[:length]
-        octets = {"kty": "oct", "k": forging.base64url(secret), "kid": ONE.kid}
+        octets = {"kty": "oct", "k": encode_base64url(secret), "kid": ONE.kid}
         token = forging.mac(header(alg=alg), _body(), secret)
         fault = f"{alg}, with its secret in the key set"
         yield refused(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from conformance.oracles import forging
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.receipts.material import COMPLIANCE, OFFLINE, ONE, PAYABLE, header, receipt, refused
 from conformance.vectors_builder.receipts.valid import long_header, long_payload, unsigned
@@ -171,4 +171,4 @@ def _plain(number: int) -> str:
 def raw_header(text: str | bytes) -> str:
     """Return a receipt whose protected header is any bytes, truly signed."""
     data = text if isinstance(text, bytes) else text.encode()
-    return ONE.sign_segments(forging.base64url(data), forging.base64url(jcs_bytes(dict(COMPLIANCE))))
+    return ONE.sign_segments(encode_base64url(data), encode_base64url(jcs_bytes(dict(COMPLIANCE))))

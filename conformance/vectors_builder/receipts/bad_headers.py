@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from conformance.oracles import forging
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.receipts.material import COMPLIANCE, ONE, TWO, header, jwks, receipt, refused
 
 _STRICT = ("profile 2.4 step 2",)
-_BODY = forging.base64url(jcs_bytes(dict(COMPLIANCE)))
+_BODY = encode_base64url(jcs_bytes(dict(COMPLIANCE)))
 
 
 def drafts() -> Iterator[Draft]:
@@ -27,7 +27,7 @@ def drafts() -> Iterator[Draft]:
 def under(text: str | bytes) -> str:
     """Return a receipt whose protected header is any bytes, truly signed."""
     data = text if isinstance(text, bytes) else text.encode()
-    return ONE.sign_segments(forging.base64url(data), _BODY)
+    return ONE.sign_segments(encode_base64url(data), _BODY)
 
 
 def _text() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.oracles import forging
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
 from conformance.vectors_builder.receipts.material import ONE, TWO, jwks, receipt, refused, without
 
@@ -56,7 +56,7 @@ def _octets() -> Iterator[Draft]:
     for name, document in (("absent", absent), ("null", _with(x=None)), ("number", _with(x=1))):
         yield refused("format/key_x_absent", name, token, "the key has no x", why, row, keys=document)
     for name, raw in (("31_bytes", ONE.raw[:-1]), ("33_bytes", ONE.raw + b"\0"), ("empty", b"")):
-        document = _with(x=forging.base64url(raw))
+        document = _with(x=encode_base64url(raw))
         yield refused("format/key_x_length", name, token, "x does not hold 32 bytes", why, row, keys=document)
     why = "x is base64url without padding, in its one spelling"
     x = ONE.jwk["x"]

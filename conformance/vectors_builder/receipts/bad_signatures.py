@@ -11,8 +11,9 @@ from Crypto.Hash import SHA512
 from Crypto.Signature import eddsa
 
 from conformance.oracles import forging
-from conformance.oracles.forging import Signer, base64url
+from conformance.oracles.forging import Signer
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft, seed
 from conformance.vectors_builder.receipts.material import (
     ATTESTATION,
@@ -147,20 +148,20 @@ def _small_order() -> Iterator[Draft]:
     why = "32 bytes that are no point of the curve are no key"
     for number in (2, 7):
         raw = number.to_bytes(32, "little")
-        keys = {"keys": [{**ONE.jwk, "x": base64url(raw)}]}
+        keys = {"keys": [{**ONE.jwk, "x": encode_base64url(raw)}]}
         fault = "the key is no point of the curve"
         yield refused("signature/key_off_the_curve", f"y_{number}", receipt(), fault, why, row, keys=keys)
 
 
 def _under(name: str, variant: str, raw: bytes, fault: str, why: str, row: str) -> Draft:
     token = forging.under_small_order_key(header(), jcs_bytes(dict(COMPLIANCE)), raw, seed(FAMILY, "small"))
-    keys = {"keys": [{**ONE.jwk, "x": base64url(raw)}]}
+    keys = {"keys": [{**ONE.jwk, "x": encode_base64url(raw)}]}
     return refused(name, variant, token, fault, why, row, keys=keys, pins=_SOUND)
 
 
 def _with_payload(claims: Mapping[str, Any], payload: bytes) -> str:
     head, _, tail = receipt(claims).split(".")
-    return f"{head}.{base64url(payload)}.{tail}"
+    return f"{head}.{encode_base64url(payload)}.{tail}"
 
 
 def _payloads() -> Iterator[Draft]:
@@ -218,7 +219,7 @@ def _headers() -> Iterator[Draft]:
     _, body, tail = receipt().split(".")
 
     def under(members: Mapping[str, Any]) -> str:
-        return f"{base64url(json.dumps(members, separators=(',', ':')).encode())}.{body}.{tail}"
+        return f"{encode_base64url(json.dumps(members, separators=(',', ':')).encode())}.{body}.{tail}"
 
     for name, members in (
         ("typ", header(typ="JOSE")),
@@ -236,7 +237,7 @@ def _headers() -> Iterator[Draft]:
         yield refused("signature/header_members", name, under(members), fault, why, row)
     why = "bytes are signed, not their meaning"
     reordered = under(dict(reversed(header().items())))
-    spaced = f"{base64url(json.dumps(header()).encode())}.{body}.{tail}"
+    spaced = f"{encode_base64url(json.dumps(header()).encode())}.{body}.{tail}"
     for name, text in (("order", reordered), ("white_space", spaced)):
         fault = "after signing, the header was written in another way"
         yield refused("signature/header_respelled", name, text, fault, why, row)
@@ -315,7 +316,7 @@ def _careless() -> Iterator[Draft]:
         ("digest", hashlib.sha256(text.encode()).digest()),
     ):
         fault = f"the issuer signed something else: {name.replace('_', ' ')}"
-        token = f"{text}.{base64url(ONE.sign_bytes(signed))}"
+        token = f"{text}.{encode_base64url(ONE.sign_bytes(signed))}"
         yield refused("signature/over_something_else", name, token, fault, why, row)
     why = "Ed25519ph and Ed25519ctx are other algorithms with the same keys (RFC 8032 section 5.1)"
     key = eddsa.import_private_key(ONE.seed)
@@ -323,4 +324,4 @@ def _careless() -> Iterator[Draft]:
     in_context = eddsa.new(key, "rfc8032", context=b"weldproof").sign(text.encode())
     for name, signature in (("ed25519ph", prehashed), ("ed25519ctx", in_context)):
         fault = f"the issuer signed by {name.capitalize()}"
-        yield refused("signature/by_another_variant", name, f"{text}.{base64url(signature)}", fault, why, row)
+        yield refused("signature/by_another_variant", name, f"{text}.{encode_base64url(signature)}", fault, why, row)

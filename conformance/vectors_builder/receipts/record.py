@@ -16,8 +16,9 @@ from Crypto.Hash import SHA256
 from Crypto.PublicKey import ECC, RSA
 from Crypto.Signature import DSS, pkcs1_15, pss
 
-from conformance.oracles.forging import base64url, signing_input
+from conformance.oracles.forging import signing_input
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import seed
 from conformance.vectors_builder.receipts.material import COMPLIANCE, FAMILY
 
@@ -56,13 +57,13 @@ def elliptic() -> tuple[Callable[[bytes], bytes], dict[str, Any]]:
     """Return what signs by ES256, with the public JWK."""
     key = ECC.construct(curve="P-256", d=int.from_bytes(seed(FAMILY, "ES256"), "big") % _ORDER)
     point = {name: int(value).to_bytes(32, "big") for name, value in (("x", key.pointQ.x), ("y", key.pointQ.y))}
-    jwk = {"kty": "EC", "crv": "P-256", "kid": KID, **{name: base64url(value) for name, value in point.items()}}
+    jwk = {"kty": "EC", "crv": "P-256", "kid": KID, **{name: encode_base64url(value) for name, value in point.items()}}
     return lambda text: DSS.new(key, "deterministic-rfc6979").sign(SHA256.new(text)), jwk
 
 
 def _rsa(*, padding: str) -> tuple[Callable[[bytes], bytes], dict[str, Any]]:
     key = RSA.generate(2048, _drawn("RSA"))
-    jwk = {"kty": "RSA", "kid": KID, "n": base64url(int(key.n).to_bytes(256, "big")), "e": "AQAB"}
+    jwk = {"kty": "RSA", "kid": KID, "n": encode_base64url(int(key.n).to_bytes(256, "big")), "e": "AQAB"}
     scheme: Any = pkcs1_15.new(key) if padding == "RS256" else pss.new(key, rand_func=_drawn("salt"))
     return lambda text: scheme.sign(SHA256.new(text)), jwk
 
@@ -74,7 +75,7 @@ def recorded() -> dict[str, Any]:
     for name, (named, signed) in TOKENS.items():
         sign, jwk = made[signed]
         text = signing_input(header(named), jcs_bytes(dict(COMPLIANCE)))
-        found[name] = {"token": f"{text}.{base64url(sign(text.encode()))}", "jwk": jwk}
+        found[name] = {"token": f"{text}.{encode_base64url(sign(text.encode()))}", "jwk": jwk}
     return found
 
 

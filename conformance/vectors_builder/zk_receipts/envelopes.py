@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft, seed
-from conformance.vectors_builder.falcon_envelopes.making import base64_text, url
+from conformance.vectors_builder.falcon_envelopes.making import base64_text
 from conformance.vectors_builder.zk_receipts.making import (
     ADDON,
     BENCH,
@@ -53,7 +54,7 @@ def _decode() -> Iterator[Draft]:
     yield refused(
         "envelope_decode/json",
         "cut_off",
-        url(raw[:-1]),
+        encode_base64url(raw[:-1]),
         "The JSON's last brace is missing.",
         "JSON is whole or none.",
     )
@@ -61,7 +62,7 @@ def _decode() -> Iterator[Draft]:
     yield refused(
         "envelope_decode/duplicate",
         "threshold",
-        url(twice),
+        encode_base64url(twice),
         "The payload has the member threshold_milliunits twice.",
         "One reader verifies the last threshold, another shows the first.",
         pins=("P-CV-02",),
@@ -231,18 +232,18 @@ def _times() -> Iterator[Draft]:
 
 def _signatures() -> Iterator[Draft]:
     first, second = proven(), proven("by one", 701)
-    stolen = url(SIGNER.sign(ADDON, jcs_bytes(first)))
+    stolen = encode_base64url(SIGNER.sign(ADDON, jcs_bytes(first)))
     why = "The proof is right and the receipt nobody's: what is unsigned shows nothing of who was told the score."
     held = SIGNER.sign(ADDON, jcs_bytes(first))
     wrong = {
         "another_receipt/signature": (receipt(second, sig=stolen), "The signature is that of another receipt."),
         "another_key/kid": (receipt(first, BENCH, kid=SIGNER.kid(ADDON)), "Another key has signed than the kid names."),
         "salt/first_bit": (
-            receipt(first, sig=url(held[:1] + bytes([held[1] ^ 0x80]) + held[2:])),
+            receipt(first, sig=encode_base64url(held[:1] + bytes([held[1] ^ 0x80]) + held[2:])),
             "The first bit of the signature's salt is turned.",
         ),
         "without_the_proof/payload": (
-            receipt(first, sig=url(SIGNER.sign(ADDON, jcs_bytes(without(first, {"proof_b64": None}))))),
+            receipt(first, sig=encode_base64url(SIGNER.sign(ADDON, jcs_bytes(without(first, {"proof_b64": None}))))),
             "The signature is over the payload without its proof, as the transcript is.",
         ),
     }
@@ -250,7 +251,7 @@ def _signatures() -> Iterator[Draft]:
         kind, variant = name.split("/")
         trusted = trust_set(ADDON, BENCH)
         yield refused(f"sig_invalid/{kind}", variant, text, fault, why, trusted=trusted)
-    zero = receipt(first, sig=url(held + b"\0"))
+    zero = receipt(first, sig=encode_base64url(held + b"\0"))
     fault = "A zero byte follows the signature."
     why = "One signature has one text."
     yield refused("sig_invalid/zeros_after_the_end", "one", zero, fault, why, pins=("P-KY-09",))

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from conformance.oracles.credentials.envelope import opened
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.making import Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME, Transcript
 from conformance.vectors_builder.drafting import Draft, holding, refusal
-from conformance.vectors_builder.falcon_envelopes.making import NOW, base64_text, packed, url
+from conformance.vectors_builder.falcon_envelopes.making import NOW, base64_text, packed
 from conformance.vectors_builder.falcon_envelopes.recording import Entry, Recorded
 from conformance.vectors_builder.falcon_envelopes.signing import Signer
 
@@ -100,7 +101,9 @@ def placed(proof: bytes, **elements: bytes) -> bytes:
 def receipt(payload: Mapping[str, Any], by: str = ADDON, **changes: Any) -> str:
     """Return a receipt's text, signed by `by` over the payload; changes of the envelope come after the signature."""
     signature = SIGNER.sign(by, jcs_bytes(payload))
-    return packed({"payload": payload, "alg": "Falcon-1024", "kid": SIGNER.kid(by), "sig": url(signature), **changes})
+    return packed(
+        {"payload": payload, "alg": "Falcon-1024", "kid": SIGNER.kid(by), "sig": encode_base64url(signature), **changes}
+    )
 
 
 def trust_set(*names: str) -> dict[str, str]:

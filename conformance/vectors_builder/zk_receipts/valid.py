@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.vectors_builder.drafting import Draft
-from conformance.vectors_builder.falcon_envelopes.making import url
 from conformance.vectors_builder.zk_receipts.making import (
     ADDON,
     BENCH,
@@ -68,12 +68,12 @@ def _lanes() -> Iterator[Draft]:
 def _envelopes() -> Iterator[Draft]:
     payload = proven()
     backwards = json.dumps(dict(reversed(list(payload.items()))), indent=1)
-    made = {"alg": "Falcon-1024", "kid": SIGNER.kid(ADDON), "sig": url(_signature())}
+    made = {"alg": "Falcon-1024", "kid": SIGNER.kid(ADDON), "sig": encode_base64url(_signature())}
     written = json.dumps(made)[:-1] + ', "payload": ' + backwards + "}"
     yield holds(
         "canonical_form",
         "backwards_and_spaced",
-        url(written.encode()),
+        encode_base64url(written.encode()),
         "Signature and transcript cover JCS of the payload, so the order in which it is written is free.",
     )
     yield holds(
