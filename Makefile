@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types unit wheel-test selftest chameleon oracle thousand fuzz clean
+.PHONY: run test lint types unit wheel-test selftest chameleon steady oracle thousand fuzz clean
 
 run: $(READY)
 	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
@@ -28,6 +28,10 @@ wheel-test: $(READY)
 # Every mutant against its kill list; SHARD=1/4 runs a part.
 selftest: $(READY)
 	$(BIN)/weldproof selftest $(if $(SHARD),--shard $(SHARD))
+
+# Whole runs again and again: quiet, beside busy loops, beside stalls, with 2 and with 8 workers; RUNS=100 makes a hundred.
+steady: $(READY)
+	$(BIN)/python -m tools.steady --runs $(or $(RUNS),5) --first-seed $(or $(SEED),1) --folder report-steady
 
 # 1,000 random groups against the go-algorand evaluator, and 1,000 range proofs with 10,000 altered ones between the
 # reference and the suite's own arithmetic; a part of each rotates in `make test`.
