@@ -21,6 +21,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.events import EventLog
 from conformance.oracles.profile_json import refuse_constant, unique_members
+from conformance.owner import Owned
 
 _SECRET_HEADERS = {
     "x-payment": "$X_PAYMENT",
@@ -103,8 +104,8 @@ _PART = re.compile(r"[^/:]{6,}")
 _SHORTEST = 6
 
 
-@dataclass(slots=True)
-class Names:
+@dataclass
+class Names(Owned):
     """Values that never appear in the log, and the name that stands for each.
 
     Secrets are looked for anywhere in a text. Live values (tokens, transaction ids, proofs) are many and stand as words
@@ -116,6 +117,7 @@ class Names:
 
     def secret(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear, even inside other text."""
+        self._owned()
         if len(value) >= _SHORTEST:
             self._secrets[value] = "$" + name.lstrip("$")
 
@@ -125,11 +127,13 @@ class Names:
 
     def name(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
+        self._owned()
         if len(value) >= _SHORTEST:
             self._live[value] = "$" + name.lstrip("$")
 
     def redact(self, text: str) -> str:
         """Return `text` without secrets and live values."""
+        self._owned()
         for value, name in self._secrets.items():
             if value in text:
                 text = text.replace(value, name)
@@ -315,7 +319,7 @@ class Client:
         }
 
 
-class Counter:
+class Counter(Owned):
     """Numbers the exchanges of a run, or of a check.
 
     Attributes:
@@ -327,6 +331,7 @@ class Counter:
 
     def take(self) -> int:
         """Return the next number, from 1."""
+        self._owned()
         self.last += 1
         return self.last
 

@@ -34,7 +34,7 @@ async def pass_time(case: Case, seconds: int) -> None:
                 f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
                 "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
             )
-        offset = await asyncio.to_thread(advance, offset_file, seconds)
+        offset = advance(offset_file, seconds)
         await _chains_follow(case, offset)
     elif seconds <= case.profile.budgets.wait_for_expiry:
         await asyncio.sleep(seconds)

@@ -42,11 +42,12 @@ from typing import Any
 import orjson
 
 from conformance.encodable import encodable
+from conformance.owner import Owned
 
 Event = Mapping[str, Any]
 
 
-class EventLog:
+class EventLog(Owned):
     """Collects events in order, and writes each to a file as one line when it has one."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -63,6 +64,7 @@ class EventLog:
 
     def add(self, event: str, **members: Any) -> None:
         """Append one event; what JSON cannot carry (a target may send it) becomes its text, in memory and file."""
+        self._owned()
         line: Event = {"event": event, **members}
         try:
             text = orjson.dumps(line, default=str)
@@ -78,10 +80,12 @@ class EventLog:
     @property
     def events(self) -> tuple[Event, ...]:
         """All events so far."""
+        self._owned()
         return tuple(self._events)
 
     def of(self, kind: str) -> Iterable[Event]:
         """Return the events of one kind."""
+        self._owned()
         return (event for event in self._events if event["event"] == kind)
 
     def close(self) -> None:

@@ -81,7 +81,7 @@ class LimitedGateway:
         if self._own is None:
             await clock.pass_time(self._case, round(seconds + 0.4999))
         elif self._own.offset_file is not None:
-            await asyncio.to_thread(clock.advance, self._own.offset_file, seconds)
+            clock.advance(self._own.offset_file, seconds)
         elif seconds <= self._case.profile.budgets.wait_for_expiry:
             await asyncio.sleep(seconds)
         else:

@@ -22,6 +22,7 @@ from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.events import Event, EventLog
 from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
+from conformance.owner import OwnRandom
 from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile
 from conformance.verdict import Exit, Verdict, exit_code, worst
@@ -225,7 +226,7 @@ class Run:
         if self._stop.is_set():
             return
         client = self._client(transport, one.id)
-        rng = random.Random(f"{self.plan.seed}:{one.id}")  # noqa: S311 - the suite's choices are repeatable
+        rng = OwnRandom(f"{self.plan.seed}:{one.id}")
         case = Case(one, self.profile, client, self.log, rng, session)
         self.log.add("check.started", check=one.id, rows=list(one.rows))
         started = time.perf_counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 
 from conformance.check import Inconclusive
 from conformance.checkout.reader import PageReader
-from conformance.client import Client, JsonFault, Names, Unreachable
+from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import Operation, discover
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import CheckoutPayer
@@ -78,7 +77,7 @@ class Session:
         self.networks_told: dict[str, tuple[Any, Any]] = {}
         self.kept = AsyncExitStack()
         self.nonce = secrets.token_hex(6)
-        self._count = itertools.count(1)
+        self._count = Counter()
         whole = profile.target.defaults == "reference"
         self._inbox: Inbox | None = None
         self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request, whole=whole)
@@ -133,7 +132,7 @@ class Session:
 
     def count(self) -> int:
         """Return the next number of this run, from 1."""
-        return next(self._count)
+        return self._count.take()
 
     def tenant(self, name: str = "first", *, limited: bool = False) -> Credentials:
         """Return the credentials of a tenant, of the target or of the service for limit rows.

@@ -71,20 +71,21 @@ class Starter:
         self.nodes.lanes = tuple(lanes)
         starts = {"algorand": self._algorand, "base": self._base, "solana": self._solana}
         # What is missing is told before anything is started.
-        await asyncio.to_thread(self._look, self.nodes.lanes)
+        self.nodes.algod = await asyncio.to_thread(self._look, self.nodes.lanes)
         for lane in self.nodes.lanes:
             await starts[lane]()
         if self._fronts:
             await self._sidecar()
         return self.nodes
 
-    def _look(self, lanes: tuple[str, ...]) -> None:
-        if "algorand" in lanes:
-            self.nodes.algod = algod.found(self._data_dir)
+    def _look(self, lanes: tuple[str, ...]) -> algod.Algod | None:
+        """Look for what the nodes of `lanes` need and return the Algorand node, if it is among them."""
+        node = algod.found(self._data_dir) if "algorand" in lanes else None
         if "base" in lanes:
             anvil.executable()
         if "solana" in lanes:
             self._solana_program()
+        return node
 
     async def _algorand(self) -> None:
         node = self.nodes.algod

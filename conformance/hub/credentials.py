@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import random
@@ -42,31 +43,29 @@ class Issued:
 
 def issued(case: Case, label: str) -> Issued:
     """Return a fresh credential of a fresh issuer, named in the log."""
-    number, host, now = _fresh(case, label)
+    number, did, now = _fresh(case, label)
     payload = {
         "passport_id": f"passport-{number}",
         "agent_did": f"did:web:agent-{number}.example",
-        "issuer_did": f"did:web:{host}",
+        "issuer_did": did,
         "scopes": ["pay"],
         "spend_limit_microusd": 1_000_000,
         "spend_window": "daily",
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
     }
-    return _signed(case, label, host, payload)
+    return _named(case, label, _signed(did, payload, case.rng.random()))
 
 
-def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Issued:
-    """Return a fresh ZK receipt of a fresh issuer, named in the log; its proof takes a second or two.
+async def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Issued:
+    """Return a fresh ZK receipt of a fresh issuer, named in the log; a thread makes its proof for a second or two.
 
     Args:
         case: The check that wants it.
         label: Its name.
         forgery: What a verifier must leave out to take it; None makes an honest one.
     """
-    number, host, now = _fresh(case, label)
-    rng = random.Random(case.rng.random())  # noqa: S311 - the suite's choice
-    held = secret(_HIGH if forgery is None or forgery in TWISTED else _LOW, rng, forgery)
+    number, did, now = _fresh(case, label)
     payload = {
         "type": "zkp_receipt",
         "version": "1",
@@ -77,18 +76,26 @@ def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Is
         "tx_id": "A" * 52,
         "settled_at": _text(now - 120),
         "atb_cert_version": "2",
-        "bench_issuer": f"did:web:{host}",
-        "commitment_b64": commitment_text(held),
+        "bench_issuer": did,
         "threshold_milliunits": _THRESHOLD,
         "proof_system": NAME,
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
     }
-    proof = proof_of(payload, held, rng, forgery)
-    return _signed(case, label, host, {**payload, "proof_b64": _base64(proof)})
+    drawn = case.rng.random(), case.rng.random()
+    return _named(case, label, await asyncio.to_thread(_proven, did, payload, forgery, *drawn))
 
 
-def spoiled_receipts(case: Case, honest: Issued) -> dict[str, Issued]:
+def _proven(did: str, payload: Mapping[str, Any], forgery: Forgery | None, proving: float, signing: float) -> Issued:
+    """Return a receipt with its proof; the two seeds decide everything that is drawn for it."""
+    rng = random.Random(proving)  # noqa: S311 - the suite's choice
+    held = secret(_HIGH if forgery is None or forgery in TWISTED else _LOW, rng, forgery)
+    stated = {**payload, "commitment_b64": commitment_text(held)}
+    proof = proof_of(stated, held, rng, forgery)
+    return _signed(did, stated | {"proof_b64": _base64(proof)}, signing)
+
+
+async def spoiled_receipts(case: Case, honest: Issued) -> dict[str, Issued]:
     """Return what an honest receipt is turned into, each by an issuer of its own; the words say what is wrong."""
     payload = dict(honest.payload)
     proof = base64.b64decode(payload["proof_b64"])
@@ -102,31 +109,38 @@ def spoiled_receipts(case: Case, honest: Issued) -> dict[str, Issued]:
     made = {}
     for number, (words, changed) in enumerate(changes.items(), 1):
         label = f"spoiled_{number}"
-        _, host, _ = _fresh(case, label)
-        made[words] = _signed(case, label, host, payload | changed)
-    _, host, _ = _fresh(case, "unsigned")
-    return made | {"an honest proof that its issuer has not signed": _signed(case, "unsigned", host, payload, 1)}
+        made[words] = await _again(case, label, payload | changed)
+    return made | {"an honest proof that its issuer has not signed": await _again(case, "unsigned", payload, 1)}
+
+
+async def _again(case: Case, label: str, payload: Mapping[str, Any], turned: int = 0) -> Issued:
+    """Return a receipt of a fresh issuer; see `_signed`."""
+    _, did, _ = _fresh(case, label)
+    return _named(case, label, await asyncio.to_thread(_signed, did, payload, case.rng.random(), turned))
 
 
 def _fresh(case: Case, label: str) -> tuple[str, str, int]:
-    """Return a number that is used once, a host of that number, and the time."""
+    """Return a number that is used once, the DID of a host of that number, and the time."""
     number = f"{case.session.nonce}-{case.session.count()}"
     host = f"{label.replace('_', '-')}-{number}.example"
     case.client.names.secret(host, f"{label.upper()}_HOST")
-    return number, host, int(time.time())
+    return number, f"did:web:{host}", int(time.time())
 
 
-def _signed(case: Case, label: str, host: str, payload: dict[str, Any], turned: int = 0) -> Issued:
+def _signed(did: str, payload: Mapping[str, Any], seed: float, turned: int = 0) -> Issued:
     """Return a credential of a key that is made for it; `turned` are bits of the signature's salt that are turned."""
-    names = case.client.names
-    made = falcon_making.signed(jcs_bytes(payload), random.Random(case.rng.random()))  # noqa: S311 - the suite's choice
+    made = falcon_making.signed(jcs_bytes(payload), random.Random(seed))  # noqa: S311 - the suite's choice
     key = _base64(made.public_key)
     signature = made.signature[:1] + bytes([made.signature[1] ^ turned]) + made.signature[2:]
     envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": encode_base64url(signature)}
-    text = encode_base64url(json.dumps(envelope).encode())
-    names.secret(key, f"{label.upper()}_KEY")
-    names.secret(text, f"{label.upper()}_CREDENTIAL")
-    return Issued(f"did:web:{host}", key, text, payload)
+    return Issued(did, key, encode_base64url(json.dumps(envelope).encode()), payload)
+
+
+def _named(case: Case, label: str, made: Issued) -> Issued:
+    """Return what was made, once the log shows its name only."""
+    case.client.names.secret(made.key, f"{label.upper()}_KEY")
+    case.client.names.secret(made.text, f"{label.upper()}_CREDENTIAL")
+    return made
 
 
 def _text(seconds: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from conformance.check import Case, check
 from conformance.client import Answer
 from conformance.hub import documents
@@ -38,12 +36,11 @@ async def forged_receipts_are_refused(case: Case) -> None:
         case.not_applicable(_ROW, f"the profile claims no service that verifies {NAME}")
     for subject in claimed:
         async with played_hub(case) as hub:
-            honest = await asyncio.to_thread(issued_receipt, case, "honest")
+            honest = await issued_receipt(case, "honest")
             forged = {
-                f"lives without {one.value}": await asyncio.to_thread(issued_receipt, case, one.name.lower(), one)
-                for one in Forgery
+                f"lives without {one.value}": await issued_receipt(case, one.name.lower(), one) for one in Forgery
             }
-            forged |= await asyncio.to_thread(spoiled_receipts, case, honest)
+            forged |= await spoiled_receipts(case, honest)
             hub.trusted = {one.did: one.key for one in (honest, *forged.values())}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
                 await _judged(case, subject, addon, honest, forged)

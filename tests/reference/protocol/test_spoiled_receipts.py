@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import itertools
 import random
@@ -45,8 +46,12 @@ def receipts() -> dict[str, Issued]:
     session = SimpleNamespace(nonce="n", count=lambda: next(numbers))
     made = SimpleNamespace(rng=random.Random(1), session=session, client=SimpleNamespace(names=names))
     case = cast("Case", made)
-    honest = issued_receipt(case, "honest")
-    return {"": honest, **spoiled_receipts(case, honest)}
+
+    async def made_of_it() -> dict[str, Issued]:
+        honest = await issued_receipt(case, "honest")
+        return {"": honest, **await spoiled_receipts(case, honest)}
+
+    return asyncio.run(made_of_it())
 
 
 @pytest.fixture(autouse=True)
