@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.curve import L, Point
-from conformance.oracles.range_proof.system import BITS, Transcript, generator, vectors
+from conformance.oracles.range_proof.multiples import BASE, combined
+from conformance.oracles.range_proof.system import BITS, LEFTS, RIGHTS, Transcript, generator
 
 # A point of order eight: twice doubled it is (0, -1).
 _SMALL: Final = curve.decode(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"))
@@ -64,7 +65,7 @@ def secret(score: int, rng: random.Random, forgery: Forgery | None = None) -> Se
 
 def commitment_text(held: Secret) -> str:
     """Return the commitment in base64."""
-    whole = curve.combine([held.score, held.blinding], [curve.BASE, generator("H")])
+    whole = combined({BASE: held.score, "H": held.blinding})
     return base64.b64encode(curve.encode(curve.add(whole, held.twist))).decode()
 
 
@@ -109,12 +110,10 @@ class _Making:
     def _made(self) -> bytes | None:
         """Return a proof; None where no round of a `ROUNDS` forgery drew a scalar that does."""
         bits, excess = self._bits()
-        lefts, rights = vectors()
         alpha, rho = self._draw(), self._draw()
         left_masks, right_masks = [self._draw() for _ in bits], [self._draw() for _ in bits]
-        committed = _sum([alpha, *bits, *(bit - 1 for bit in bits)], [generator("H"), *lefts, *rights])
-        committed = curve.add(committed, curve.multiply(excess, generator("U")))
-        masks = _sum([rho, *left_masks, *right_masks], [generator("H"), *lefts, *rights])
+        committed = combined({"H": alpha, "U": excess} | _named(bits, [bit - 1 for bit in bits]))
+        masks = combined({"H": rho} | _named(left_masks, right_masks))
         if self._forgery is Forgery.POINTS:
             masks = curve.add(masks, _SMALL)
         while True:
@@ -148,8 +147,7 @@ class _Making:
         (w,) = _sent(transcript, opened, "w")
         if self._forgery is Forgery.W:
             w = 1
-        product = curve.multiply(w, generator("U"))
-        folded = _folded(transcript, left, right, y, product, twisted=self._forgery is Forgery.ROUNDS)
+        folded = _folded(transcript, left, right, y, w, twisted=self._forgery is Forgery.ROUNDS)
         firsts = (curve.encode(committed), curve.encode(masks), linear, quadratic)
         return None if folded is None else b"".join((*firsts, *opened.values(), *folded))
 
@@ -186,37 +184,59 @@ def _sent(transcript: Transcript, items: Mapping[str, bytes], *answered: str) ->
     return [transcript.challenge(name) for name in answered]
 
 
+def _named(lefts: Sequence[int], rights: Sequence[int]) -> dict[str, int]:
+    """Return scalars of all G_n and all H_n by those names."""
+    return dict(zip((*LEFTS, *RIGHTS), (*lefts, *rights), strict=True))
+
+
 def _folded(
-    transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, product: Point, *, twisted: bool
+    transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, w: int, *, twisted: bool
 ) -> list[bytes] | None:
     """Return the sides of the six rounds, and a and b, all encoded.
 
     Where they are `twisted` both sides of the first round that draws a scalar for it are wrong; None if none does.
+    The generators are folded in numbers only: each stands for a sum of the first ones, with a weight for each of them.
     """
-    lefts, rights = [list(one) for one in vectors()]
     down = pow(y, -1, L)
-    rights = [curve.multiply(pow(down, n, L), point) for n, point in enumerate(rights)]
+    weights = [1] * BITS, [pow(down, n, L) for n in range(BITS)]
     sides: list[bytes] = []
     while (half := len(left) // 2) > 0:
-        low, high = slice(None, half), slice(half, None)
-        pair = {}
         number = len(sides) // 2 + 1
-        for name, one, other in ((f"L_{number}", low, high), (f"R_{number}", high, low)):
-            scalars = [*left[one], *right[other], _inner(left[one], right[other])]
-            pair[name] = _sum(scalars, [*lefts[other], *rights[one], product])
+        pair = {
+            f"{side}_{number}": combined(_side(left, right, weights, w, upper=upper))
+            for side, upper in (("L", True), ("R", False))
+        }
         if twisted:
             wrong = {name: curve.add(point, _HALF) for name, point in pair.items()}
             (u,) = _sent(copy(transcript), _encoded(wrong), f"u_{number}")
             if _alike(u * u, pow(u, -2, L)):
                 pair, twisted = wrong, False
-        (u,) = _sent(transcript, _encoded(pair), f"u_{number}")
-        sides += _encoded(pair).values()
+        encoded = _encoded(pair)
+        (u,) = _sent(transcript, encoded, f"u_{number}")
+        sides += encoded.values()
         back = pow(u, -1, L)
+        for n in range(BITS):
+            of_left, of_right = (u, back) if n & half else (back, u)
+            weights[0][n], weights[1][n] = weights[0][n] * of_left % L, weights[1][n] * of_right % L
         left = [(u * left[n] + back * left[n + half]) % L for n in range(half)]
         right = [(back * right[n] + u * right[n + half]) % L for n in range(half)]
-        lefts = [_sum([back, u], [lefts[n], lefts[n + half]]) for n in range(half)]
-        rights = [_sum([u, back], [rights[n], rights[n + half]]) for n in range(half)]
     return None if twisted else [*sides, _scalar(left[0]), _scalar(right[0])]
+
+
+def _side(
+    left: Sequence[int], right: Sequence[int], weights: tuple[Sequence[int], Sequence[int]], w: int, *, upper: bool
+) -> dict[str, int]:
+    """Return the scalars of a round's L, which has the upper half of the G_n, or of its R, which has the lower."""
+    half = len(left) // 2
+    low, high = slice(None, half), slice(half, None)
+    one, other = (low, high) if upper else (high, low)
+    terms = {"U": w * _inner(left[one], right[other])}
+    for n, (of_left, of_right) in enumerate(zip(*weights, strict=True)):
+        if bool(n & half) is upper:
+            terms[LEFTS[n]] = of_left * left[one][n % half]
+        else:
+            terms[RIGHTS[n]] = of_right * right[other][n % half]
+    return terms
 
 
 def _alike(one: int, other: int) -> bool:
@@ -228,16 +248,12 @@ def _encoded(points: Mapping[str, Point]) -> dict[str, bytes]:
     return {name: curve.encode(point) for name, point in points.items()}
 
 
-def _sum(scalars: Sequence[int], points: Sequence[Point]) -> Point:
-    return curve.combine([scalar % L for scalar in scalars], points)
-
-
 def _inner(one: Sequence[int], other: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(one, other, strict=True)) % L
 
 
 def _pedersen(value: int, blinding: int, twist: Point) -> bytes:
-    return curve.encode(curve.add(_sum([value, blinding], [curve.BASE, generator("H")]), twist))
+    return curve.encode(curve.add(combined({BASE: value, "H": blinding}), twist))
 
 
 def _scalar(value: int) -> bytes:

@@ -20,6 +20,8 @@ SCALARS_FIRST: Final = ("tau_x", "mu", "t")
 SIDES: Final = tuple(f"{side}_{number}" for number in range(1, ROUNDS + 1) for side in ("L", "R"))
 LAYOUT: Final = (*POINTS_FIRST, *SCALARS_FIRST, *SIDES, "a", "b")
 POINTS: Final = frozenset((*POINTS_FIRST, *SIDES))
+LEFTS: Final = tuple(f"G_{n}" for n in range(1, BITS + 1))
+RIGHTS: Final = tuple(f"H_{n}" for n in range(1, BITS + 1))
 PROOF_BYTES: Final = 32 * len(LAYOUT)
 
 
@@ -44,8 +46,7 @@ def generator(name: str) -> Point:
 @cache
 def vectors() -> tuple[tuple[Point, ...], tuple[Point, ...]]:
     """Return G_1 … G_64 and H_1 … H_64."""
-    numbers = range(1, BITS + 1)
-    return tuple(generator(f"G_{n}") for n in numbers), tuple(generator(f"H_{n}") for n in numbers)
+    return tuple(map(generator, LEFTS)), tuple(map(generator, RIGHTS))
 
 
 class Transcript:
