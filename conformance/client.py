@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shlex
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
@@ -22,6 +22,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.events import EventLog
 from conformance.oracles.profile_json import refuse_constant, unique_members
 from conformance.owner import Owned
+from conformance.redaction import PART, SHORTEST, WORD, Secrets, words_of
 
 _SECRET_HEADERS = {
     "x-payment": "$X_PAYMENT",
@@ -99,27 +100,41 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-_WORD = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
-_PART = re.compile(r"[^/:]{6,}")
-_SHORTEST = 6
+# Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
+_REMEMBERED: Final = 4096
+_LONGEST_REMEMBERED: Final = 1024
+
+
+@dataclass(slots=True)
+class _Plain:
+    """A text that was looked at.
+
+    Attributes:
+        text: The text without secrets.
+        words: What it would be changed for, were one of these a live value.
+    """
+
+    text: str
+    words: Collection[str]
 
 
 @dataclass
 class Names(Owned):
     """Values that never appear in the log, and the name that stands for each.
 
-    Secrets are looked for anywhere in a text. Live values (tokens, transaction ids, proofs) are many and stand as words
-    of their own, so they are looked up word by word.
+    Secrets are looked for anywhere in a text, in the order in which they came. Live values (tokens, transaction ids,
+    proofs) are many and stand as words of their own, so they are looked up word by word.
     """
 
-    _secrets: dict[str, str] = field(default_factory=dict)
+    _secrets: Secrets = field(default_factory=Secrets)
     _live: dict[str, str] = field(default_factory=dict)
+    _looked_at: dict[str, _Plain] = field(default_factory=dict)
 
     def secret(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear, even inside other text."""
         self._owned()
-        if len(value) >= _SHORTEST:
-            self._secrets[value] = "$" + name.lstrip("$")
+        if len(value) >= SHORTEST and self._secrets.hold(value, "$" + name.lstrip("$")):
+            self._looked_at.clear()
 
     def key(self, value: str, name: str, *, given: bool) -> None:
         """Keep a private key out of the log: one we were given anywhere, one of the many we make where it is a word."""
@@ -128,17 +143,28 @@ class Names(Owned):
     def name(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
         self._owned()
-        if len(value) >= _SHORTEST:
+        if len(value) >= SHORTEST:
             self._live[value] = "$" + name.lstrip("$")
 
     def redact(self, text: str) -> str:
         """Return `text` without secrets and live values."""
         self._owned()
-        for value, name in self._secrets.items():
-            if value in text:
-                text = text.replace(value, name)
-        whole = self._live.get(text)
-        return whole or _WORD.sub(self._named, text)
+        if len(text) < SHORTEST:
+            return text
+        plain = self._looked_at.get(text) or self._look_at(text)
+        if self._live.keys().isdisjoint(plain.words):
+            return plain.text
+        whole = self._live.get(plain.text)
+        return whole or WORD.sub(self._named, plain.text)
+
+    def _look_at(self, text: str) -> _Plain:
+        found = self._secrets.replaced(text)
+        plain = _Plain(found, words_of(found))
+        if len(text) <= _LONGEST_REMEMBERED:
+            if len(self._looked_at) == _REMEMBERED:
+                self._looked_at.clear()
+            self._looked_at[text] = plain
+        return plain
 
     def _named(self, match: re.Match[str]) -> str:
         """Return the name of a word, else of its parts: a path's segments, a memo's token.
@@ -151,7 +177,7 @@ class Names(Owned):
         if known is None:
             # Most words are one part, and looked up already.
             several = "/" in bare or ":" in bare
-            known = _PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
+            known = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
         return self._live.get(word) or known + word[len(bare) :]
 
 
@@ -249,7 +275,6 @@ class Client:
                 request=request,
                 response=None if status == 0 else self._response(status, headers, content, elapsed),
                 error=None if error is None else self.names.redact(error),
-                curl=_curl(request),
             )
         return Answer(n, status, headers, content)
 
@@ -267,7 +292,6 @@ class Client:
             answer: Status, header fields and body of our answer; or why there is none.
         """
         n = self._counter.take()
-        shown = self._request(*request)
         response = None
         if not isinstance(answer, str):
             status, fields, body = answer
@@ -276,26 +300,23 @@ class Client:
             "arrival",
             n=n,
             destination=destination,
-            request={name: value for name, value in shown.items() if name != "template"},
+            request=self._request(*request),
             response=response,
             error=answer if isinstance(answer, str) else None,
-            curl=_curl(shown),
         )
         return n
 
     def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
-        shown = [[name, self._header(name, value)] for name, value in fields]
-        text = None if body is None else self.names.redact(_text(body))
+        shown = [(_shared(name), self._header(name, value)) for name, value in fields]
+        text = None if body is None else _shared(self.names.redact(_text(body)))
         parts = urlsplit(url)
         path = self.names.redact(parts.path + (f"?{parts.query}" if parts.query else ""))
-        names = sorted(name.lower() for name, _ in fields)
         return {
             "method": method,
             "url": self.names.redact(url),
             "path": path,
             "headers": shown,
             "body": text,
-            "template": [method, path, names, text],
         }
 
     def _name_secrets(self, content: bytes) -> None:
@@ -312,8 +333,8 @@ class Client:
     def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
         return {
             "status": status,
-            "headers": [[name, self.names.redact(value)] for name, value in headers.items()],
-            "body": self.names.redact(_text(body)),
+            "headers": [(_shared(name), _shared(self.names.redact(value))) for name, value in headers.items()],
+            "body": _shared(self.names.redact(_text(body))),
             "body_bytes": len(body),
             "milliseconds": round(elapsed, 3),
         }
@@ -360,17 +381,6 @@ def _text(body: bytes) -> str:
     return text if len(body) <= _SHOWN_BODY else f"{text}… ({len(body)} bytes)"
 
 
-def _curl(request: Mapping[str, Any]) -> str:
-    words = ["curl", "-sS", "-i", "-X", request["method"], _quote(request["url"])]
-    for name, value in request["headers"]:
-        words += ["-H", _quote(f"{name}: {value}")]
-    if request["body"] is not None:
-        words += ["--data-binary", _quote(request["body"])]
-    return " ".join(words)
-
-
-def _quote(text: str) -> str:
-    """Quote for a shell, leaving `$NAMES` to be filled in by the reader's environment."""
-    if re.search(r"\$[A-Z]", text) is None:
-        return shlex.quote(text)
-    return '"' + re.sub(r'(["\\`]|\$(?![A-Z]))', r"\\\1", text) + '"'
+def _shared(text: str) -> str:
+    """Return the one copy of a text: header fields and bodies come thousands of times, and all stay in memory."""
+    return sys.intern(str(text))

@@ -1,4 +1,7 @@
-"""The event log: one NDJSON line per event, the single truth that every report is a pure function of.
+"""The event log: one NDJSON line per event in gzip, the single truth that every report is a pure function of.
+
+`zcat events.ndjson.gz` shows the lines. What is written is compressed up to here at least once a second, so that a run
+that ends suddenly leaves a file that can be read up to there. Logs from before, plain NDJSON, are read as well.
 
 Every event is a JSON object with `event`, its kind. The kinds and their members:
 
@@ -7,12 +10,13 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   command.
 * `check.started`: `check` (id), `rows`.
 * `exchange`: `n` (1, 2, … within the run), `check`, `ordinal` (1, 2, … within the check), `retry` (whether it repeats
-  an exchange because the target asked for it), `request` `{method, url, path, headers, body, template}`, `response`
-  `{status, headers, body, body_bytes, milliseconds}` or null, `error` or null, `curl`. Headers are pairs of name and
-  value.
+  an exchange because the target asked for it), `request` `{method, url, path, headers, body}`, `response` `{status,
+  headers, body, body_bytes, milliseconds}` or null, `error` or null. Headers are pairs of name and value. A body is
+  text, or null in a request without one. In the file a long body stands once: where it comes again, `{line, of}` says
+  in which line, from 1, and of what, `request` or `response`, it stands; `read` puts the text there. The curl line and
+  the template of a request follow from it; see `recorded`.
 * `arrival`: `n` (of the same count as exchanges), `destination` (its name), `request` `{method, url, path, headers,
-  body}` as the target sent it to us, `response` (ours) or null, `error` or null (why we gave none), `curl`, which
-  delivers it once more.
+  body}` as the target sent it to us, `response` (ours) or null, `error` or null (why we gave none).
 * `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (the `n` of an exchange or arrival, or null),
   `hint`, `where` (lane, operation …).
 * `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `lacking`, `fault`, `cancelled`), `error` or
@@ -34,17 +38,27 @@ Secrets never get here: the recording client takes them out first.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from conformance.encodable import encodable
+from conformance.log_file import LogFile, numbered
 from conformance.owner import Owned
 
 Event = Mapping[str, Any]
+
+# Name of the log in a report folder, and what it was called before it was compressed.
+LOG: Final = "events.ndjson.gz"
+_PLAIN_LOG: Final = "events.ndjson"
+
+
+def log_in(folder: Path) -> Path:
+    """Return the event log of a report folder: `events.ndjson.gz`, unless there is only a plain one from before."""
+    plain = folder / _PLAIN_LOG
+    return plain if plain.exists() and not (folder / LOG).exists() else folder / LOG
 
 
 class EventLog(Owned):
@@ -53,10 +67,10 @@ class EventLog(Owned):
     def __init__(self, path: Path | None = None) -> None:
         self._events: list[Event] = []
         self._listeners: list[Callable[[Event], None]] = []
-        self._file: io.BufferedWriter | None = None
+        self._file: LogFile | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("wb")
+            self._file = LogFile(path)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Call `listener` with each later event, for progress."""
@@ -67,15 +81,19 @@ class EventLog(Owned):
         self._owned()
         line: Event = {"event": event, **members}
         try:
-            text = orjson.dumps(line, default=str)
+            self._write(line)
         except TypeError:
             line = encodable(line)
-            text = orjson.dumps(line)
+            self._write(line)
         self._events.append(line)
-        if self._file is not None:
-            self._file.write(text + b"\n")
         for listener in self._listeners:
             listener(line)
+
+    def _write(self, line: Event) -> None:
+        if self._file is None:
+            orjson.dumps(line, default=str)
+        else:
+            self._file.write(line)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -96,7 +114,7 @@ class EventLog(Owned):
 
 
 def read(path: Path) -> tuple[Event, ...]:
-    """Read an event log back.
+    """Read an event log back, compressed or plain.
 
     A last line that was torn by a sudden end of the run (it lacks its line feed) is left out.
 
@@ -104,13 +122,7 @@ def read(path: Path) -> tuple[Event, ...]:
         ValueError: A line is not a JSON object with `event`; its text says which.
     """
     events = []
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    for number, line in enumerate(whole.splitlines(), start=1):
-        try:
-            event = orjson.loads(line)
-        except orjson.JSONDecodeError as fault:
-            raise ValueError(f"{path}: line {number} is not JSON: {fault}") from fault
+    for number, event in numbered(path):
         if not isinstance(event, dict) or not isinstance(event.get("event"), str):
             raise ValueError(f"{path}: line {number} is not an event")  # noqa: TRY004 - a fault of the file, not of a type
         events.append(event)

@@ -164,7 +164,7 @@ def _quick(only: tuple[str, ...], rounds: int, against: Path, *, as_json: bool) 
 
 
 def _spent(log: Path) -> suite.Spent:
-    path = log / "events.ndjson" if log.is_dir() else log
+    path = events.log_in(log) if log.is_dir() else log
     try:
         return suite.spent(events.read(path))
     except (OSError, ValueError, KeyError, TypeError) as fault:

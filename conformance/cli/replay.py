@@ -12,10 +12,11 @@ import orjson
 
 from conformance.check import Check
 from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named_profile, opened, with_nodes
-from conformance.events import Event, EventLog, read
+from conformance.events import Event, EventLog, log_in, read
 from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, surface_options
+from conformance.recorded import curl_line
 from conformance.report.exchange import Exchange
 from conformance.report.text import one_line
 from conformance.runner import Plan, Run, registered, select_checks
@@ -48,8 +49,8 @@ def command(
 
     Where N is a delivery that the target made, the check that judged it runs again, and its deliveries are compared.
 
-    REPORT is a report folder or its events.ndjson. Exit codes: 0 the status, or the verdict on a delivery, is the same,
-    1 it differs, 3 not reached.
+    REPORT is a report folder or its events.ndjson.gz. Exit codes: 0 the status, or the verdict on a delivery, is the
+    same, 1 it differs, 3 not reached.
     """
     events, number = _recorded(what)
     exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
@@ -96,7 +97,7 @@ def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
     if not mark or not number.isdecimal():
         raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
     path = Path(name)
-    path = path / "events.ndjson" if path.is_dir() else path
+    path = log_in(path) if path.is_dir() else path
     try:
         return read(path), int(number)
     except (OSError, ValueError) as fault:
@@ -137,7 +138,7 @@ def _compare_deliveries(before: Event, judgement: Event, log: EventLog, *, as_js
     number = None if judged is None else judged["exchange"]
     after = next((one for kind in _RECORDED for one in log.of(kind) if one["n"] == number), None)
     if as_json:
-        value = {"recorded": before, "again": after, "judgements": [judgement, judged]}
+        value = {"recorded": _repeatable(before), "again": _repeatable(after), "judgements": [judgement, judged]}
         click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
     else:
         for title, event, one in (("recorded", before, judgement), ("again", after, judged)):
@@ -160,13 +161,19 @@ def _compare(before: Event, log: EventLog, *, as_json: bool) -> int:
         None,
     )
     if as_json:
-        click.echo(orjson.dumps({"recorded": before, "again": after}, option=orjson.OPT_INDENT_2))
+        click.echo(
+            orjson.dumps({"recorded": _repeatable(before), "again": _repeatable(after)}, option=orjson.OPT_INDENT_2)
+        )
     else:
         _show("recorded", before)
         _show("again", after)
     if after is None:
         return Exit.NO_VERDICT
     return Exit.PASSED if _status(before) == _status(after) else Exit.FAILED
+
+
+def _repeatable(event: Event | None) -> Event | None:
+    return None if event is None else {**event, "curl": curl_line(event["request"])}
 
 
 def _status(exchange: Mapping[str, Any]) -> int | None:

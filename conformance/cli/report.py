@@ -14,6 +14,7 @@ from conformance import events
 from conformance.cli.targets import UsageFault
 from conformance.encodable import encodable
 from conformance.ledger import Requirement
+from conformance.recorded import templates
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import WORDS, headline
@@ -30,13 +31,15 @@ _WORST_FIRST: Final = (
     Verdict.DOCUMENTED,
     Verdict.PASS,
 )
+# Letters of a template that are shown.
+_SHOWN: Final = 300
 
 
 @click.group("report")
 def command() -> None:
     """Show one run, write it in another format, or compare runs.
 
-    A run is a report folder, its events.ndjson or its report.json.
+    A run is a report folder, its events.ndjson.gz or its report.json.
     """
 
 
@@ -60,7 +63,7 @@ def show(run: Path, as_json: bool) -> None:
 @click.option("--report-dir", type=click.Path(path_type=Path, file_okay=False), help="Where to; beside the log.")
 def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
     """Write a recorded run in another format. It is read from its event log."""
-    log = run / "events.ndjson" if run.is_dir() else run
+    log = events.log_in(run) if run.is_dir() else run
     try:
         written = formats.write(events.read(log), report_dir or log.parent, kinds)
     except (OSError, ValueError) as fault:
@@ -105,6 +108,30 @@ def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
     ctx.exit(1 if any(change.worse for change in changes) else 0)
 
 
+@command.command("requests")
+@click.argument("before", type=click.Path(path_type=Path, exists=True))
+@click.argument("after", type=click.Path(path_type=Path, exists=True))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
+    """Compare the requests of two runs, which are the same for the same seed and target.
+
+    A request counts by its template: method, path, names of its header fields and body, with names such as $TOKEN for
+    secrets and live values. Both runs are read from their event logs. Exit codes: 0 the same requests, each as often;
+    1 not, 2 usage.
+    """
+    old, new = (templates(read_log(path)) for path in (before, after))
+    found = {one: (old[one], new[one]) for one in sorted({*old, *new}) if old[one] != new[one]}
+    if as_json:
+        differing = [{"template": orjson.loads(one), "before": was, "after": now} for one, (was, now) in found.items()]
+        click.echo(orjson.dumps({"before": old.total(), "after": new.total(), "differing": differing}))
+    else:
+        for one, (was, now) in found.items():
+            click.echo(f"{was} → {now}  {one_line(one, _SHOWN)}")
+        click.echo(f"{old.total()} and {new.total()} requests, {len(found)} templates differ")
+    ctx.exit(1 if found else 0)
+
+
 @command.command("matrix")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--rows", "as_rows", is_flag=True, help="A line a requirement; by default a line a row group.")
@@ -142,6 +169,19 @@ def _passed(rows: Sequence[RowResult]) -> str:
     return f"{sum(row.verdict is Verdict.PASS for row in judged)}/{len(judged)}" if judged else "-"
 
 
+def read_log(path: Path) -> tuple[events.Event, ...]:
+    """Read the event log of a report folder, or the one at `path`.
+
+    Raises:
+        UsageFault: There is none.
+    """
+    log = events.log_in(path) if path.is_dir() else path
+    try:
+        return events.read(log)
+    except (OSError, ValueError) as fault:
+        raise UsageFault(f"cannot read the event log {log}: {fault}") from fault
+
+
 def read_run(path: Path) -> Summary:
     """Read a run from a report folder, an event log or a JSON report.
 
@@ -149,11 +189,11 @@ def read_run(path: Path) -> Summary:
         UsageFault: There is no such thing at `path`.
     """
     if path.is_dir():
-        path = next((path / name for name in ("events.ndjson", "report.json") if (path / name).exists()), path)
+        path = next((one for one in (events.log_in(path), path / "report.json") if one.exists()), path)
     if path.is_dir():
-        raise UsageFault(f"{path} holds neither events.ndjson nor report.json; name a report folder or one of these")
+        raise UsageFault(f"{path} holds neither {events.LOG} nor report.json; name a report folder or one of these")
     try:
-        if path.suffix == ".ndjson":
+        if path.suffix != ".json":
             return summarise(events.read(path))
         return json_report.read(orjson.loads(path.read_bytes()))
     except (OSError, ValueError, LogFault) as fault:

@@ -24,7 +24,7 @@ from conformance.cli.targets import (
     with_nodes,
 )
 from conformance.cli.unread import unread
-from conformance.events import EventLog
+from conformance.events import LOG, EventLog
 from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, surface_options
@@ -165,9 +165,9 @@ def run_and_report(
         UsageFault: Nothing can be written into `directory`.
     """
     try:
-        log = EventLog(directory / "events.ndjson")
+        log = EventLog(directory / LOG)
     except OSError as fault:
-        raise UsageFault(f"--report-dir: cannot write {directory / 'events.ndjson'}: {fault.strerror}") from fault
+        raise UsageFault(f"--report-dir: cannot write {directory / LOG}: {fault.strerror}") from fault
     progress = None if as_json else console.Progress()
     if progress is not None:
         log.listen(progress)
@@ -188,7 +188,7 @@ def run_and_report(
         if as_json:
             click.echo(formats.FORMATS["json"].render(log.events))
         else:
-            console.show(summarise(log.events), written=[directory / "events.ndjson", *written])
+            console.show(summarise(log.events), written=[directory / LOG, *written])
     except BrokenPipeError:
         # The verdict is the same, whether or not it is read to its end.
         unread()

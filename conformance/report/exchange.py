@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from conformance.events import Event
+from conformance.recorded import curl_line
 from conformance.report.text import one_line, shown
 
 
@@ -61,7 +62,7 @@ class Exchange:
                 milliseconds=float(response["milliseconds"]),
             ),
             error=None if event["error"] is None else str(event["error"]),
-            curl=str(event["curl"]),
+            curl=curl_line(request),
             delivered_to=str(event["destination"]) if event["event"] == "arrival" else None,
         )
 

@@ -75,7 +75,7 @@ async def trial(
         seed: The look, and the seed of the run.
         rows: The rows to judge; all without it.
         lanes: The lanes that the stack offers.
-        logs: Folder for the run's event log, `SEED.ndjson`.
+        logs: Folder for the run's event log, `SEED.ndjson.gz`.
 
     Raises:
         StackFault: The stack did not come up.
@@ -85,7 +85,7 @@ async def trial(
     chosen = tuple(load().select([])) if rows is None else tuple(rows)
     lane = lane_of(seed) if lane_of(seed) in lanes else lanes[0]
     offered = [word for one in lanes for word in ("--lane", one)]
-    log = EventLog(None if logs is None else logs / f"{seed}.ndjson")
+    log = EventLog(None if logs is None else logs / f"{seed}.ndjson.gz")
     async with own_stack(["--chameleon", str(seed), *offered, *surface_options(chosen)]) as stack:
         looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("chameleon_*.json"))]
         budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})

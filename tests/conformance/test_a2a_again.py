@@ -15,6 +15,7 @@ from conformance.check import Case
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
 from conformance.purchase import name_live_values
+from conformance.recorded import template
 from conformance.runner import registered
 from conformance.session import Session
 from tests.conformance.checks.rail.scripted_rail import PROFILE
@@ -60,7 +61,7 @@ async def settled(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> 
 
 def first_requests(log: EventLog) -> list[Any]:
     """Return what was sent, but for what the target asked to be sent again."""
-    return [event["request"]["template"] for event in log.of("exchange") if not event["retry"]]
+    return [template(event["request"]) for event in log.of("exchange") if not event["retry"]]
 
 
 async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
+
+from conformance.events import LOG, read
 
 LACKING_ON_SOLANA = {"RAIL-402-20", "RAIL-WELD-06"}
 
@@ -24,7 +25,7 @@ def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Pa
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "on real nodes" in done.stderr
-    events = [json.loads(line) for line in (tmp_path / "report" / "events.ndjson").read_text().splitlines()]
+    events = read(tmp_path / "report" / LOG)
     verdicts = {event["id"]: event for event in events if event["event"] == "row"}
     assert {row: "documented" if row in LACKING_ON_SOLANA else "pass" for row in rows} == {
         row: event["verdict"] for row, event in verdicts.items()

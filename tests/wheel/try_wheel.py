@@ -5,6 +5,7 @@ Run as a program: `python tests/wheel/try_wheel.py`. Prints one line a step and 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -87,14 +88,14 @@ def _try(place: Path, programs: Path) -> int:
     real = ["--chains", "localnet,algorand=sim", "--report-dir", "nodes"]
     _step("run on real nodes", [weldproof, "run", "RAIL-LANE", "RAIL-PAY-03", "RAIL-PAY-04", *real], empty)
     _step("report show", [weldproof, "report", "show", "report"], empty)
-    number = _first_exchange(empty / "report" / "events.ndjson")
+    number = _first_exchange(empty / "report" / "events.ndjson.gz")
     _step("replay", [weldproof, "replay", f"report#{number}"], empty)
     _with_stack(empty, weldproof)
     return 0
 
 
 def _first_exchange(path: Path) -> int:
-    events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    events = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     return next(int(one["n"]) for one in events if one["event"] == "exchange" and one["check"] != "discovery")
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from conformance import target
 from conformance.cli.run import _afterwards, command
 from conformance.cli.targets import bare_profile
-from conformance.events import read
+from conformance.events import LOG, read
 from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.report import json as json_report
@@ -84,7 +84,7 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
     )
     assert "matters" not in grades(found[screening]).values()
 
-    _assert_the_exchanges_are_there(tmp_path / "report" / "events.ndjson", dearer)
+    _assert_the_exchanges_are_there(tmp_path / "report" / LOG, dearer)
     page = (tmp_path / "report" / "index.html").read_text()
     for shown in ("Receipts side by side", "acme/payable-svc-receipt/1", "does not claim the lane base"):
         assert shown in page

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from conformance import check
 from conformance.check import Case
 from conformance.cli import main
+from conformance.events import LOG, read
 
 WELDPROOF = [sys.executable, "-m", "conformance"]
 
@@ -122,14 +123,13 @@ def test_4_when_the_suite_itself_is_at_fault(tmp_path: Path, monkeypatch: pytest
 def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
     with subprocess.Popen([*WELDPROOF, "run", "RAIL"], cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
-        events = tmp_path / "report" / "events.ndjson"
+        log = tmp_path / "report" / LOG
         ends = time.monotonic() + 600
-        while time.monotonic() < ends and not (events.exists() and b'"exchange"' in events.read_bytes()):
+        while time.monotonic() < ends and not (log.exists() and any(one["event"] == "exchange" for one in read(log))):
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
         assert running.wait(600) == 130
-    started = json.loads(events.read_bytes().splitlines()[0])
-    ended = json.loads(events.read_bytes().splitlines()[-1])
+    started, *_, ended = read(log)
     assert ended["event"] == "run.finished"
     assert ended["interrupted"] is True
     address = urlsplit(started["target"]["surfaces"]["rail"])

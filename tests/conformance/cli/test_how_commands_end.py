@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.events import EventLog
+from conformance.events import LOG, EventLog
 from conformance.interrupt import interruptible
 from tests.reserved_port import reserved_port
 
@@ -98,11 +98,11 @@ def test_a_report_folder_that_cannot_be_written_is_a_usage_fault(tmp_path: Path)
 
 def recorded(folder: Path) -> str:
     """Write a log with one exchange, and return how `weldproof replay` names it."""
-    log = EventLog(folder / "report" / "events.ndjson")
+    log = EventLog(folder / "report" / LOG)
     log.add("run.started", seed=5, options={}, rows=["RAIL-KEY-01"])
     request: dict[str, Any] = {"method": "GET", "url": "http://h/x", "path": "/x", "headers": [], "body": None}
     response = {"status": 200, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 1.0}
-    told = {"request": request, "response": response, "error": None, "curl": "curl http://h/x"}
+    told = {"request": request, "response": response, "error": None}
     log.add("exchange", n=1, check=CHECK, ordinal=1, retry=False, **told)
     log.close()
     return "report#1"
@@ -186,7 +186,7 @@ async def test_a_second_interrupt_does_not_stop_the_clean_up() -> None:
 
 def test_a_log_without_its_beginning_is_a_usage_fault(tmp_path: Path) -> None:
     """A log that does not tell how its run began cannot be replayed, and that is said."""
-    log = EventLog(tmp_path / "events.ndjson")
+    log = EventLog(tmp_path / LOG)
     log.add("exchange", n=1, check=CHECK)
     log.close()
     done = CliRunner().invoke(main, ["replay", f"{tmp_path}#1"])

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from conformance import target
 from conformance.cli import replay
-from conformance.events import EventLog
+from conformance.events import LOG, EventLog
 from conformance.runner import Plan
 from conformance.target import Profile
 from conformance.verdict import Exit, Verdict
@@ -32,7 +32,7 @@ def record(log: EventLog, verdict: Verdict, body: str, *, n: int = 3, judged: bo
     """Put a delivery and what it came to into a log."""
     request = {"method": "POST", "url": "http://h/x", "path": "/x", "headers": [], "body": body}
     response = {"status": 204, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 0.0}
-    log.add("arrival", n=n, destination="first", request=request, response=response, error=None, curl=f"curl {body}")
+    log.add("arrival", n=n, destination="first", request=request, response=response, error=None)
     if judged:
         judgement = {"expected": "v1", "found": verdict.value, "hint": None, "where": {"lane": "algorand"}}
         log.add("judgement", check=CHECK, row="WH-SIG-04", verdict=verdict.value, exchange=n, **judgement)
@@ -59,7 +59,7 @@ def again_after(
     *options: str,
 ) -> Result:
     """Replay number 3 of a run that left `before` in its log, with a target that leaves `after`."""
-    recorded = EventLog(folder / "events.ndjson")
+    recorded = EventLog(folder / LOG)
     recorded.add("run.started", seed=5, options={}, rows=["WH-SIG-04"])
     before(recorded)
     recorded.close()
@@ -90,8 +90,8 @@ def test_a_delivery_is_compared_by_its_verdict(
     """Both deliveries are shown with what they came to; the exit code says whether that is the same."""
     done = replayed(tmp_path, monkeypatch, again)
     assert done.exit_code == code, done.output
-    assert "curl old" in done.output
-    assert "curl new" in done.output
+    assert "--data-binary old" in done.output
+    assert "--data-binary new" in done.output
     assert f"WH-SIG-04 {again.value}" in done.output
 
 
@@ -106,6 +106,7 @@ def test_both_deliveries_can_be_had_as_json(tmp_path: Path, monkeypatch: pytest.
     """`--json` has the two arrivals and the two judgements."""
     told: dict[str, Any] = orjson.loads(replayed(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
     assert [told[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
+    assert told["again"]["curl"] == "curl -sS -i -X POST http://h/x --data-binary new"
     assert [one["verdict"] for one in told["judgements"]] == ["fail", "fail"]
 
 
@@ -113,8 +114,14 @@ def test_what_the_target_sent_is_shown_as_text(tmp_path: Path, monkeypatch: pyte
     """Neither an answer nor a finding that quotes one reaches the terminal as commands."""
     hostile = "\x1b[2J\x1b]0;x\x07"
     response = {"headers": [["x-a", hostile]], "body": hostile, "body_bytes": 9, "milliseconds": 1.0}
-    request: dict[str, Any] = {"method": "GET", "url": "http://h/x", "path": "/x", "headers": [], "body": None}
-    exchange = {"n": 3, "check": CHECK, "ordinal": 1, "retry": False, "request": request, "curl": f"curl {hostile}"}
+    request: dict[str, Any] = {
+        "method": "GET",
+        "url": f"http://h/x{hostile}",
+        "path": "/x",
+        "headers": [],
+        "body": None,
+    }
+    exchange = {"n": 3, "check": CHECK, "ordinal": 1, "retry": False, "request": request}
 
     def records(status: int) -> Callable[[EventLog], None]:
         return lambda log: log.add("exchange", **exchange, response={**response, "status": status}, error=None)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli.report import command
-from conformance.events import Event
+from conformance.events import LOG, Event, EventLog
 from conformance.report import formats
 from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
@@ -28,7 +28,10 @@ def run(*words: object) -> Result:
 def saved(folder: Path, events: tuple[Event, ...], *names: str) -> Path:
     """Write a run as a report folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "events.ndjson").write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
+    log = EventLog(folder / LOG)
+    for event in events:
+        log.add(**event)
+    log.close()
     formats.write(events, folder, names)
     return folder
 
@@ -36,7 +39,11 @@ def saved(folder: Path, events: tuple[Event, ...], *names: str) -> Path:
 def test_show_reads_a_folder_a_log_and_a_json_report_alike(tmp_path: Path) -> None:
     """The same run gives the same text whichever file it is read from."""
     folder = saved(tmp_path / "report", every_verdict(), "json")
-    shown = {run("show", path).output for path in (folder, folder / "events.ndjson", folder / "report.json")}
+    plain = folder / "events.ndjson"
+    plain.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in every_verdict()))
+    paths = (folder, folder / LOG, plain, folder / "report.json")
+    shown = {run("show", path).output for path in paths}
+    plain.unlink()
     assert len(shown) == 1
     text = shown.pop()
     assert "RAIL-402-01" in text
@@ -76,6 +83,24 @@ def test_diff_of_a_run_with_itself_finds_nothing(tmp_path: Path, verdict: Verdic
     folder = saved(tmp_path, RunBuilder(ROWS).finish(dict.fromkeys(ROWS, verdict)))
     result = run("diff", folder, folder)
     assert (result.exit_code, "no verdict differs" in result.output) == (0, True)
+
+
+def test_requests_are_compared_by_template(tmp_path: Path) -> None:
+    """The same requests exit 0, others exit 1 and are shown with how often each run sent them."""
+    one, other = RunBuilder(ROWS), RunBuilder(ROWS)
+    one.exchange("a_check")
+    other.exchange("a_check")
+    first, second = saved(tmp_path / "a", one.finish({})), saved(tmp_path / "b", other.finish({}))
+    same = run("requests", first, second)
+    assert (same.exit_code, same.output) == (0, "1 and 1 requests, 0 templates differ\n")
+    other.exchange("a_check")
+    twice = saved(tmp_path / "c", other.finish({}))
+    assert "1 → 2  [" in run("requests", first, twice).output
+    differing = json.loads(run("requests", first, twice / LOG, "--json").output)["differing"]
+    assert [(item["template"][0], item["before"], item["after"]) for item in differing] == [("POST", 1, 2)]
+    assert run("requests", first, twice).exit_code == 1
+    (tmp_path / "d").mkdir()
+    assert run("requests", first, tmp_path / "d").exit_code == 2
 
 
 def test_matrix_sets_runs_side_by_side(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ A file a lane, so that they run side by side.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from conformance import target
 from conformance.events import EventLog
 from conformance.ledger import load
+from conformance.recorded import templates
 from conformance.runner import Plan, Run, select_checks
 from tests.stack import running_stack
 
@@ -28,16 +28,15 @@ async def outcome(
     log = EventLog()
     await Run(Plan(rows, select_checks(rows, profile), seed=seed, workers=workers), profile, log).execute()
     verdicts = {event["id"]: event["verdict"] for event in log.of("row")}
-    templates = Counter(json.dumps(event["request"]["template"]) for event in log.of("exchange") if not event["retry"])
-    return verdicts, templates
+    return verdicts, templates(log.events)
 
 
 async def must_repeat(folder: Path, lane: str) -> None:
     """Run the rail's checks of a lane with eight and with three workers and hold both runs to the same."""
     with running_stack(folder, "--lane", lane) as ready:
         profile = target.load(Path(ready["profile"]))
-        verdicts, templates = await outcome(profile, 8, seed=7)
-        verdicts_again, templates_again = await outcome(profile, 3, seed=7)
+        verdicts, sent = await outcome(profile, 8, seed=7)
+        verdicts_again, sent_again = await outcome(profile, 3, seed=7)
     assert verdicts == verdicts_again
-    assert templates - templates_again == Counter()
-    assert templates_again - templates == Counter()
+    assert sent - sent_again == Counter()
+    assert sent_again - sent == Counter()

@@ -62,10 +62,9 @@ class RunBuilder:
             check=check,
             ordinal=1,
             retry=False,
-            request={**sent, "template": [sent["method"], sent["path"], [], sent["body"]]},
+            request=sent,
             response=None if status is None else response,
             error=None if status is not None else "connection refused",
-            curl=f"curl -sS -i -X POST {sent['url']} --data-binary '{sent['body']}'",
         )
         return self._exchanges
 
@@ -87,7 +86,6 @@ class RunBuilder:
             if silent
             else {"status": 204, "headers": [], "body": "", "body_bytes": 0, "milliseconds": 0.0},
             error="no answer" if silent else None,
-            curl=f"curl -sS -i -X POST http://127.0.0.1:8097/hooks --data-binary '{body}'",
         )
         return self._exchanges
 

@@ -243,4 +243,4 @@ async def test_a_look_of_the_rail_is_sound_in_what_it_publishes(tmp_path: Path) 
     assert one.lane == "algorand"
     assert "target.service_word" in one.told
     assert one.values["rail.paths"] != ()
-    assert (tmp_path / "3.ndjson").exists()
+    assert (tmp_path / "3.ndjson.gz").exists()

@@ -15,6 +15,7 @@ from conformance.check import Inconclusive
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
 from conformance.http_transport import HttpTransport
+from conformance.recorded import curl_line
 from conformance.webhooks.inbox import Inbox, listening_at
 from conformance.webhooks.receiver import Reply
 from tests.reserved_port import reserved_port
@@ -104,7 +105,7 @@ async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path, port: int) 
         (event,) = log.of("arrival")
         assert SECRET not in str(event)
         assert "$WEBHOOK_ONE_SECRET" in event["request"]["body"]
-        assert "$WEBHOOK_ONE_SECRET" in event["curl"]
+        assert "$WEBHOOK_ONE_SECRET" in curl_line(event["request"])
 
 
 async def test_replies_follow_the_script_of_a_word(tmp_path: Path, port: int) -> None:

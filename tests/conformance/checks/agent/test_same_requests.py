@@ -13,6 +13,7 @@ from conformance import target
 from conformance.check import Case
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
+from conformance.recorded import template
 from conformance.runner import registered
 from conformance.session import Session
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look
@@ -33,7 +34,7 @@ async def sent(look: Look, profile: str, *, backwards: bool) -> Tally[str]:
     for one in CHECKS[::-1] if backwards else CHECKS:
         rng = random.Random(f"1:{one.id}")
         await one.run(Case(one, read, Client(agent, log, one.id, names, counter), log, rng, session))
-    return Tally(json.dumps(event["request"]["template"]) for event in log.of("exchange"))
+    return Tally(json.dumps(template(event["request"])) for event in log.of("exchange"))
 
 
 async def test_another_time_and_order_send_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

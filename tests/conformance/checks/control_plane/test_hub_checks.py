@@ -13,6 +13,7 @@ from conformance import target
 from conformance.checks.control_plane import health
 from conformance.events import EventLog
 from conformance.ledger import load
+from conformance.recorded import template
 from conformance.runner import Plan, Run, registered
 from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub, serving
 
@@ -225,7 +226,7 @@ async def test_the_same_seed_sends_the_same() -> None:
     streams = []
     for _ in range(2):
         log = await judged(Hub(), *quick, seed=5)
-        sent = (json.dumps(event["request"]["template"]) for event in log.of("exchange") if not event["retry"])
+        sent = (json.dumps(template(event["request"])) for event in log.of("exchange") if not event["retry"])
         streams.append(Counter(sent))
     assert streams[0] == streams[1]
 

@@ -15,8 +15,9 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from conformance import target
-from conformance.events import EventLog
+from conformance.events import LOG, EventLog, read
 from conformance.ledger import load
+from conformance.recorded import template
 from conformance.runner import Plan, Run, select_checks
 from tests.conformance.checks.webhooks.flawed_receiver import SECRET, FlawedReceiver
 
@@ -193,7 +194,7 @@ async def test_the_same_seed_sends_the_same(monkeypatch: pytest.MonkeyPatch) -> 
             read = target.parse(PROFILE.replace("URL", base))
             log = EventLog()
             await Run(Plan(ROWS, select_checks(ROWS, read), seed=5, workers=workers), read, log).execute()
-            sent = (json.dumps(event["request"]["template"]) for event in log.of("exchange") if not event["retry"])
+            sent = (json.dumps(template(event["request"])) for event in log.of("exchange") if not event["retry"])
             streams.append(Counter(sent))
     assert streams[0] == streams[1]
 
@@ -232,8 +233,7 @@ def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
         [sys.executable, "-m", "conformance", *words], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = (tmp_path / "report" / "events.ndjson").read_text("utf-8").splitlines()
-    judged = [event for event in map(json.loads, lines) if event["event"] == "judgement"]
+    judged = [event for event in read(tmp_path / "report" / LOG) if event["event"] == "judgement"]
     assert {event["row"] for event in judged} == {row.id for row in ROWS}
     assert {event["where"]["stand_in"] for event in judged} == {"the suite's own listener"}
     rests_on = json.loads(done.stdout)["results"]["summary"]["extra"]["rests_on"]
