@@ -76,6 +76,17 @@ async def test_explain_needs_no_key(agent: httpx.AsyncClient, signed: dict[str, 
     assert by_none["signature_base"] == signed["signature_base"]
 
 
+@pytest.mark.parametrize("asked", [VERIFY, EXPLAIN])
+async def test_clocks_may_differ_by_the_configured_skew(opened: Opener, signed: dict[str, Any], asked: str) -> None:
+    """A signature from WP_SKEW_SECONDS ahead of the caller's time holds, one second more does not (P-AG-05)."""
+    agent = await opened(skew_seconds=20)
+    edge = (await agent.post(asked, json=signed | {"now": 980})).json()
+    beyond = (await agent.post(asked, json=signed | {"now": 979})).json()
+
+    assert (edge["valid"], edge["error_codes"]) == (True, [])
+    assert (beyond["valid"], beyond["error_codes"]) == (False, ["created_in_future"])
+
+
 async def test_what_sign_answers_verifies_as_it_stands(agent: httpx.AsyncClient) -> None:
     """Posted to verify unchanged it is valid, now, and explain gives the same base (P-SG-04)."""
     made = await agent.post(SIGN, json={**PLAIN, "query": "x=1", "body": "hello", "unknown": {"a": [1]}})

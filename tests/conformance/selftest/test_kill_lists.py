@@ -1,0 +1,49 @@
+"""Kill lists are exact: what is missing, what is too much and what is only a warning each differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.ledger import load
+from conformance.selftest.kill_lists import KillList, load_kill_lists, shard
+from conformance.verdict import Verdict
+
+DECIDING = next(row.id for row in load() if row.decides)
+WARNING = next(row.id for row in load() if not row.decides)
+OTHER = next(row.id for row in load() if row.decides and row.id != DECIDING)
+KILL = KillList("made-up", "a rule", "RAIL", DECIDING, {WARNING: "it sees the fault, too"})
+EXACT = {DECIDING: Verdict.FAIL, WARNING: Verdict.WARN, OTHER: Verdict.PASS}
+
+
+def test_an_exact_run_differs_in_nothing() -> None:
+    """A deciding row fails, another one warns, and every further row may pass, be open or not apply."""
+    assert KILL.expected() == {DECIDING: Verdict.FAIL, WARNING: Verdict.WARN}
+    for rest in (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED):
+        assert KILL.differences({**EXACT, OTHER: rest}) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({**EXACT, DECIDING: Verdict.PASS}, [f"{DECIDING}: expected fail, got pass"]),
+        ({**EXACT, DECIDING: Verdict.WARN}, [f"{DECIDING}: expected fail, got warn"]),
+        ({**EXACT, DECIDING: Verdict.INCONCLUSIVE}, [f"{DECIDING}: expected fail, got inconclusive"]),
+        ({**EXACT, WARNING: Verdict.FAIL}, [f"{WARNING}: expected warn, got fail"]),
+        ({DECIDING: Verdict.FAIL}, [f"{WARNING}: expected warn, got nothing"]),
+        ({**EXACT, OTHER: Verdict.FAIL}, [f"{OTHER}: fail is not on the list"]),
+        ({**EXACT, OTHER: Verdict.WARN}, [f"{OTHER}: warn is not on the list"]),
+        ({**EXACT, OTHER: Verdict.ERROR}, [f"{OTHER}: error"]),
+    ],
+)
+def test_whatever_is_not_as_listed_is_told(found: dict[str, Verdict], told: list[str]) -> None:
+    """A row that is missing, one too many, one with another verdict, and a fault of the suite."""
+    assert told == KILL.differences(found)
+
+
+def test_the_committed_lists_name_each_mutant_once_and_shards_make_them_up() -> None:
+    """No mutant has two lists, and the parts of a sharded selftest hold each list once."""
+    lists = load_kill_lists()
+    names = [one.mutant for one in lists]
+    assert len(names) == len(set(names))
+    parts = [one.mutant for part in range(1, 8) for one in shard(lists, part, 7)]
+    assert sorted(names) == sorted(parts)
