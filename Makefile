@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types unit wheel-test selftest chameleon steady oracle thousand fuzz clean
+.PHONY: run test lint types unit wheel-test selftest chameleon steady oracle thousand fuzz faults clean
 
 run: $(READY)
 	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
@@ -45,6 +45,10 @@ thousand: $(READY)
 # A hundred fuzzed minutes against the gateway, no 5xx; FUZZ_SECONDS=600 makes it ten. A short one is in `make test`.
 fuzz: $(READY)
 	WELDPROOF_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),6000) $(BIN)/python -m pytest -m fuzz -s --timeout 0 tests/conformance/fuzz
+
+# Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
+faults: $(READY)
+	$(BIN)/python -m tests.seeded_faults $(if $(ONLY),--only $(ONLY)) $(if $(SHARD),--shard $(SHARD))
 
 # The suite against a correct server that takes each open point another way; SEEDS=8 for eight of them.
 chameleon: $(READY)
