@@ -10,7 +10,7 @@ import pytest
 
 from reference.store.database import Database
 from reference.store.opening import open_database
-from reference.store.redemptions import Redemptions
+from reference.store.redemptions import NewClaim, Redemptions
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
 
 BASE, SETTLER = "eip155:8453", "0xSettler"
@@ -174,3 +174,19 @@ async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements)
     await settlements.close(sent(0), Fate.FAILED, now=1_002)
     await settlements.reserve(replace(sent(1), token="token-0"))
     assert not await settlements.reopen(replace(sent(0), fate=Fate.FAILED))
+
+
+async def test_a_claim_whose_settlement_is_on_its_way_is_not_forgotten(
+    ledger: Redemptions, settlements: Settlements
+) -> None:
+    """Only the chain can say that nothing moved (5.8): until its settlement is closed the claim stays for ever."""
+    rest = ("sha256:r", "service", "base_mainnet", "", "10000", "0xpayee", 2_000)
+    claim = await ledger.claim(NewClaim(SENT.token, SENT.payment_key, *rest), worker="w", now=1_000, order=1)
+    assert claim is not None
+    await ledger.hold(claim.id, until=3_000)
+    await settlements.reserve(SENT)
+    await ledger.forget(unpaid_before=9_999, answers_before=9_999)
+    assert await ledger.get(claim.id) is not None
+    await settlements.close(SENT, Fate.FAILED, now=9_999)
+    await ledger.forget(unpaid_before=9_999, answers_before=9_999)
+    assert await ledger.get(claim.id) is None
