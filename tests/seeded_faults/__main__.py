@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 def main() -> int:
     """Try the faults that the command line names."""
     asked = _arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         faults = chosen(load(), asked.only, asked.shard)
         if not faults:

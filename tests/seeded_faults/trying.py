@@ -144,7 +144,10 @@ class Scratch:
         report.unlink(missing_ok=True)
         options = ["-q", "-p", "no:cacheprovider", "-p", "seeded_fault_report", "-o", f"timeout={TEST_SECONDS}"]
         words = [sys.executable, "-m", "pytest", *options, *(["-x"] if first else []), *tests]
-        said, code = _ended(words, self.root, self.environment(), SET_SECONDS if first else 3 * SET_SECONDS)
+        try:
+            said, code = _ended(words, self.root, self.environment(), SET_SECONDS if first else 3 * SET_SECONDS)
+        finally:
+            _end_what_is_left(f"SEEDED_FAULT_REPORT={report}")
         if report.exists():
             return [Failure(**json.loads(line)) for line in report.read_text("utf-8").splitlines()]
         if code is None:
@@ -205,3 +208,14 @@ def _ended(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         return said, process.returncode
+
+
+def _end_what_is_left(mark: str) -> None:
+    """Kill what tests have left behind, in sessions of its own even: a fault may be that nobody ends it.
+
+    It is known by a text of its environment, where the system shows that.
+    """
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)

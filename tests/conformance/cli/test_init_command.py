@@ -69,3 +69,17 @@ def test_an_address_that_nobody_answers_at_is_told(tmp_path: Path) -> None:
         code, said, profile = initialised(tmp_path, f"http://127.0.0.1:{port}")
     assert (code, profile) == (3, {})
     assert f"http://127.0.0.1:{port}: cannot connect to 127.0.0.1:{port}: Connection refused" in said
+
+
+def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    """Somebody may have written it by hand: without --force it stays, byte for byte, and that is a matter of usage."""
+    file = tmp_path / "w.toml"
+    file.write_text("# mine\n", "utf-8")
+    entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
+    with served(rail({"jws": "a.b.c"}, entry)) as there:
+        words = ["init", there.url, "-o", str(file)]
+        kept = CliRunner().invoke(main, words)
+        assert (kept.exit_code, file.read_text("utf-8")) == (2, "# mine\n")
+        assert f"{file} is there already; --force replaces it" in kept.output
+        forced = CliRunner().invoke(main, [*words, "--force"])
+    assert (forced.exit_code, tomllib.loads(file.read_text("utf-8"))["rail"]["scheme"]) == (0, "welded")
