@@ -1,6 +1,6 @@
 """The seeded faults as data: small, realistic mistakes in the product, and the tests that are to notice each.
 
-They stand in `records/*.toml`, a file an area of the product. A record says which text of which file becomes which
+They stand in `faults/*.toml`, a file an area of the product. A record says which text of which file becomes which
 other one, what that breaks, and which tests are run. What it says of the past (`caught_before`, `caught_by` and
 `behaviour`: whether the tests noticed it when it was written down, in which file, and by which sentence) is for
 people: tests may be renamed, and then the sentence tells which one is meant.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-RECORDS = Path(__file__).parent / "records"
+FAULTS = Path(__file__).parent / "faults"
 
 
 class Rotten(Exception):
@@ -88,11 +88,11 @@ def load() -> tuple[Fault, ...]:
         Rotten: Two have the same name, or one lacks a member.
     """
     found: list[Fault] = []
-    for path in sorted(RECORDS.glob("*.toml")):
+    for path in sorted(FAULTS.glob("*.toml")):
         for entry in tomllib.loads(path.read_text("utf-8"))["fault"]:
-            listed = {name: tuple(entry.pop(name, ())) for name in ("tests", "wider")}
+            members = {**entry, **{name: tuple(entry.get(name, ())) for name in ("tests", "wider")}}
             try:
-                found.append(Fault(**entry, **listed))
+                found.append(Fault(**members))
             except TypeError as fault:
                 raise Rotten(f"{path.name}: {entry.get('id')}: {fault}") from fault
     names = [one.id for one in found]
