@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.agent import Agent, Subject
-from conformance.check import Case
+from conformance.check import Case, Check
+from conformance.checks.shared import one_validity
 from conformance.checks.shared.one_validity import body_for_rail, paid_validity
+from conformance.client import Answer, Client, Counter, Names, Transport
+from conformance.events import EventLog
 from conformance.oracles.message_signatures.message import Message
-from conformance.target import REFERENCE_AGENT
+from conformance.target import REFERENCE_AGENT, Claims, Profile
 
 _KEY = bytes(range(32))
 _ONE = Subject(Message("GET", "a.example", "https", "/x"), _KEY)
@@ -62,3 +68,46 @@ def test_a_paid_verdict_is_read_where_the_agent_says_it_else_wherever_it_stands(
 def test_our_own_rail_says_it_at_the_bound_place_only() -> None:
     """Where the reference's names apply, nothing is guessed."""
     assert paid_validity(agent(ours=True), {"valid": True}) is None
+
+
+@pytest.mark.parametrize(
+    ("free", "paid", "verdict"),
+    [
+        (True, True, "pass"),
+        (False, False, "pass"),
+        (True, False, "warn"),
+        (True, None, "warn"),
+        (None, True, "warn"),
+        (None, None, "warn"),
+    ],
+)
+async def test_both_must_say_the_same_and_say_it(
+    monkeypatch: pytest.MonkeyPatch, free: bool | None, paid: bool | None, verdict: str
+) -> None:
+    """Two that say nothing of validity do not agree on it."""
+
+    async def same(value: Any) -> Any:
+        return value
+
+    log, names = EventLog(), Names()
+    row = Check("made_up", ("X-DIFF-01",), "rail", None, False, "Mend it.", one_validity.agent_and_rail_judge_alike)
+    client = Client(cast("Transport", None), log, row.id, names, Counter())
+    session = SimpleNamespace(service=lambda _: SimpleNamespace(body=None))
+    case = Case(
+        row, Profile(claims=Claims(surfaces=("rail",), lanes=("base",))), client, log, random.Random(1), session
+    )
+    told = SimpleNamespace(
+        bindings=_OWN, ours=True, verify=lambda _: same(None), verify_body=lambda _: {}, validity=lambda _: free
+    )
+    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), b"")
+    for name, instead in {
+        "agent_of": lambda _: same(told),
+        "signed": lambda _: _ONE,
+        "challenge": lambda *_, **__: same(None),
+        "pay": lambda *_, **__: same(None),
+        "redeem": lambda *_, **__: same(answer),
+        "result_of": lambda *_: {"outcome": {} if paid is None else {"holds": paid}},
+    }.items():
+        monkeypatch.setattr(one_validity, name, instead)
+    await one_validity.agent_and_rail_judge_alike(case)
+    assert {event["verdict"] for event in log.of("judgement")} == {verdict}

@@ -268,6 +268,18 @@ async def test_forwarding_passes_the_bytes_on_and_the_answer_back() -> None:
         assert (len(application.got), await one.effects("evt_1")) == (1, "1")
 
 
+async def test_what_is_for_one_hop_is_not_passed_on() -> None:
+    """What Connection names stays here with it, in any case and however it is spaced (RFC 9110, 7.6.1)."""
+    application = Application()
+    async with application.serving() as url, listening(url) as one:
+        headers = {HEADER: signature(), "Connection": "close, X-Hop,x-other-hop", "X-Hop": "a", "X-Other-Hop": "b"}
+        async with one.session.post(one.url, data=BODY, headers={**headers, "X-Kept": "c"}) as answer:
+            assert answer.status == 202
+    _, fields = application.got[0]
+    assert fields["x-kept"] == "c"
+    assert {"x-hop", "x-other-hop"}.isdisjoint(name.lower() for name in fields)
+
+
 @pytest.mark.parametrize("code", [500, 404, 302])
 async def test_a_refused_forwarding_is_passed_back_and_may_come_again(code: int) -> None:
     """An answer other than 2xx goes back as it is; the event had no effect, and is forwarded again."""

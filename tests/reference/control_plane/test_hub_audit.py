@@ -14,8 +14,13 @@ from typing import Any
 
 import pytest
 
+from reference.control_plane.audit_log import AuditLog
+from reference.control_plane.head_file import HeadFile
 from reference.control_plane.settings import ControlPlaneSettings
+from reference.protocol.audit_chain import Break, Flaw
 from reference.store.audit import Audit
+from reference.store.opening import open_database
+from reference.web.clock import WpClock
 from tests.reference.control_plane.hub_stack import AUDIT, DID, Hub, alter, falcon_key, hub, kid_of
 
 NOTHING = "0" * 64
@@ -263,6 +268,22 @@ async def test_a_file_that_is_missing(tmp_path: Path, database: dict[str, Any]) 
     async with hub(tmp_path, **database) as again:
         assert await again.checked() is bool(database)
         assert (again.data / "audit_head").exists() is bool(database)
+
+
+async def test_a_missing_file_is_found_before_anybody_reads_the_log(tmp_path: Path) -> None:
+    """The check at the start finds it itself, so that health never calls such a log whole."""
+    async with hub(tmp_path) as one:
+        await filled(one, 2)
+    settings = one.settings
+    settings.audit_head_file.unlink()
+    database = open_database(settings.dsn)
+    try:
+        head = HeadFile(settings.audit_head_file)
+        log = AuditLog(Audit(database), key_of(settings), head, WpClock(), shared=False)
+        assert await log.check() == Break(3, Flaw.CUT)
+        assert log.whole is False
+    finally:
+        await database.close()
 
 
 async def test_another_chain_key_breaks_the_chain(tmp_path: Path, database: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, POINTS, generator, vectors
-from conformance.oracles.range_proof.verifying import refusal_of
+from conformance.oracles.range_proof.verifying import Refusal, refusal_of
 from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, group, prove
 from reference.protocol.range_proof.generators import generators
 from tests.reference.protocol.range_proof.receipts import PAYMENT, element_of, placed, proven, refused
@@ -199,3 +199,12 @@ def test_a_payload_without_a_commitment_is_no_statement(change: dict[str, Any]) 
     payload, proof = proven(5, 5, random.Random(4))
     with pytest.raises(ValueError, match="commitment"):
         refusal_of({**payload, **change}, proof)
+
+
+@pytest.mark.parametrize("name", sorted(set(LAYOUT) - POINTS))
+def test_a_scalar_of_the_group_s_order_is_refused_as_one(name: str) -> None:
+    """The order itself is the lowest number that is not reduced; one less is judged by the equations."""
+    payload, proof = proven(5, 5, random.Random(4))
+    order, below = (placed(proof, name, number.to_bytes(32, "little")) for number in (curve.L, curve.L - 1))
+    assert refusal_of(payload, order) is Refusal.SCALAR
+    assert refusal_of(payload, below) in {Refusal.POLYNOMIAL, Refusal.INNER_PRODUCT}
