@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.attacks.engine import Engine
 from conformance.attacks.plan import plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import ENCODINGS, Material, Replay, changes
+from conformance.check import Case
+from conformance.client import Answer
 from conformance.discovery import Operation
 
 HERE = Operation("receipt-verify", "http://h/pay/v1/a", "/pay/v1/a", {"jws": "x"}, ({"jws": "y"},))
@@ -144,3 +150,23 @@ async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...]
 def test_only_a_breach_that_no_smaller_one_explains_is_told(found: list[tuple[str, ...]], expected: list[int]) -> None:
     """A pair with a guilty member is left out; every other breach stays, however many there are."""
     assert unexplained(found) == expected
+
+
+def answered(*tokens: str, status: int = 200) -> Answer:
+    """Return an answer with receipts."""
+    body = json.dumps({"receipts": tokens}).encode()
+    return Answer(1, status, CIMultiDictProxy(CIMultiDict[str]()), body)
+
+
+def test_a_new_receipt_beside_a_known_one_is_a_breach() -> None:
+    """The stored answer has just the receipts of one purchase: one more, one less, or of both purchases is none."""
+    one, other, new = (f"eyJhbGciOiJFZERTQSJ9.e30.{letter * 86}" for letter in "AQg")
+    bought: list[Any] = [
+        SimpleNamespace(operation=HERE, challenge=SimpleNamespace(body={}), proof=PROOF, answer=answered(token))
+        for token in (one, other)
+    ]
+    engine = Engine(cast("Case", None), bought[0], bought[1], MATERIAL)
+    known = [answered(one), answered(other), answered(new, status=402)]
+    breaches = [answered(new), answered(one, new), answered(one, other), answered()]
+    assert [engine.is_breach(answer) for answer in known] == [False] * 3
+    assert [engine.is_breach(answer) for answer in breaches] == [True] * 4
