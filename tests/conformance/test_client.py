@@ -122,3 +122,11 @@ async def test_a_check_counts_its_exchanges_over_every_transport() -> None:
     for sender in (one, other, one):
         await sender.call("GET", "http://target.test/")
     assert [event["ordinal"] for event in log.of("exchange")] == [1, 2, 3]
+
+
+def test_a_private_key_that_was_given_is_named_inside_other_text_too() -> None:
+    """The operator's own key is looked for anywhere; one of the many that we make only where it is a word."""
+    names = Names()
+    names.key("operator-key", "PAYER_KEY", given=True)
+    names.key("made-up-key", "MADE_KEY", given=False)
+    assert names.redact("xoperator-keyx made-up-key xmade-up-keyx") == "x$PAYER_KEYx $MADE_KEY xmade-up-keyx"
