@@ -18,7 +18,7 @@ from conformance.ledger import Requirement, load
 from conformance.target import Profile
 from conformance.verdict import Verdict, breach
 
-Exclusive: TypeAlias = Literal[False, True, "chain", "limits"]
+Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits"]
 
 
 class Inconclusive(Exception):
@@ -41,11 +41,14 @@ class Check:
         rows: Requirement ids it decides.
         surface: Surface it talks to.
         lane: The lane it is bound to; `each` before expansion, None when it needs none.
-        exclusive: True when it moves the clock and so runs alone; `chain` when it disturbs its lane's chain and so runs
-            beside checks of other lanes only; `limits` when it exhausts a limit and so runs alone, unless the profile
-            names a service of its own for that.
+        exclusive: True when it moves the clock and so runs only beside those that wait for the same; `chain` when it
+            disturbs its lane's chain and `surface` when it disturbs its surface, and so runs beside checks of others
+            only; `limits` when it exhausts a limit and so runs alone, unless the profile names a service of its own for
+            that.
         fix: What an implementer does about a breach.
         run: The function.
+        self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
+            chains and its clock does not touch it.
     """
 
     id: str
@@ -55,6 +58,7 @@ class Check:
     exclusive: Exclusive
     fix: str
     run: Callable[..., Awaitable[None]] = field(repr=False)
+    self_contained: bool = False
 
     @property
     def sentence(self) -> str:
@@ -70,7 +74,12 @@ REGISTRY: dict[str, Check] = {}
 
 
 def check(
-    *rows: str, surface: str, fix: str, lane: str | None = None, exclusive: Exclusive = False
+    *rows: str,
+    surface: str,
+    fix: str,
+    lane: str | None = None,
+    exclusive: Exclusive = False,
+    self_contained: bool = False,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -79,8 +88,9 @@ def check(
         surface: Surface whose claim the check needs.
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
-        exclusive: Run after the others: alone (True, it moves the clock; `limits`, where the limits are shared), or
-            one a lane (`chain`, it disturbs that).
+        exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
+            disturbs that), one a surface (`surface`, likewise), or alone (`limits`, where the limits are shared).
+        self_contained: It judges programs only that it starts itself.
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
@@ -91,7 +101,7 @@ def check(
         unknown = [row for row in rows if row not in load()]
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
-        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function)
+        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained)
         return function
 
     return register

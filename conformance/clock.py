@@ -21,7 +21,8 @@ async def pass_time(case: Case, seconds: int) -> None:
     """Let `seconds` pass for the target: by its clock file, else by waiting within the budget.
 
     The clock only moves forward, and the chains move with it: this returns when the newest block of every lane whose
-    payer can tell bears the new time. Chains whose block times cannot be moved stay behind.
+    payer can tell bears the new time. Chains whose block times cannot be moved stay behind. Checks that let time pass
+    side by side wait for each other, so that it passes for none of them while it is doing something else.
 
     Raises:
         Lacking: The chain of the check's own lane stays behind.
@@ -34,8 +35,10 @@ async def pass_time(case: Case, seconds: int) -> None:
                 f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
                 "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
             )
-        offset = advance(offset_file, seconds)
-        await _chains_follow(case, offset)
+        wanted = offset_of(offset_file) + seconds
+        async with case.session.waiting.until(wanted):
+            advance_to(offset_file, wanted)
+        await _chains_follow(case, wanted)
     elif seconds <= case.profile.budgets.wait_for_expiry:
         await asyncio.sleep(seconds)
     else:
@@ -79,7 +82,18 @@ def advance(path: Path, seconds: float) -> float:
     Raises:
         Inconclusive: It cannot be read or written.
     """
-    offset = offset_of(path) + seconds
+    return advance_to(path, offset_of(path) + seconds)
+
+
+def advance_to(path: Path, offset: float) -> float:
+    """Have a clock file add `offset` seconds, if it does not add more, and return what it adds now.
+
+    Raises:
+        Inconclusive: It cannot be read or written.
+    """
+    present = offset_of(path)
+    if present >= offset:
+        return present
     draft = path.with_name(path.name + ".draft")
     try:
         draft.write_text(f"{offset:.3f}\n", "ascii")

@@ -16,13 +16,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from conformance import clock
 from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking
 from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.events import Event, EventLog
 from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
 from conformance.owner import OwnRandom
+from conformance.schedule import Schedule
 from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile
 from conformance.verdict import Exit, Verdict, exit_code, worst
@@ -147,14 +147,9 @@ class Run:
                     "W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows
                 ):
                     await session.receive()
-                apart = "gateway" in self.profile.limited
-                together = [one for one in self.plan.checks if not one.exclusive or (_limits(one) and apart)]
-                await self._together(together, transport, session)
-                await self._a_lane_at_a_time(transport, session)
-                for one in (one for one in self.plan.checks if _limits(one) and not apart):
-                    await self._one(one, transport, session)
-                for one in await _stragglers_first(self.plan.checks, session):
-                    await self._one(one, transport, session)
+                await Schedule(
+                    self.plan.checks, session, self.plan.workers, lambda one: self._one(one, transport, session)
+                ).execute()
                 for name, step in self._afterwards.items():
                     await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
             except asyncio.CancelledError:
@@ -173,21 +168,6 @@ class Run:
         if self._interrupted:
             raise asyncio.CancelledError
 
-    async def _a_lane_at_a_time(self, transport: HttpTransport, session: Session) -> None:
-        """Run the checks that disturb a chain: those of one lane one after the other, the lanes side by side."""
-        by_lane: dict[str, list[Check]] = {}
-        for one in self.plan.checks:
-            if one.exclusive == "chain":
-                by_lane.setdefault(one.lane or "", []).append(one)
-
-        async def lane(checks: Sequence[Check]) -> None:
-            for one in checks:
-                await self._one(one, transport, session)
-
-        async with asyncio.TaskGroup() as group:
-            for checks in by_lane.values():
-                group.create_task(lane(checks))
-
     def _open(self, options: Mapping[str, Any]) -> None:
         self.log.add(
             "run.started",
@@ -205,22 +185,6 @@ class Run:
             rows=[row.id for row in self.plan.rows],
             options=dict(options),
         )
-
-    async def _together(self, checks: Sequence[Check], transport: HttpTransport, session: Session) -> None:
-        waiting = list(checks)
-        random.Random(self.plan.seed).shuffle(waiting)  # noqa: S311 - an order, not a secret
-
-        async def worker() -> None:
-            while waiting and not self._stop.is_set():
-                await self._one(waiting.pop(), transport, session)
-
-        workers = [asyncio.create_task(worker()) for _ in range(max(1, self.plan.workers))]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
 
     async def _one(self, one: Check, transport: HttpTransport, session: Session) -> None:
         if self._stop.is_set():
@@ -322,18 +286,6 @@ class Run:
             return Verdict.INCONCLUSIVE, text
         shown = next(event for event in judgements if event["verdict"] == verdict)
         return verdict, _left_out(judgements) if verdict is Verdict.PASS else shown["expected"]
-
-
-def _limits(one: Check) -> bool:
-    return one.exclusive == "limits"
-
-
-async def _stragglers_first(checks: Iterable[Check], session: Session) -> list[Check]:
-    """Return the checks that move the clock, first those of lanes whose block times will stay behind it."""
-    alone = [one for one in checks if one.exclusive is True]
-    lanes = {one.lane for one in alone if one.lane is not None}
-    behind = {lane for lane in sorted(lanes) if await clock.stays_behind(session, lane)}
-    return sorted(alone, key=lambda one: one.lane not in behind)
 
 
 def _left_out(judgements: Sequence[Event]) -> str | None:

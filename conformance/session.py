@@ -16,6 +16,7 @@ from conformance.discovery import Operation, discover
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import CheckoutPayer
 from conformance.target import Profile, Tenant
+from conformance.waiting import Waiting
 from conformance.webhooks.inbox import Inbox
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Session:
     Attributes:
         seed: Seed of everything random.
         limits_lock: Held by the one check that exhausts limits.
+        waiting: Where checks that let time pass side by side meet.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
         networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
@@ -74,6 +76,7 @@ class Session:
         self._found: dict[str, asyncio.Future[Any]] = {}
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
+        self.waiting = Waiting()
         self.networks_told: dict[str, tuple[Any, Any]] = {}
         self.kept = AsyncExitStack()
         self.nonce = secrets.token_hex(6)

@@ -89,8 +89,9 @@ def _only(row: Requirement) -> str:
 
 _WITH: Mapping[Exclusive, str] = {
     False: "",
-    True: ", alone",
+    True: ", alone with others that move the clock",
     "chain": ", alone on its lane",
+    "surface": ", alone on its surface",
     "limits": ", on limits of its own",
 }
 

@@ -24,6 +24,7 @@ _WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_v
 @check(
     "CP-CONF-07",
     surface="control_plane",
+    self_contained=True,
     fix="Without a setting listen at 8092 (federation validator), 8093 (ZK receipt) or 8095 (ATB credential verifier).",
 )
 async def bundled_services_have_their_ports(case: Case) -> None:
@@ -63,6 +64,7 @@ async def _at_its_port(case: Case, subject: Subject, hub: PlayedHub) -> None:
 @check(
     "CP-CONF-08",
     surface="control_plane",
+    self_contained=True,
     fix="Install a console command for each bundled service, named <service>-<name>.",
 )
 async def bundled_commands_follow_the_pattern(case: Case) -> None:

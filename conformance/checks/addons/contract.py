@@ -57,6 +57,7 @@ async def _met(case: Case, subject: Subject) -> AsyncIterator[_Met]:
     "CP-ADDON-05",
     "CP-ADDON-08",
     surface="control_plane",
+    self_contained=True,
     fix=_FIX,
 )
 async def an_addon_joins_the_suites_hub(case: Case) -> None:
@@ -218,6 +219,7 @@ def _budget(case: Case) -> float:
     "CP-ADDON-07",
     "CP-ISSUER-10",
     surface="control_plane",
+    self_contained=True,
     fix="Pull the trust set on start and again every few seconds, and use what came last.",
 )
 async def an_addon_shares_the_trust_set(case: Case) -> None:

@@ -20,6 +20,7 @@ _ROW = "CP-ADDON-08"
 @check(
     _ROW,
     surface="control_plane",
+    self_contained=True,
     fix="Verify signature and proof of every receipt: encodings, subgroup, both equations, the inner product on w*U.",
 )
 async def forged_receipts_are_refused(case: Case) -> None:

@@ -54,6 +54,7 @@ def _said(accepted: bool) -> str:
 @check(
     "CP-TRUST-07",
     surface="control_plane",
+    self_contained=True,
     fix="Take issuer keys from /.well-known/atb-keys.json of the hub, on start and every few seconds.",
 )
 async def the_verifier_resolves_atb_keys(case: Case) -> None:
@@ -105,6 +106,7 @@ async def _refuses_forgeries(case: Case, subject: Subject, addon: Running, known
     "CP-ISSUER-10",
     "CP-ISSUER-11",
     surface="control_plane",
+    self_contained=True,
     fix="Replace the trust set by what was pulled last, and verify each signature with its issuer's key there.",
 )
 async def bundled_services_follow_the_trust_set(case: Case) -> None:

@@ -46,6 +46,7 @@ async def _enclosed_hub(
     "CP-CONF-01",
     "CP-CONF-02",
     surface="control_plane",
+    self_contained=True,
     fix="Without a setting listen at 8094, and keep everything in /app/data.",
 )
 async def defaults_are_those_of_the_interface(case: Case) -> None:

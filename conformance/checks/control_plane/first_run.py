@@ -38,6 +38,7 @@ def folder(stack: AsyncExitStack) -> Path:
     "CP-AUTH-10",
     "CP-CONF-02",
     surface="control_plane",
+    self_contained=True,
     fix="On the first run draw a token, write it to admin_token in S2CP_DATA_DIR with mode 0600, and keep it.",
 )
 async def the_token_is_made_on_the_first_run(case: Case) -> None:
@@ -79,6 +80,7 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
     "CP-CONF-03",
     "CP-CONF-05",
     surface="control_plane",
+    self_contained=True,
     fix="Without S2CP_DB keep issuers, services and log in one SQLite file in the data directory.",
 )
 async def what_was_registered_survives_a_restart(case: Case) -> None:
@@ -148,6 +150,7 @@ def _read(path: Path) -> bytes:
 @check(
     "CP-AUDIT-07",
     surface="control_plane",
+    self_contained=True,
     fix="Compute MACs once, when an entry is written; on a start verify them and never make them anew.",
 )
 async def a_tampered_entry_is_found_out(case: Case) -> None:
@@ -221,6 +224,7 @@ def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
 @check(
     "CP-CONF-04",
     surface="control_plane",
+    self_contained=True,
     fix="With a postgresql:// S2CP_DB keep issuers, services and log in that database, and nothing of them elsewhere.",
 )
 async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
@@ -299,6 +303,7 @@ async def _tables_with(dsn: str, text: str) -> list[str]:
 @check(
     "CP-CONF-09",
     surface="control_plane",
+    self_contained=True,
     fix="Let the control plane start and answer without any service being there.",
 )
 async def the_control_plane_starts_first(case: Case) -> None:

@@ -46,7 +46,7 @@ async def health_tells_life_and_counts(case: Case) -> None:
     "CP-HEALTH-04",
     "CP-HEALTH-05",
     surface="control_plane",
-    exclusive=True,
+    exclusive="surface",
     fix="Count what the trust set and the list of services hold at the moment of the answer.",
 )
 async def counts_follow_what_is_registered(case: Case) -> None:

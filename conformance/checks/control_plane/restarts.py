@@ -17,6 +17,7 @@ from conformance.oracles import audit_chain
 @check(
     "CP-CONF-05",
     surface="control_plane",
+    self_contained=True,
     fix="Write revocations and new keys to the store as registrations are, and read the last MAC from it on a start.",
 )
 async def a_restart_brings_nothing_back(case: Case) -> None:

@@ -185,7 +185,7 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
     "CP-POST-05",
     surface="control_plane",
     # Whose posture hangs would hang every other check's read of it.
-    exclusive=True,
+    exclusive="surface",
     fix="Ask all services side by side and give each a few seconds for its whole answer, not for each read of it.",
 )
 async def a_hanging_service_hangs_nobody(case: Case) -> None:
