@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -103,8 +103,12 @@ class Received:
 
     def tells_of(self, words: Sequence[str]) -> bool:
         """Return whether one of the words stands in a string of the event, or in its bytes where it is no JSON."""
-        texts = _texts(self.event) if self.fault is None else [self.arrival.body.decode("utf-8", "replace")]
-        return any(_has(text, word) for text in texts for word in words)
+        return any(_has(text, word) for text in self._texts for word in words)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        """What words may stand in."""
+        return tuple(_texts(self.event)) if self.fault is None else (self.arrival.body.decode("utf-8", "replace"),)
 
     def signature(self, header: str) -> SignatureHeader | None:
         """Return what its signature header says, None where it has none or several."""
@@ -114,7 +118,12 @@ class Received:
 
 def _has(text: str, word: str) -> bool:
     """Return whether a word stands in a text by itself, in any case; it may be the beginning of another one's."""
-    return re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text, re.IGNORECASE) is not None
+    return _by_itself(word).search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _by_itself(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", re.IGNORECASE)
 
 
 def _texts(value: object) -> Iterator[str]:
