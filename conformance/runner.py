@@ -10,7 +10,8 @@ import time
 import traceback
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
@@ -70,6 +71,23 @@ def registered() -> tuple[Check, ...]:
     for package in CHECK_PACKAGES:
         import_module(package)
     return tuple(REGISTRY[name] for name in sorted(REGISTRY))
+
+
+@asynccontextmanager
+async def brought_in() -> AsyncIterator[None]:
+    """Import the checks a package at a time while the caller waits for something else, such as its target."""
+
+    async def each() -> None:
+        for package in CHECK_PACKAGES:
+            await asyncio.sleep(0)
+            import_module(package)
+
+    task = asyncio.create_task(each())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence[str] = ()) -> tuple[Check, ...]:

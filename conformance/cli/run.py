@@ -30,7 +30,7 @@ from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, surface_options
 from conformance.report import console, formats
 from conformance.report.summary import summarise
-from conformance.runner import Afterwards, Plan, Run, select_checks
+from conformance.runner import Afterwards, Plan, Run, brought_in, select_checks
 from conformance.target import LANES, SURFACES, Chains, ExpectedFailure, Profile, ProfileError, parse
 from conformance.verdict import Exit
 
@@ -122,7 +122,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     stack_options = [*_stack_options(options), *surface_options(rows)]
 
     async def body(log: EventLog) -> Exit:
-        async with opened(profile, stack_options) as opened_profile:
+        async with brought_in(), opened(profile, stack_options) as opened_profile:
             found = with_fuzz(opened_profile, options["fuzz_seconds"])
             plan = Plan(
                 rows=rows,
