@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import hashlib
-import random
 import time
 import traceback
 from collections import Counter as Tally
