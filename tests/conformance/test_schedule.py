@@ -60,7 +60,7 @@ class Notes:
             for one in self.inside:
                 self.met.setdefault(one, set()).update(self.inside - {one})
                 self.met.setdefault(name, set())
-            for _ in range(200):
+            for _turn in range(200):
                 await asyncio.sleep(0)
             self.inside.remove(name)
 
