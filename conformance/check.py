@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from conformance.client import Client, Recorded
 from conformance.events import EventLog
 from conformance.ledger import Requirement, load
+from conformance.quick import WHOLE, Quick
 from conformance.target import Profile
 from conformance.verdict import Verdict, breach
 
@@ -49,6 +50,7 @@ class Check:
         run: The function.
         self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
             chains and its clock does not touch it.
+        quick: What `run --quick` makes of it.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Check:
     fix: str
     run: Callable[..., Awaitable[None]] = field(repr=False)
     self_contained: bool = False
+    quick: Quick = WHOLE
 
     @property
     def sentence(self) -> str:
@@ -80,6 +83,7 @@ def check(
     lane: str | None = None,
     exclusive: Exclusive = False,
     self_contained: bool = False,
+    quick: Quick = WHOLE,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -91,6 +95,7 @@ def check(
         exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
             disturbs that), one a surface (`surface`, likewise), or alone (`limits`, where the limits are shared).
         self_contained: It judges programs only that it starts itself.
+        quick: What `run --quick` makes of it.
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
@@ -101,7 +106,7 @@ def check(
         unknown = [row for row in rows if row not in load()]
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
-        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained)
+        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, quick)
         return function
 
     return register

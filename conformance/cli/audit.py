@@ -15,7 +15,7 @@ import aiohttp
 import click
 import orjson
 
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.client import LONGEST_BODY, too_long
 from conformance.http_transport import read_up_to
 from conformance.oracles import audit_chain

@@ -20,7 +20,7 @@ from conformance.bench.ratios import MARGIN, Job, slowdowns
 from conformance.bench.record import Figures, Machine, standing_told, today
 from conformance.bench.turns import TurnFault
 from conformance.check import Inconclusive
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.interrupt import interruptible
 from conformance.own_stack import StackFault
 from conformance.verdict import Exit

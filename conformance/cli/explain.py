@@ -10,12 +10,10 @@ from typing import Any, Final
 import click
 import orjson
 
-from conformance.check import Check, Exclusive
-from conformance.cli.list import describe
+from conformance.catalogue import Described, catalogue
 from conformance.cli.suggestion import prefixes, unknown
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
-from conformance.runner import registered
 
 NEEDS: Final[Mapping[str, str]] = {
     "V": "test vectors only, no server",
@@ -42,7 +40,7 @@ def command(ids: Sequence[str], as_json: bool) -> None:
     ID is a requirement, the beginning of some (RAIL-WELD), or the name of a check.
     """
     rows = tuple(dict.fromkeys(row for text in ids for row in _rows(text)))
-    checks = {row.id: tuple(check for check in registered() if row.id in check.rows) for row in rows}
+    checks = {row.id: tuple(check for check in catalogue() if row.id in check.rows) for row in rows}
     if as_json:
         value = [_as_json(row, checks[row.id]) for row in rows]
         click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
@@ -51,7 +49,7 @@ def command(ids: Sequence[str], as_json: bool) -> None:
 
 
 def _rows(text: str) -> tuple[Requirement, ...]:
-    ledger, checks = load(), {check.id: check for check in registered()}
+    ledger, checks = load(), {check.id: check for check in catalogue()}
     name = text.partition("[")[0]
     if name in checks:
         return tuple(ledger[row] for row in checks[name].rows)
@@ -61,12 +59,12 @@ def _rows(text: str) -> tuple[Requirement, ...]:
         raise UsageFault(unknown(text, (*prefixes(ledger), *checks), "requirement or check")) from fault
 
 
-def _as_json(row: Requirement, checks: Sequence[Check]) -> dict[str, Any]:
+def _as_json(row: Requirement, checks: Sequence[Described]) -> dict[str, Any]:
     needs = {code: NEEDS.get(code, code) for code in row.needs}
-    return {**asdict(row), "decides": row.decides, "needs": needs, "checks": [describe(check) for check in checks]}
+    return {**asdict(row), "decides": row.decides, "needs": needs, "checks": [check.as_json() for check in checks]}
 
 
-def _lines(row: Requirement, checks: Sequence[Check]) -> Iterator[str]:
+def _lines(row: Requirement, checks: Sequence[Described]) -> Iterator[str]:
     yield click.style(row.id, bold=True)
     yield _filled(row.sentence, "  ")
     yield ""
@@ -87,7 +85,7 @@ def _only(row: Requirement) -> str:
     return f", only where claimed: {', '.join(only)}" if only else ""
 
 
-_WITH: Mapping[Exclusive, str] = {
+_WITH: Final[Mapping[str | bool, str]] = {
     False: "",
     True: ", alone with others that move the clock",
     "chain": ", alone on its lane",
@@ -96,7 +94,7 @@ _WITH: Mapping[Exclusive, str] = {
 }
 
 
-def _check(check: Check) -> Iterator[str]:
+def _check(check: Described) -> Iterator[str]:
     once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
     yield f"\n  check {click.style(check.id, bold=True)}{once}{_WITH[check.exclusive]}"
     yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))

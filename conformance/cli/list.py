@@ -10,12 +10,11 @@ from typing import Any
 import click
 import orjson
 
-from conformance.check import Check
+from conformance.catalogue import catalogue
+from conformance.claimable import LANES, SURFACES
 from conformance.cli.suggestion import prefixes, unknown
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
-from conformance.runner import registered
-from conformance.target import LANES, SURFACES
 
 
 @click.command("list")
@@ -58,7 +57,7 @@ def selected(ids: Sequence[str]) -> tuple[Requirement, ...]:
 
 def _deciders() -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for check in registered():
+    for check in catalogue():
         for row in check.rows:
             found[row].append(check.id)
     return {row: tuple(names) for row, names in found.items()}
@@ -97,23 +96,10 @@ def _coverage(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> str:
 
 def _show_checks(rows: Sequence[Requirement], *, as_json: bool) -> None:
     wanted = {row.id for row in rows}
-    checks = [check for check in registered() if wanted.intersection(check.rows)]
+    checks = [check for check in catalogue() if wanted.intersection(check.rows)]
     if as_json:
-        click.echo(orjson.dumps([describe(check) for check in checks], option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps([check.as_json() for check in checks], option=orjson.OPT_INDENT_2))
         return
     for check in checks:
         click.echo(f"{check.id}  ({', '.join(check.rows)})\n    {check.sentence.partition(chr(10))[0]}")
     click.echo(f"\n{len(checks)} checks")
-
-
-def describe(check: Check) -> dict[str, Any]:
-    """Return a check as a JSON object: what it decides, needs, sends and expects, and the fix."""
-    return {
-        "id": check.id,
-        "rows": check.rows,
-        "surface": check.surface,
-        "lane": check.lane,
-        "exclusive": check.exclusive,
-        "sentence": check.sentence,
-        "fix": check.fix,
-    }

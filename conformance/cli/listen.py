@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.client import Names
 from conformance.interrupt import interruptible
 from conformance.report.text import one_line

@@ -14,7 +14,7 @@ import orjson
 
 from conformance.cli import message_text
 from conformance.cli.message_keys import Keys, signing_key, verifying_key
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.encodable import encodable
 from conformance.oracles.message_signatures import digests, report, signing, structured, wire
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey

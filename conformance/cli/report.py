@@ -11,7 +11,7 @@ import click
 import orjson
 
 from conformance import events
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.encodable import encodable
 from conformance.ledger import Requirement
 from conformance.recorded import templates

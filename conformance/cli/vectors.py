@@ -16,7 +16,7 @@ import click
 import orjson
 
 from conformance import vectors
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.encodable import encodable
 from conformance.report.text import one_line
 from conformance.vectors import Package, PackageFault, Vector

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
+from conformance.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
@@ -18,9 +19,6 @@ from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 
-SURFACES = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
-LANES = ("algorand", "base", "solana")
-OPTIONS = ("rail.a2a", "rail.agent_card")
 Bindings = TypeVar("Bindings", bound=Table)
 
 

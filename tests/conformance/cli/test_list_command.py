@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-
+from importlib import resources
 import click
 import pytest
 from click.testing import CliRunner
 
-from conformance.check import REGISTRY, Case, check
+from conformance.catalogue import Described, catalogue, described, encoded
 from conformance.cli import explain
 from conformance.cli import list as list_command
 from conformance.cli.suggestion import nearest
 from conformance.ledger import load
+from conformance.quick import WHOLE
+from conformance.runner import registered
 
 
 def run(command: click.Command, *words: str) -> tuple[int, str]:
@@ -24,18 +25,21 @@ def run(command: click.Command, *words: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def sample_check() -> Iterator[str]:
-    """Register a check for the time of one test."""
+def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Add a check to the catalogue for the time of one test."""
+    sentence = "A challenge costs something.\n\nAsks unpaid and expects an amount."
+    fix = "Put an amount into each entry."
+    added = Described("sample_check_of_a_test", ("RAIL-402-09",), "rail", "each", False, sentence, fix, WHOLE)
+    for module in (list_command, explain):
+        monkeypatch.setattr(module, "catalogue", lambda: (*catalogue(), added))
+    return added.id
 
-    async def sample_check_of_a_test(case: Case) -> None:
-        """A challenge costs something.
 
-        Asks unpaid and expects an amount.
-        """
-
-    check("RAIL-402-09", surface="rail", lane="each", fix="Put an amount into each entry.")(sample_check_of_a_test)
-    yield sample_check_of_a_test.__name__
-    del REGISTRY[sample_check_of_a_test.__name__]
+def test_the_catalogue_is_what_the_checks_say_of_themselves() -> None:
+    """A check that was added, changed or removed is so in the list, once the catalogue was written anew."""
+    stored = resources.files("conformance").joinpath("catalogue.json").read_bytes()
+    assert encoded(described(registered())) == stored, "run `python -m conformance.catalogue`"
+    assert described(registered()) == catalogue()
 
 
 def test_list_shows_every_requirement() -> None:

@@ -1,0 +1,86 @@
+"""The checks as data, for commands that describe them and run none: importing them brings every chain's SDK along.
+
+`catalogue.json` is made from the checks by `python -m conformance.catalogue`; a test holds that it is what they say.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from conformance.quick import Quick
+
+if TYPE_CHECKING:
+    from conformance.check import Check, Exclusive
+
+_FILE: Final = "catalogue.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A check as it describes itself.
+
+    Attributes:
+        id: Its name.
+        rows: Requirement ids it decides.
+        surface: Surface it talks to.
+        lane: The lane it needs, `each`, or None.
+        exclusive: In what company it runs, as `Check.exclusive`.
+        sentence: What it sends and expects.
+        fix: What an implementer does about a breach.
+        quick: What `run --quick` makes of it.
+    """
+
+    id: str
+    rows: tuple[str, ...]
+    surface: str
+    lane: str | None
+    exclusive: Exclusive
+    sentence: str
+    fix: str
+    quick: Quick
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return asdict(self)
+
+
+@cache
+def catalogue() -> tuple[Described, ...]:
+    """Return every check of the suite, by name."""
+    values = orjson.loads(files("conformance").joinpath(_FILE).read_bytes())
+    return tuple(Described(**{**one, "rows": tuple(one["rows"]), "quick": Quick(**one["quick"])}) for one in values)
+
+
+def described(checks: Iterable[Check]) -> tuple[Described, ...]:
+    """Return what checks say of themselves."""
+    return tuple(
+        Described(one.id, one.rows, one.surface, one.lane, one.exclusive, one.sentence, one.fix, one.quick)
+        for one in checks
+    )
+
+
+def encoded(entries: Iterable[Described]) -> bytes:
+    """Return the catalogue as its file holds it: a check a line."""
+    lines = (orjson.dumps(entry.as_json()) for entry in entries)
+    return b"[\n" + b",\n".join(lines) + b"\n]\n"
+
+
+def main() -> None:
+    """Write the catalogue anew."""
+    checks = import_module("conformance.runner").registered()
+    path = Path(str(files("conformance").joinpath(_FILE)))
+    path.write_bytes(encoded(described(checks)))
+    sys.stdout.write(f"{len(checks)} checks\n")
+
+
+if __name__ == "__main__":
+    main()

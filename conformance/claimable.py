@@ -1,0 +1,9 @@
+"""The names a target profile may claim; apart from the profile, so that a command can offer them without reading one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
+LANES: Final = ("algorand", "base", "solana")
+OPTIONS: Final = ("rail.a2a", "rail.agent_card")

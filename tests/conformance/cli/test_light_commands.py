@@ -1,0 +1,64 @@
+"""What the commands that only print need not import: the chains' SDKs, HTTP clients, the checks themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+
+# Each costs tenths of a second, or seconds, of CPU before the first line is printed.
+HEAVY = frozenset(
+    {
+        *("web3", "eth_account", "py_ecc", "algosdk", "solana", "solders", "spl"),
+        *("schemathesis", "hypothesis", "playwright", "PIL", "zxingcpp"),
+        *("aiohttp", "asyncio", "pydantic", "cryptography", "rich", "jinja2", "uvloop", "psycopg"),
+        *("conformance.checks", "conformance.check", "conformance.runner", "conformance.session", "conformance.payers"),
+    }
+)
+
+
+def imported(*words: str) -> tuple[str, set[str]]:
+    """Run the command in a process of its own; return what it printed and which modules it then had."""
+    program = (
+        "import sys\nfrom conformance.cli import main\n"
+        f"try:\n    main({list(words)!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout, set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["--help"], "Run the suite"),
+        (["list"], "RAIL-WELD-02"),
+        (["list", "--checks", "--json"], "hostile_bodies_at_the_rail"),
+        (["list", "--help"], "--deciding"),
+        (["explain", "RAIL-WELD-02"], "Fix:"),
+        (["explain", "hostile_bodies_at_the_rail"], "Fix:"),
+        (["explain", "--help"], "--json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_that_only_prints_imports_nothing_heavy(words: list[str], shown: str) -> None:
+    """What is printed from data waits for no SDK, no check and no event loop."""
+    printed, modules = imported(*words)
+    assert shown in printed
+    assert not HEAVY & modules
+
+
+def test_the_help_knows_every_command_without_importing_it() -> None:
+    """Each line of the overview is what the command itself, once it is imported, gives as its short help."""
+    overview = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    context = main.make_context("weldproof", [], resilient_parsing=True)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+        assert command.help
+        assert f" {name} {command.get_short_help_str(200)}" in overview
