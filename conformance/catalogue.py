@@ -74,12 +74,21 @@ def encoded(entries: Iterable[Described]) -> bytes:
     return b"[\n" + b",\n".join(lines) + b"\n]\n"
 
 
+def typical(log: Path) -> bytes:
+    """Return what each check took in a recorded run, as `typical_seconds.json` holds it (see `report.remaining`)."""
+    events = import_module("conformance.events").read(log)
+    seconds = {one["check"]: round(one["seconds"], 1) for one in events if one["event"] == "check.finished"}
+    return bytes(orjson.dumps(seconds, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)) + b"\n"
+
+
 def main() -> None:
-    """Write the catalogue anew."""
+    """Write the catalogue anew, and from an event log, where one is given, what checks typically take."""
+    folder = Path(str(files("conformance")))
     checks = import_module("conformance.runner").registered()
-    path = Path(str(files("conformance").joinpath(_FILE)))
-    path.write_bytes(encoded(described(checks)))
+    (folder / _FILE).write_bytes(encoded(described(checks)))
     sys.stdout.write(f"{len(checks)} checks\n")
+    for log in sys.argv[1:]:
+        (folder / "typical_seconds.json").write_bytes(typical(Path(log)))
 
 
 if __name__ == "__main__":

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from conformance.client import Client, Recorded
 from conformance.events import EventLog
 from conformance.ledger import Requirement, load
-from conformance.quick import WHOLE, Quick
+from conformance.quick import BY_COMPANY, WHOLE, Quick
 from conformance.target import Profile
 from conformance.verdict import Verdict, breach
 
+T = TypeVar("T")
 Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits"]
 
 
@@ -83,7 +84,7 @@ def check(
     lane: str | None = None,
     exclusive: Exclusive = False,
     self_contained: bool = False,
-    quick: Quick = WHOLE,
+    quick: Quick | None = None,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -95,7 +96,7 @@ def check(
         exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
             disturbs that), one a surface (`surface`, likewise), or alone (`limits`, where the limits are shared).
         self_contained: It judges programs only that it starts itself.
-        quick: What `run --quick` makes of it.
+        quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
@@ -106,15 +107,24 @@ def check(
         unknown = [row for row in rows if row not in load()]
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
-        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, quick)
+        chosen = quick or BY_COMPANY[exclusive]
+        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, chosen)
         return function
 
     return register
 
 
+def shortened(log: EventLog, one: Check, what: str, tried: int, of: int) -> None:
+    """Put into the log that a quick look tries a part of what a check tries otherwise."""
+    log.add("check.shortened", check=one.id, rows=list(one.rows), what=what, tried=tried, of=of)
+
+
 @dataclass(slots=True)
 class Case:
-    """One run of one check: its client, its randomness, and the place where it says what it found."""
+    """One run of one check: its client, its randomness, and the place where it says what it found.
+
+    `quick` is the run's seed where the run is a quick look, else None.
+    """
 
     check: Check
     profile: Profile
@@ -123,6 +133,7 @@ class Case:
     rng: random.Random
     session: Any
     judged: set[str] = field(default_factory=set)
+    quick: int | None = None
 
     @property
     def lane(self) -> str:
@@ -177,6 +188,34 @@ class Case:
     def documented(self, row_id: str, reason: str) -> None:
         """Say that nothing this target or its node can be made to do shows the row, and why."""
         self._judge(row_id, Verdict.DOCUMENTED, reason, None, None, None, None)
+
+    def sample(self, items: Iterable[T], kind: Callable[[T], object] = lambda _: None, *, few: int = 1) -> list[T]:
+        """Return what is to be tried: everything, or in a quick look a few of each kind, drawn from the seed.
+
+        What is left out is in the log, and so in every report.
+
+        Args:
+            items: What a whole run tries.
+            kind: What makes two of them alike.
+            few: How many of a kind a quick look tries.
+
+        Raises:
+            ValueError: The check does not say that it tries a sample: a fault of the suite.
+        """
+        listed = list(items)
+        if self.quick is None:
+            return listed
+        if self.check.quick.way != "sample":
+            raise ValueError(f"check {self.check.id} samples without saying so")
+        alike: dict[object, list[int]] = {}
+        for place, item in enumerate(listed):
+            alike.setdefault(kind(item), []).append(place)
+        # Drawn from names alone, so that the sample is the same in whatever order checks run.
+        rng = random.Random(f"{self.quick}:{self.check.id}:{len(listed)}")  # noqa: S311 - repeatable on purpose
+        chosen = sorted(place for places in alike.values() for place in rng.sample(places, min(few, len(places))))
+        if len(chosen) < len(listed):
+            shortened(self.log, self.check, self.check.quick.words, len(chosen), len(listed))
+        return [listed[place] for place in chosen]
 
     def note(self, text: str) -> None:
         """Tell the reader something that judges nothing."""

@@ -1,4 +1,4 @@
-"""The names a target profile may claim; apart from the profile, so that a command can offer them without reading one."""
+"""The names a target profile may claim, apart from the profile: commands offer them without reading one."""
 
 from __future__ import annotations
 

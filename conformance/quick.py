@@ -1,11 +1,13 @@
 """What `weldproof run --quick` makes of a check: data that stands beside the check, and is shown by `explain`.
 
-A quick look tries each check on one lane only, where it runs on every claimed lane. Beyond that a check says for itself
-what becomes of it: it is tried whole, on a sample of what it tries otherwise, or not at all.
+A quick look tries a check that runs on every claimed lane on one of them, drawn from the seed. Beyond that a check says
+for itself what becomes of it: it is tried whole, on a sample of what it tries otherwise, as one of several that are
+alike, or not at all. What disturbs the others, and so waits until they are done, is left out unless it says otherwise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,11 +20,11 @@ class Quick:
     """What becomes of a check.
 
     Attributes:
-        way: `whole`, `sample` or `left out`.
-        words: What is sampled ("vectors, one for each reason of refusal"), or why it is left out; empty when whole.
+        way: `whole`, `sample`, `one of several` or `left out`.
+        words: What is sampled, the name of what several checks try alike, or why it is left out; empty when whole.
     """
 
-    way: Literal["whole", "sample", "left out"]
+    way: Literal["whole", "sample", "one of several", "left out"]
     words: str = ""
 
 
@@ -34,6 +36,23 @@ def sample(what: str) -> Quick:
     return Quick("sample", what)
 
 
+def one_of_several(what: str) -> Quick:
+    """Return that of all checks that try `what` one is tried, drawn from the seed."""
+    return Quick("one of several", what)
+
+
 def left_out(reason: str) -> Quick:
     """Return that a check is not tried, and why."""
     return Quick("left out", reason)
+
+
+OWN_PROCESSES: Final = left_out("starts programs of its own, which takes seconds")
+WAITS: Final = left_out("waits for what takes seconds to come, or to stay away")
+# What becomes of a check that says nothing, by the company it runs in (`Check.exclusive`).
+BY_COMPANY: Final[Mapping[str | bool, Quick]] = {
+    False: WHOLE,
+    True: left_out("moves the clock, so it would run alone after all others"),
+    "chain": left_out("disturbs its chain, so it would run after all others"),
+    "surface": left_out("disturbs its surface, so it would run after all others"),
+    "limits": left_out("sends more calls than a limit lets through"),
+}

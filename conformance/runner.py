@@ -16,12 +16,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking
+from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking, shortened
 from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.events import Event, EventLog
 from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
 from conformance.owner import OwnRandom
+from conformance.quick_look import QuickLook
 from conformance.schedule import Schedule
 from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile
@@ -51,6 +52,7 @@ class Plan:
         strict: A warning fails the run.
         expected: Known breaches.
         lanes: Only these lanes, when given.
+        quick: What a quick look makes of the checks, where the run is one; None in a whole run.
         today: The day on which expected failures are held against their expiry.
     """
 
@@ -62,6 +64,7 @@ class Plan:
     strict: bool = False
     expected: tuple[ExpectedFailure, ...] = ()
     lanes: tuple[str, ...] = ()
+    quick: QuickLook | None = None
     today: dt.date = field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
 
 
@@ -152,6 +155,7 @@ class Run:
     async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
         """Run every check, judge every row, and return the exit code."""
         self._open(options or {})
+        self._shorten()
         pace = self.profile.pace
         transport = HttpTransport(
             seconds=self.profile.budgets.request, requests_per_second=pace.requests_per_second, connections=128
@@ -200,8 +204,29 @@ class Run:
             claims=self.profile.claims.model_dump(mode="json"),
             non_defaults=[{"key": key, "value": value} for key, value in self.profile.non_defaults()],
             rows=[row.id for row in self.plan.rows],
+            quick=self.plan.quick is not None,
+            checks=[(one.id, self._company(one)) for one in self.plan.checks],
+            workers=self.plan.workers,
             options=dict(options),
         )
+
+    def _company(self, one: Check) -> str:
+        """Return with what a check runs: `together`, one after the other on its lane or its surface, or `alone`."""
+        if not one.exclusive or (one.exclusive == "limits" and "gateway" in self.profile.limited):
+            return "together"
+        if one.exclusive == "chain":
+            return f"chain {one.lane or ''}"
+        return f"surface {one.surface}" if one.exclusive == "surface" else "alone"
+
+    def _shorten(self) -> None:
+        """Put into the log what a quick look leaves out before anything is tried."""
+        if self.plan.quick is None:
+            return
+        for one, reason in self.plan.quick.left_out.items():
+            for row_id in one.rows:
+                self._judge(one, row_id, Verdict.LEFT_OUT, f"left out by --quick: {reason}")
+        for one, lanes in self.plan.quick.lanes.items():
+            shortened(self.log, one, "lanes", 1, lanes)
 
     async def _one(self, one: Check, transport: HttpTransport, session: Session) -> None:
         if self._stop.is_set():
@@ -209,6 +234,7 @@ class Run:
         client = self._client(transport, one.id)
         rng = OwnRandom(f"{self.plan.seed}:{one.id}")
         case = Case(one, self.profile, client, self.log, rng, session)
+        case.quick = None if self.plan.quick is None else self.plan.seed
         self.log.add("check.started", check=one.id, rows=list(one.rows))
         started = time.perf_counter()
         outcome, error = "done", None
@@ -232,23 +258,27 @@ class Run:
         for row_id in case.check.rows:
             # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
             if outcome != "done" or row_id not in case.judged:
-                self.log.add(
-                    "judgement",
-                    check=case.check.id,
-                    row=row_id,
-                    verdict=rest.value,
-                    expected=error or "the check ended without judging this row",
-                    found=None,
-                    exchange=None,
-                    hint=None,
-                    where={},
-                )
+                self._judge(case.check, row_id, rest, error or "the check ended without judging this row")
         seconds = round(time.perf_counter() - started, 4)
         self.log.add("check.finished", check=case.check.id, seconds=seconds, outcome=outcome, error=error)
         if self.plan.fail_fast and any(
             event["verdict"] == Verdict.FAIL for event in self.log.of("judgement") if event["check"] == case.check.id
         ):
             self._stop.set()
+
+    def _judge(self, one: Check, row_id: str, verdict: Verdict, reason: str) -> None:
+        """Judge a row of a check that says nothing of it itself."""
+        self.log.add(
+            "judgement",
+            check=one.id,
+            row=row_id,
+            verdict=verdict.value,
+            expected=reason,
+            found=None,
+            exchange=None,
+            hint=None,
+            where={},
+        )
 
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
         return Client(transport, self.log, check_id, self.names, self._counter)
@@ -306,9 +336,10 @@ class Run:
 
 
 def _left_out(judgements: Sequence[Event]) -> str | None:
-    """Return what a row that passes owes to a node that cannot show all of it, None when nothing was left out."""
-    documented = {(one["check"], one["expected"]) for one in judgements if one["verdict"] == Verdict.DOCUMENTED}
-    return "; ".join(f"{check}: {reason}" for check, reason in sorted(documented)) or None
+    """Return why a row that passes was not looked at by all of its checks, None when it was."""
+    partial = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
+    reasons = {(one["check"], one["expected"]) for one in judgements if one["verdict"] in partial}
+    return "; ".join(f"{check}: {reason}" for check, reason in sorted(reasons)) or None
 
 
 def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:

@@ -15,7 +15,8 @@ STAND_IN: Final = "stand_in"
 class Verdict(StrEnum):
     """What the suite says of one requirement.
 
-    `fail` and `warn` are both breaches: only a MUST that the interface states fails a run, all others warn.
+    `fail` and `warn` are both breaches: only a MUST that the interface states fails a run, all others warn. `left_out`
+    is what a quick look did not try: no verdict on the target.
     """
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password
@@ -25,6 +26,7 @@ class Verdict(StrEnum):
     NOT_APPLICABLE = "not_applicable"
     ERROR = "error"
     DOCUMENTED = "documented"
+    LEFT_OUT = "left_out"
 
 
 class Exit(IntEnum):
@@ -44,6 +46,7 @@ _WORST_FIRST = (
     Verdict.WARN,
     Verdict.INCONCLUSIVE,
     Verdict.PASS,
+    Verdict.LEFT_OUT,
     Verdict.NOT_APPLICABLE,
     Verdict.DOCUMENTED,
 )

@@ -13,8 +13,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.attacks.plan import plan, reduce, rows_of, unexplained
-from conformance.attacks.replay import Material, Replay
+from conformance.attacks.plan import LEAST_REPLAYS, plan, reduce, rows_of, unexplained
+from conformance.attacks.replay import Material, Replay, changes
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer, Unreachable
 from conformance.discovery import Operation, variations
@@ -99,7 +99,10 @@ class Engine:
     async def run(self, rng: random.Random) -> Outcome:
         """Send every planned replay and return what came of them, each breach reduced; `rng` draws the pairs."""
         outcome = Outcome()
-        replays = plan(self.captured, self.material, rng)
+        whole = self._case.quick is None
+        replays = self._case.sample(
+            plan(self.captured, self.material, rng, least=LEAST_REPLAYS if whole else 0), self._kind
+        )
         for start in range(0, len(replays), _AT_ONCE):
             part = replays[start : start + _AT_ONCE]
             await asyncio.gather(*(self._one(one, outcome) for one in part))
@@ -107,6 +110,11 @@ class Engine:
         places = unexplained([replay.changes for replay, _ in outcome.breaches])
         outcome.breaches = [await self._reduced(*outcome.breaches[place]) for place in places]
         return outcome
+
+    def _kind(self, replay: Replay) -> object:
+        """Return what makes two replays alike to a quick look: their axes, and the rows they probe."""
+        axes = {one.name: one.axis for one in changes(self.material)}
+        return tuple(axes[name] for name in replay.changes), rows_of(replay, self.material)
 
     async def _one(self, replay: Replay, outcome: Outcome) -> None:
         outcome.sent += 1

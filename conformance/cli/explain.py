@@ -99,6 +99,19 @@ def _check(check: Described) -> Iterator[str]:
     yield f"\n  check {click.style(check.id, bold=True)}{once}{_WITH[check.exclusive]}"
     yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))
     yield _filled(f"Fix: {check.fix}", "    ")
+    yield _filled(f"With --quick: {_quickly(check)}.", "    ")
+
+
+def _quickly(check: Described) -> str:
+    """Return what `run --quick` makes of a check, in words."""
+    lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
+    ways = {
+        "whole": lane or "tried whole",
+        "sample": f"a sample{lane and f' {lane}'}: {check.quick.words}",
+        "one of several": f"one of {check.quick.words}, drawn from the seed",
+        "left out": f"left out, since it {check.quick.words}",
+    }
+    return ways[check.quick.way]
 
 
 def _filled(text: str, indent: str) -> str:

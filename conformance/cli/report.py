@@ -27,6 +27,7 @@ _WORST_FIRST: Final = (
     Verdict.FAIL,
     Verdict.INCONCLUSIVE,
     Verdict.WARN,
+    Verdict.LEFT_OUT,
     Verdict.NOT_APPLICABLE,
     Verdict.DOCUMENTED,
     Verdict.PASS,

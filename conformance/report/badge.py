@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import escape
 
 from conformance.events import Event
-from conformance.report.conclusion import headline
+from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
 from conformance.verdict import Exit, Verdict
 
@@ -41,7 +41,7 @@ def render(events: Iterable[Event]) -> bytes:
         width=left + right,
         left=left,
         flat=right - 4,
-        colour=_COLOURS.get(summary.exit_code, _OTHER),
+        colour=_colour(summary),
         label=escape(f"weldproof: {text}"),
         text=escape(text),
         name_at=left // 2,
@@ -51,7 +51,16 @@ def render(events: Iterable[Event]) -> bytes:
     ).encode("utf-8")
 
 
+def _colour(summary: Summary) -> str:
+    """Return the colour of the outcome; a quick look is never the colour of a pass."""
+    quickly = summary.quick and summary.exit_code == Exit.PASSED
+    return _OTHER if quickly else _COLOURS.get(summary.exit_code, _OTHER)
+
+
 def _text(summary: Summary) -> str:
     counts = summary.counts
-    text = f"{headline(summary).lower()}, {counts[Verdict.PASS]} pass"
+    if summary.quick and summary.exit_code == Exit.PASSED:
+        return f"{QUICK_LOOK.lower()}, no verdict"
+    passed = "without a breach" if summary.quick else "pass"
+    text = f"{headline(summary).lower()}, {counts[Verdict.PASS]} {passed}"
     return f"{text}, {counts[Verdict.FAIL]} fail" if counts[Verdict.FAIL] else text

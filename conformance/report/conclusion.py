@@ -19,6 +19,7 @@ WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.NOT_APPLICABLE: "not applicable",
     Verdict.ERROR: "error",
     Verdict.DOCUMENTED: "documented",
+    Verdict.LEFT_OUT: "left out",
 }
 SURFACES: Final[Mapping[str, str]] = {
     "shared": "Every surface",
@@ -33,6 +34,7 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
     "unexpected_pass": "on the expected-failure list, and yet it passes: take the entry out",
     "expired": "on the expected-failure list, but its entry has lapsed",
 }
+QUICK_LOOK: Final = "Quick look"
 _HEADLINES: Final[Mapping[int | None, str]] = {
     Exit.PASSED: "Passed",
     Exit.FAILED: "Failed",
@@ -46,20 +48,27 @@ _HEADLINES: Final[Mapping[int | None, str]] = {
 
 def headline(summary: Summary) -> str:
     """Return the run's outcome in a word or two."""
+    if summary.quick and summary.exit_code == Exit.PASSED:
+        return QUICK_LOOK
     return _HEADLINES.get(summary.exit_code, f"Exit {summary.exit_code}")
+
+
+def words(summary: Summary) -> Mapping[Verdict, str]:
+    """Return what each verdict is called; a quick look gives no pass, it only found nothing."""
+    return {**WORDS, Verdict.PASS: "no breach"} if summary.quick else WORDS
 
 
 def sentence(summary: Summary) -> str:
     """Return the verdict as one sentence that never says more than was looked at."""
     counts = summary.counts
     judged = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
-    passed = f"{counts[Verdict.PASS]} of {_number(judged, 'judged requirement')} {'passes' if judged == 1 else 'pass'}"
-    parts = [passed if judged else "No requirement was judged"]
+    parts = [_passed(summary, judged) if judged else "No requirement was judged"]
     for verdict, words in (
         (Verdict.FAIL, "fail"),
         (Verdict.WARN, "warn"),
         (Verdict.INCONCLUSIVE, "could not be decided"),
         (Verdict.ERROR, "met a fault of the suite"),
+        (Verdict.LEFT_OUT, "left out by --quick"),
     ):
         if counts[verdict]:
             parts.append(f"{counts[verdict]} {words}")
@@ -73,7 +82,23 @@ def sentence(summary: Summary) -> str:
     if summary.unanswered:
         addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
         ending += f" Nothing at {addresses} gave an answer: is the server running, and is that its address?"
-    return f"{', '.join(parts)}.{ending}"
+    return f"{_quickly(summary)}{', '.join(parts)}.{ending}"
+
+
+def _passed(summary: Summary, judged: int) -> str:
+    passed = summary.counts[Verdict.PASS]
+    if summary.quick:
+        return f"{passed} of {_number(judged, 'tried requirement')} without a breach so far"
+    return f"{passed} of {_number(judged, 'judged requirement')} {'passes' if judged == 1 else 'pass'}"
+
+
+def _quickly(summary: Summary) -> str:
+    """Return what a quick look comes to, before its counts: what it found, and that it decides nothing else."""
+    if not summary.quick or not summary.finished:
+        return ""
+    found = {Exit.PASSED: "no breach found in what was tried", Exit.FAILED: "it breaks what is named below"}
+    text = found.get(Exit(summary.exit_code or 0), "not all of it could be tried")
+    return f"Quick look: {text}; run without --quick for a verdict. "
 
 
 def rests_on(summary: Summary) -> tuple[str, ...]:
@@ -84,10 +109,11 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     if counts[Verdict.NOT_APPLICABLE]:
         lines.append(
             f"{_number(counts[Verdict.NOT_APPLICABLE], 'requirement')} claimed absent or not applicable, "
-            f"beside {counts[Verdict.PASS]} passed."
+            f"beside {counts[Verdict.PASS]} {'without a breach so far' if summary.quick else 'passed'}."
         )
     if counts[Verdict.DOCUMENTED]:
         lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")
+    lines += _shortened_lines(summary)
     if summary.partly:
         lines.append(
             f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}. The rest is "
@@ -101,6 +127,19 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     else:
         lines.append("Every value of the target profile is the default.")
     return tuple(lines)
+
+
+def _shortened_lines(summary: Summary) -> list[str]:
+    """Return what a quick look left out and what it tried in part."""
+    if not summary.quick:
+        return []
+    count = _number(summary.counts[Verdict.LEFT_OUT], "requirement")
+    lines = [f"A quick look: {count} left out, {_number(len(summary.shortened), 'trial')} shortened."]
+    lines += [f"{len(ids)} {one_line(reason, 400)}: {', '.join(ids)}." for reason, ids in summary.left_out.items()]
+    by_what: dict[str, list[str]] = {}
+    for one in summary.shortened:
+        by_what.setdefault(one_line(one.what, 200), []).append(f"{one_line(one.check, 100)} {one.tried} of {one.of}")
+    return [*lines, *(f"Shortened, {what}: {', '.join(tried)}." for what, tried in by_what.items())]
 
 
 def _stand_ins(summary: Summary) -> Counter[str]:

@@ -1,27 +1,32 @@
-"""The run on a terminal: progress while it goes, then the verdicts and everything a failure needs to be repaired.
+"""A finished run on a terminal: the verdicts and everything a failure needs to be repaired.
 
-Colour and movement only on a terminal, and never under NO_COLOR; text of the target is printed as text, never as
-markup or terminal commands. Progress goes to standard error, the result to standard output.
+Colour only on a terminal, and never under NO_COLOR; text of the target is printed as text, never as markup or terminal
+commands. The result goes to standard output.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from conformance.events import Event
-from conformance.report.conclusion import WORDS, duration, expectation, headline, rests_on, sentence, standing, started
+from conformance.report.conclusion import (
+    WORDS,
+    duration,
+    expectation,
+    headline,
+    rests_on,
+    sentence,
+    standing,
+    started,
+    words,
+)
 from conformance.report.detail import finding_text
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import RowResult, Summary
@@ -36,12 +41,12 @@ STYLES: Final = {
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.ERROR: "bold white on red",
     Verdict.DOCUMENTED: "dim",
+    Verdict.LEFT_OUT: "dim",
 }
 _GRADE_STYLES: Final = {SAME: "green", EXPECTED: "green", MATTERS: "yellow"}
 SHOWN_FINDINGS: Final = 2
 SHOWN_IDS: Final = 12
 SHOWN_VALUES: Final = 20
-SECONDS_A_LINE: Final = 10.0
 
 
 class Terminal(Console):
@@ -55,67 +60,6 @@ class Terminal(Console):
         """
         self.quiet = True
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
-class Progress:
-    """Shows a run while it goes; give it to `EventLog.listen`.
-
-    On a terminal one line says how far it is; elsewhere, as in a CI log, a line now and then. Breaches are printed as
-    they are found.
-    """
-
-    def __init__(self, console: Console | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._console = console or Terminal(stderr=True, highlight=False)
-        self._seconds = seconds
-        self._told_at = seconds()
-        self._running: dict[str, None] = {}
-        self._done = 0
-        self._exchanges = 0
-        self._breaches: set[tuple[str, str]] = set()
-        self._spinner = Spinner("dots", text=Text("starting"))
-        self._live = Live(self._spinner, console=self._console, transient=True, refresh_per_second=8)
-        if self._console.is_terminal:
-            self._live.start()
-
-    def __call__(self, event: Event) -> None:
-        """Take one event in; whether anybody reads of it changes nothing for the run."""
-        with contextlib.suppress(BrokenPipeError):
-            self._take(event)
-
-    def _take(self, event: Event) -> None:
-        kind = event["event"]
-        if kind == "check.started":
-            self._running[str(event["check"])] = None
-        elif kind == "check.finished":
-            self._running.pop(str(event["check"]), None)
-            self._done += 1
-        elif kind == "exchange":
-            self._exchanges += 1
-        elif kind == "judgement":
-            self._judged(event)
-        self._spinner.update(text=self._line())
-        if not self._console.is_terminal and self._seconds() - self._told_at >= SECONDS_A_LINE:
-            self._told_at = self._seconds()
-            self._console.print(self._line(), soft_wrap=True)
-
-    def close(self) -> None:
-        """Take the line away."""
-        with contextlib.suppress(BrokenPipeError):
-            self._live.stop()
-
-    def _judged(self, event: Event) -> None:
-        verdict = Verdict(event["verdict"])
-        key = (str(event["row"]), str(event["check"]))
-        if verdict not in {Verdict.FAIL, Verdict.ERROR} or key in self._breaches:
-            return
-        self._breaches.add(key)
-        text = Text.assemble((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
-        self._console.print(text, soft_wrap=True)
-
-    def _line(self) -> Text:
-        text = f"{self._done} checks done, {self._exchanges} exchanges, {len(self._breaches)} breaches"
-        running = ", ".join(one_line(name, 60) for name in list(self._running)[:3])
-        return Text(f"{text}; {running}" if running else text, no_wrap=True, overflow="ellipsis")
 
 
 def show(
@@ -160,7 +104,7 @@ def _groups(summary: Summary) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("group")
     for verdict in shown:
-        table.add_column(WORDS[verdict], justify="right")
+        table.add_column(words(summary)[verdict], justify="right")
     for name, rows in summary.groups.items():
         counts = [sum(row.verdict is verdict for row in rows) for verdict in shown]
         table.add_row(Text(name), *_cells(shown, counts))
@@ -205,7 +149,8 @@ def _inconclusive(console: Console, summary: Summary) -> None:
 def _absent(console: Console, summary: Summary) -> None:
     if not summary.absent:
         return
-    _heading(console, f"Claimed absent or not applicable, beside {summary.counts[Verdict.PASS]} passed")
+    passed = "without a breach so far" if summary.quick else "passed"
+    _heading(console, f"Claimed absent or not applicable, beside {summary.counts[Verdict.PASS]} {passed}")
     for reason, ids in summary.absent.items():
         _line(console, Text(f"  {len(ids):4}  {one_line(reason, 400)}", style="dim"))
 
@@ -244,6 +189,8 @@ def _comparisons(console: Console, summary: Summary) -> None:
 
 def _conclusion(console: Console, summary: Summary) -> None:
     style = "bold green" if summary.exit_code == Exit.PASSED else "bold red"
+    if summary.quick and summary.exit_code == Exit.PASSED:
+        style = "bold magenta"
     _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
     for line in rests_on(summary):
         _line(console, Text(f"  {line}"))

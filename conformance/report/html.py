@@ -28,6 +28,7 @@ from conformance.report.conclusion import (
     sentence,
     standing,
     started,
+    words,
 )
 from conformance.report.detail import place
 from conformance.report.exchange import Exchange
@@ -48,6 +49,7 @@ BAR_ORDER: Final = (
     Verdict.INCONCLUSIVE,
     Verdict.NOT_APPLICABLE,
     Verdict.DOCUMENTED,
+    Verdict.LEFT_OUT,
 )
 
 
@@ -90,6 +92,7 @@ def render(events: Iterable[Event]) -> bytes:
         started=started(summary),
         duration=duration(summary),
         rests_on=rests_on(summary),
+        words=words(summary),
         segments=tuple(_segments(summary)),
         cards=tuple(_cards(summary)),
         surfaces=_by_surface(summary),
@@ -137,6 +140,8 @@ def _coded(text: str) -> Markup:
 
 
 def _tone(summary: Summary) -> str:
+    if summary.quick and summary.exit_code == Exit.PASSED:
+        return "inconclusive"
     tones: Mapping[int | None, str] = {Exit.PASSED: "pass", Exit.FAILED: "fail", Exit.SUITE_FAULT: "error"}
     return tones.get(summary.exit_code, "inconclusive")
 

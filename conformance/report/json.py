@@ -2,7 +2,8 @@
 
 `report.schema.json` beside this file is its published schema. CTRF knows five statuses, so `rawStatus` gives the
 verdict: `pass` is passed; `fail`, `error`, and an expected failure that passes or has lapsed are failed; `warn`,
-`inconclusive` and a known breach are other; `not_applicable` and `documented` are skipped. `results.summary` counts the
+`inconclusive` and a known breach are other; `not_applicable`, `documented` and `left_out` are skipped. A `pass` of a
+quick look is other: it found nothing, and passes nothing. `results.summary` counts the
 statuses and `results.summary.extra.verdicts` the verdicts; `results.summary.extra.exit_code` is the word that counts.
 """
 
@@ -32,6 +33,7 @@ _STATUS: Final[Mapping[Verdict, str]] = {
     Verdict.INCONCLUSIVE: "other",
     Verdict.NOT_APPLICABLE: "skipped",
     Verdict.DOCUMENTED: "skipped",
+    Verdict.LEFT_OUT: "skipped",
 }
 _SUMMARY: Final = TypeAdapter(Summary)
 
@@ -91,6 +93,8 @@ def status(summary: Summary, row: RowResult) -> str:
     """Return the CTRF status of a row."""
     if summary.breaks(row):
         return "failed"
+    if summary.quick and row.verdict is Verdict.PASS:
+        return "other"
     return "other" if row.expected_failure == "expected" else _STATUS[row.verdict]
 
 
@@ -109,6 +113,7 @@ def _counts(summary: Summary) -> dict[str, Any]:
             "headline": headline(summary),
             "sentence": sentence(summary),
             "rests_on": rests_on(summary),
+            "quick": summary.quick,
         },
     }
 
@@ -123,4 +128,6 @@ def _test(summary: Summary, row: RowResult, dump: dict[str, Any]) -> dict[str, A
         "tags": [row.requirement.level, row.requirement.basis],
         "extra": dump,
     }
-    return test if row.reason is None else {**test, "message": row.reason}
+    short = summary.short_trials(row)
+    message = "; ".join(short) if row.verdict is Verdict.PASS and short else row.reason
+    return test if message is None else {**test, "message": message}

@@ -2,8 +2,9 @@
 
 `fail` is a failure; so is a warning under `--strict` and an expected failure that passes or has lapsed. `error` is an
 error. `inconclusive` is an error of type `inconclusive`, not a skip: a missing prerequisite is red, or a build that
-tested nothing would look green. `not_applicable`, `documented` and a known breach are skipped, with their reason. A
-`warn` passes, with what was found in its `system-out`.
+tested nothing would look green. `not_applicable`, `documented` and a known breach are skipped, with their reason; so
+is what a quick look left out or found no breach in, since it passes nothing. A `warn` passes,
+with what was found in its `system-out`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from conformance.events import Event
-from conformance.report.conclusion import expectation, standing
+from conformance.report.conclusion import expectation, headline, sentence, standing
 from conformance.report.detail import finding_text
 from conformance.report.summary import RowResult, Summary, summarise
 from conformance.report.text import one_line, visible
@@ -31,6 +32,8 @@ def render(events: Iterable[Event]) -> bytes:
         suite = TestSuite(f"weldproof.{name}")
         suite.hostname = one_line(summary.target, 100)
         suite.timestamp = dt.datetime.fromtimestamp(summary.started_at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        if summary.quick:
+            suite.add_property("conclusion", f"{headline(summary)}: {sentence(summary)}")
         suite.add_property("seed", str(summary.seed))
         suite.add_property("suite_version", one_line(summary.suite_version, 100))
         suite.add_testcases([_case(summary, row) for row in rows])
@@ -55,13 +58,16 @@ def _result(summary: Summary, row: RowResult) -> Failure | Error | Skipped | Non
     reason = one_line(expectation(row) or row.reason or row.verdict.value, 1000)
     if row.expected_failure == "expected":
         return Skipped(reason, "expected_failure")
-    if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED}:
+    if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.LEFT_OUT}:
         return Skipped(reason, row.verdict.value)
     result: Error | Failure
     if row.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE}:
         result = Error(reason, row.verdict.value)
     elif summary.breaks(row):
         result = Failure(reason, row.expected_failure or row.verdict.value)
+    elif summary.quick and row.verdict is Verdict.PASS:
+        parts = ("quick look: no breach found in what was tried", *summary.short_trials(row))
+        return Skipped(one_line("; ".join(parts), 1000), "quick_look")
     else:
         return None
     result.text = _text(summary, row)

@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterable, Iterator
 
 from conformance.events import Event
-from conformance.report.conclusion import WORDS, duration, expectation, headline, rests_on, sentence, standing, started
+from conformance.report.conclusion import (
+    WORDS,
+    duration,
+    expectation,
+    headline,
+    rests_on,
+    sentence,
+    standing,
+    started,
+    words,
+)
 from conformance.report.detail import finding_text
 from conformance.report.summary import RowResult, Summary, summarise
 from conformance.report.text import one_line
@@ -33,11 +43,12 @@ def _head(summary: Summary) -> Iterator[str]:
 
 
 def _table(summary: Summary) -> Iterator[str]:
+    columns = (*SHOWN_COLUMNS, *([Verdict.LEFT_OUT] if summary.quick else []))
     yield ""
-    yield f"| Group | {' | '.join(WORDS[verdict] for verdict in SHOWN_COLUMNS)} |"
-    yield f"| --- |{' ---: |' * len(SHOWN_COLUMNS)}"
+    yield f"| Group | {' | '.join(words(summary)[verdict] for verdict in columns)} |"
+    yield f"| --- |{' ---: |' * len(columns)}"
     for name, rows in summary.groups.items():
-        counts = (sum(row.verdict is verdict for row in rows) for verdict in SHOWN_COLUMNS)
+        counts = (sum(row.verdict is verdict for row in rows) for verdict in columns)
         yield f"| {inline(name)} | {' | '.join(str(count or '') for count in counts)} |"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from conformance.encodable import encodable
 from conformance.events import Event
-from conformance.report.conclusion import expectation, standing
+from conformance.report.conclusion import expectation, headline, sentence, standing
 from conformance.report.detail import finding_text
 from conformance.report.summary import RowResult, Summary, summarise
 from conformance.report.text import one_line
@@ -43,12 +43,17 @@ def render(events: Iterable[Event]) -> bytes:
                     "invocations": [
                         {"executionSuccessful": summary.exit_code in {0, 1}, "exitCode": summary.exit_code or 0}
                     ],
+                    **({"properties": {"quick": True, "conclusion": _conclusion(summary)}} if summary.quick else {}),
                     "results": [_result(summary, row, index) for index, row in enumerate(rows)],
                 }
             ],
         }
     )
     return json.dumps(value, allow_nan=False, indent=1).encode("ascii") + b"\n"
+
+
+def _conclusion(summary: Summary) -> str:
+    return f"{headline(summary)}: {sentence(summary)}"
 
 
 def _rule(row: RowResult) -> dict[str, Any]:

@@ -97,6 +97,22 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortened:
+    """A check that a quick look tried a part of: `tried` of the `of` that a whole run tries."""
+
+    check: str
+    rows: tuple[str, ...]
+    what: str
+    tried: int
+    of: int
+
+    @property
+    def text(self) -> str:
+        """It in words."""
+        return f"{self.check} tried {self.tried} of {self.of}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A whole run.
 
@@ -120,6 +136,8 @@ class Summary:
         exchanges: Those that a row needing attention cites, by number.
         comparisons: Receipts beside another target's, by call and lane.
         unanswered: Whether the run made exchanges and got no answer to any.
+        quick: Whether it was a quick look, which gives no verdict.
+        shortened: What a quick look tried a part of.
     """
 
     run_id: str
@@ -141,6 +159,8 @@ class Summary:
     exchanges: Mapping[int, Exchange]
     comparisons: tuple[SideBySide, ...] = ()
     unanswered: bool = False
+    quick: bool = False
+    shortened: tuple[Shortened, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -176,16 +196,34 @@ class Summary:
     @property
     def absent(self) -> Mapping[str, tuple[str, ...]]:
         """Reason to the ids of rows that the operator's claims leave out."""
+        return self._by_reason(Verdict.NOT_APPLICABLE, "the check found that it does not apply")
+
+    @property
+    def left_out(self) -> Mapping[str, tuple[str, ...]]:
+        """Reason to the ids of rows that a quick look did not try at all."""
+        return self._by_reason(Verdict.LEFT_OUT, "left out by --quick")
+
+    def _by_reason(self, verdict: Verdict, otherwise: str) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, list[str]] = defaultdict(list)
         for row in self.rows:
-            if row.verdict is Verdict.NOT_APPLICABLE:
-                found[row.reason or "the check found that it does not apply"].append(row.id)
+            if row.verdict is verdict:
+                found[row.reason or otherwise].append(row.id)
         return {reason: tuple(ids) for reason, ids in found.items()}
+
+    def short_trials(self, row: RowResult) -> tuple[str, ...]:
+        """Return what a quick look tried in part, or left out, of a row that it tried, a sentence each."""
+        left_out = {f"{one.check} was {one.expected}" for one in row.findings if one.verdict is Verdict.LEFT_OUT}
+        tried = sorted(left_out) if row.verdict is not Verdict.LEFT_OUT else []
+        return (*tried, *(one.text for one in self.shortened if row.id in one.rows))
 
     @property
     def partly(self) -> tuple[str, ...]:
         """Ids of rows that pass although some of their checks cannot be shown on the node of their lane."""
-        return tuple(row.id for row in self.rows if row.verdict is Verdict.PASS and row.reason is not None)
+        return tuple(
+            row.id
+            for row in self.rows
+            if row.verdict is Verdict.PASS and any(one.verdict is Verdict.DOCUMENTED for one in row.findings)
+        )
 
     @property
     def slowest(self) -> tuple[CheckTime, ...]:
@@ -256,7 +294,21 @@ class _Reader:
             and all(event["response"] is None for event in self._kinds["exchange"]),
             exchanges={exchange.n: exchange for exchange in sorted(exchanges, key=lambda one: one.n)},
             comparisons=self._comparisons(),
+            quick=bool(started.get("quick")),
+            shortened=self._shortened(),
         )
+
+    def _shortened(self) -> tuple[Shortened, ...]:
+        """Return what was tried in part, the parts of one check together."""
+        found: dict[tuple[str, str], Shortened] = {}
+        for event in self._kinds["check.shortened"]:
+            key = (str(event["check"]), str(event["what"]))
+            old = found.get(key)
+            tried, of = int(event["tried"]), int(event["of"])
+            rows = tuple(map(str, event["rows"]))
+            before = (0, 0) if old is None else (old.tried, old.of)
+            found[key] = Shortened(key[0], rows, key[1], before[0] + tried, before[1] + of)
+        return tuple(found[key] for key in sorted(found))
 
     def _comparisons(self) -> tuple[SideBySide, ...]:
         found = map(side_by_side, self._kinds["comparison"])

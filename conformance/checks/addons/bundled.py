@@ -13,6 +13,7 @@ from conformance.hub.played_hub import PlayedHub, played_hub
 from conformance.hub.services import HEALTH
 from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
 from conformance.launching import Program, found_program
+from conformance.quick import OWN_PROCESSES
 from conformance.target.hub import PORTS
 
 ANSWERS_SECONDS = 100.0
@@ -26,6 +27,7 @@ _WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_v
     surface="control_plane",
     self_contained=True,
     fix="Without a setting listen at 8092 (federation validator), 8093 (ZK receipt) or 8095 (ATB credential verifier).",
+    quick=OWN_PROCESSES,
 )
 async def bundled_services_have_their_ports(case: Case) -> None:
     """Each bundled service listens at its default port.
@@ -66,6 +68,7 @@ async def _at_its_port(case: Case, subject: Subject, hub: PlayedHub) -> None:
     surface="control_plane",
     self_contained=True,
     fix="Install a console command for each bundled service, named <service>-<name>.",
+    quick=OWN_PROCESSES,
 )
 async def bundled_commands_follow_the_pattern(case: Case) -> None:
     """Console commands of the bundled services follow the pattern <service>-<name>.

@@ -17,6 +17,7 @@ from conformance.hub.played_hub import PlayedHub, played_hub
 from conformance.hub.services import HEALTH
 from conformance.hub.starting import Subject, bundled_names, started_addon, started_hub, subjects
 from conformance.launching import Running
+from conformance.quick import OWN_PROCESSES
 from conformance.verdict import STAND_IN
 
 _FIX = (
@@ -59,6 +60,7 @@ async def _met(case: Case, subject: Subject) -> AsyncIterator[_Met]:
     surface="control_plane",
     self_contained=True,
     fix=_FIX,
+    quick=OWN_PROCESSES,
 )
 async def an_addon_joins_the_suites_hub(case: Case) -> None:
     """An addon pulls the trust set of the hub it is told, registers there with the token and its address, and is well.
@@ -122,6 +124,7 @@ def _carries(value: object, url: str) -> bool:
     "CP-ADDON-06",
     surface="control_plane",
     fix="Register with an address at which health answers 200; the control plane lists every registered service.",
+    quick=OWN_PROCESSES,
 )
 async def an_addon_is_listed_by_the_hub(case: Case) -> None:
     """After its registration the control plane lists the addon in the posture.
@@ -221,6 +224,7 @@ def _budget(case: Case) -> float:
     surface="control_plane",
     self_contained=True,
     fix="Pull the trust set on start and again every few seconds, and use what came last.",
+    quick=OWN_PROCESSES,
 )
 async def an_addon_shares_the_trust_set(case: Case) -> None:
     """An addon has the hub's trust set, and picks up an issuer that is registered later.

@@ -13,6 +13,7 @@ from conformance.hub.starting import Subject, bundled_names, started_addon, subj
 from conformance.launching import Running
 from conformance.oracles.range_proof.making import Forgery
 from conformance.oracles.range_proof.system import NAME
+from conformance.quick import OWN_PROCESSES
 
 _ROW = "CP-ADDON-08"
 
@@ -22,6 +23,7 @@ _ROW = "CP-ADDON-08"
     surface="control_plane",
     self_contained=True,
     fix="Verify signature and proof of every receipt: encodings, subgroup, both equations, the inner product on w*U.",
+    quick=OWN_PROCESSES,
 )
 async def forged_receipts_are_refused(case: Case) -> None:
     """A bundled ZK receipt service accepts a receipt whose score reaches its threshold, and no forged proof.

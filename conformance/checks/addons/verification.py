@@ -15,6 +15,7 @@ from conformance.hub.refusing import refused
 from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
 from conformance.launching import Running
 from conformance.oracles.range_proof.system import NAME
+from conformance.quick import OWN_PROCESSES
 
 _VERIFIER = "atb_verifier"
 
@@ -56,6 +57,7 @@ def _said(accepted: bool) -> str:
     surface="control_plane",
     self_contained=True,
     fix="Take issuer keys from /.well-known/atb-keys.json of the hub, on start and every few seconds.",
+    quick=OWN_PROCESSES,
 )
 async def the_verifier_resolves_atb_keys(case: Case) -> None:
     """The ATB credential verifier resolves its keys from the hub's atb-keys.json.
@@ -108,6 +110,7 @@ async def _refuses_forgeries(case: Case, subject: Subject, addon: Running, known
     surface="control_plane",
     self_contained=True,
     fix="Replace the trust set by what was pulled last, and verify each signature with its issuer's key there.",
+    quick=OWN_PROCESSES,
 )
 async def bundled_services_follow_the_trust_set(case: Case) -> None:
     """A bridged service accepts an issuer once it is registered, and no more once it is revoked.

@@ -13,6 +13,7 @@ from conformance.hub.access import Hub, Issuer, serving_hub, success
 from conformance.hub.services import OK, played
 from conformance.hub.starting import TOKEN_FILE, hub_program, token_in
 from conformance.launching import Program
+from conformance.quick import OWN_PROCESSES
 from conformance.target.hub import HUB_PORT
 from conformance.webhooks.receiver import Reply
 
@@ -48,6 +49,7 @@ async def _enclosed_hub(
     surface="control_plane",
     self_contained=True,
     fix="Without a setting listen at 8094, and keep everything in /app/data.",
+    quick=OWN_PROCESSES,
 )
 async def defaults_are_those_of_the_interface(case: Case) -> None:
     """Without a setting the control plane listens on port 8094 and keeps its data in /app/data.
@@ -71,6 +73,7 @@ async def defaults_are_those_of_the_interface(case: Case) -> None:
     "CP-CONF-06",
     surface="control_plane",
     fix="Call registered health addresses and nothing else: resolve no DID, follow no redirect, ask no name server.",
+    quick=OWN_PROCESSES,
 )
 async def only_health_addresses_are_called(case: Case) -> None:
     """The control plane makes no outbound calls but to registered health addresses.

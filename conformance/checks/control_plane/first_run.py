@@ -20,6 +20,7 @@ from conformance.hub.log_reading import log_of
 from conformance.hub.services import played
 from conformance.hub.starting import TOKEN_FILE, data_folder, started_hub, token_in
 from conformance.oracles import audit_chain
+from conformance.quick import OWN_PROCESSES
 from conformance.target import ProfileError
 
 _SQLITE = b"SQLite format 3\x00"
@@ -40,6 +41,7 @@ def folder(stack: AsyncExitStack) -> Path:
     surface="control_plane",
     self_contained=True,
     fix="On the first run draw a token, write it to admin_token in S2CP_DATA_DIR with mode 0600, and keep it.",
+    quick=OWN_PROCESSES,
 )
 async def the_token_is_made_on_the_first_run(case: Case) -> None:
     """The first run makes an admin token in the data directory, which no other user may read and which a restart keeps.
@@ -82,6 +84,7 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
     surface="control_plane",
     self_contained=True,
     fix="Without S2CP_DB keep issuers, services and log in one SQLite file in the data directory.",
+    quick=OWN_PROCESSES,
 )
 async def what_was_registered_survives_a_restart(case: Case) -> None:
     """Without S2CP_DB the store is SQLite inside the data directory, and a restart loses nothing.
@@ -152,6 +155,7 @@ def _read(path: Path) -> bytes:
     surface="control_plane",
     self_contained=True,
     fix="Compute MACs once, when an entry is written; on a start verify them and never make them anew.",
+    quick=OWN_PROCESSES,
 )
 async def a_tampered_entry_is_found_out(case: Case) -> None:
     """A stored log entry that somebody changed is detectable from the chain.
@@ -226,6 +230,7 @@ def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
     surface="control_plane",
     self_contained=True,
     fix="With a postgresql:// S2CP_DB keep issuers, services and log in that database, and nothing of them elsewhere.",
+    quick=OWN_PROCESSES,
 )
 async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
     """With a postgresql:// S2CP_DB the store is PostgreSQL.
@@ -305,6 +310,7 @@ async def _tables_with(dsn: str, text: str) -> list[str]:
     surface="control_plane",
     self_contained=True,
     fix="Let the control plane start and answer without any service being there.",
+    quick=OWN_PROCESSES,
 )
 async def the_control_plane_starts_first(case: Case) -> None:
     """The control plane is started before the services that bridge into it.

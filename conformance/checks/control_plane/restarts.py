@@ -12,6 +12,7 @@ from conformance.hub.access import Hub, Issuer, success
 from conformance.hub.log_reading import log_of
 from conformance.hub.starting import started_hub
 from conformance.oracles import audit_chain
+from conformance.quick import OWN_PROCESSES
 
 
 @check(
@@ -19,6 +20,7 @@ from conformance.oracles import audit_chain
     surface="control_plane",
     self_contained=True,
     fix="Write revocations and new keys to the store as registrations are, and read the last MAC from it on a start.",
+    quick=OWN_PROCESSES,
 )
 async def a_restart_brings_nothing_back(case: Case) -> None:
     """A revoked issuer stays revoked over a restart, a new key stays the key, and the log goes on as one chain.

@@ -13,6 +13,7 @@ from conformance.client import Answer, Unreachable
 from conformance.hub.access import POSTURE, Hub, documented, hub_of, serving_hub, success
 from conformance.hub.services import FAILING, HANGING, HEALTH, MISSING, OK, Played, played, trickling
 from conformance.oracles.strict_json import is_json_type
+from conformance.quick import WAITS
 from conformance.webhooks.receiver import redirect
 
 # More than a control plane that asks one after the other has time for.
@@ -109,6 +110,7 @@ async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
     "CP-CONF-06",
     surface="control_plane",
     fix="Follow no redirect when a service is asked for its health: what it names was registered by nobody.",
+    quick=WAITS,
 )
 async def a_redirect_of_health_is_not_followed(case: Case) -> None:
     """Where a health answer redirects to, nobody registered: the control plane does not call there.

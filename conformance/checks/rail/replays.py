@@ -12,6 +12,7 @@ from conformance.check import Case, Inconclusive, check
 from conformance.discovery import Operation, variations
 from conformance.payers import spellings
 from conformance.purchase import challenge, pay, present, purchase, redeem
+from conformance.quick import sample
 from conformance.together import together
 
 _FIX = (
@@ -23,7 +24,7 @@ _REQUEST_AXES = frozenset({"target", "body", "method", "query"})
 _AT_ONCE = 50
 
 
-@check(*_ROWS, surface="rail", lane="each", fix=_FIX)
+@check(*_ROWS, surface="rail", lane="each", fix=_FIX, quick=sample("operations and replays, one of each axis and row"))
 async def captured_proof_buys_nothing_else(case: Case) -> None:
     """A captured X-PAYMENT buys nothing on another operation, body, method, query or reference, and nothing twice.
 
@@ -31,8 +32,8 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
     times. Expects refusals or the stored answer: never a 200 with a receipt that no payment bought.
     """
     # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
-    seeds = [case.rng.getrandbits(64) for _ in case.session.operations]
-    await together(map(partial(_replay, case), case.session.operations, seeds))
+    seeded = [(one, case.rng.getrandbits(64)) for one in case.session.operations]
+    await together(_replay(case, operation, seed) for operation, seed in case.sample(seeded))
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
@@ -41,14 +42,14 @@ async def _replay(case: Case, operation: Operation, seed: int) -> None:
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
 
 
-@check("RAIL-WELD-12", surface="rail", lane="each", fix=_FIX)
+@check("RAIL-WELD-12", surface="rail", lane="each", fix=_FIX, quick=sample("operations"))
 async def one_of_many_is_executed(case: Case) -> None:
     """Of 50 concurrent calls with one X-PAYMENT at most one is executed.
 
     Pays each operation once and presents the fresh proof 50 times at once; then pays again and presents that proof on
     two operations at once. Expects that all that is served carries one and the same receipt.
     """
-    for operation in case.session.operations:
+    for operation in case.sample(case.session.operations):
         quote = await challenge(case, operation)
         proof = await pay(case, quote, case.lane)
         answers = await together((present(case, operation, proof) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
@@ -116,14 +117,20 @@ async def late_replay_buys_nothing(case: Case) -> None:
         case.expect("RAIL-WELD-08", answer.status != 200, "not served", answer.status, exchange=answer, where=where)
 
 
-@check("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", surface="rail", lane="each", fix=_FIX)
+@check(
+    *("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10"),
+    surface="rail",
+    lane="each",
+    fix=_FIX,
+    quick=sample("operations"),
+)
 async def unspent_proof_buys_only_its_request(case: Case) -> None:
     """A captured X-PAYMENT that its owner has not redeemed yet buys nothing but the request it was quoted for.
 
     Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
     after the other, and only then on its own request. Expects that only the last is served.
     """
-    await together(map(partial(_unspent, case), case.session.operations))
+    await together(map(partial(_unspent, case), case.sample(case.session.operations)))
 
 
 async def _unspent(case: Case, operation: Operation) -> None:

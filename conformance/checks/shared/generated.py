@@ -13,12 +13,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from conformance.check import Case, Inconclusive, check
+from conformance.check import Case, Inconclusive, check, shortened
 from conformance.client import Answer, Unreachable, retry_after
 from conformance.fuzz.documents import operation_count, path_prefix, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.hub.access import token_of
+from conformance.quick import one_of_several
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")
@@ -32,9 +33,10 @@ _FIX = (
     "to their schemas."
 )
 NORMAL_SECONDS: float = Budgets().fuzz
+_QUICK = one_of_several("the surfaces' generated calls")
 
 
-@check(*_ROWS, surface="gateway", fix=_FIX)
+@check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
 async def generated_calls_of_the_gateway(case: Case) -> None:
     """Every operation of the gateway's OpenAPI document answers as documented under generated requests.
 
@@ -44,7 +46,7 @@ async def generated_calls_of_the_gateway(case: Case) -> None:
     await _Calls(case, "gateway").make()
 
 
-@check(*_ROWS, surface="rail", fix=_FIX)
+@check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
 async def generated_calls_of_the_rail(case: Case) -> None:
     """Every operation of the rail's OpenAPI document answers as documented under generated requests, never paid.
 
@@ -54,7 +56,7 @@ async def generated_calls_of_the_rail(case: Case) -> None:
     await _Calls(case, "rail").make()
 
 
-@check(*_ROWS, surface="agent", fix=_FIX)
+@check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
 async def generated_calls_of_the_agent(case: Case) -> None:
     """Every operation of the agent's OpenAPI document answers as documented under generated requests.
 
@@ -64,7 +66,7 @@ async def generated_calls_of_the_agent(case: Case) -> None:
     await _Calls(case, "agent").make()
 
 
-@check(*_ROWS, surface="control_plane", fix=_FIX)
+@check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
 async def generated_calls_of_the_control_plane(case: Case) -> None:
     """Every operation of the control plane's OpenAPI document answers as documented under generated requests.
 
@@ -102,6 +104,8 @@ class _Calls:
             return
         self.base = self.case.profile.surfaces[self.surface].url.rstrip("/") + path_prefix(document)
         seconds = self.case.profile.budgets.fuzz
+        if self.case.quick is not None and seconds < NORMAL_SECONDS:
+            shortened(self.case.log, self.case.check, "seconds", int(seconds), int(NORMAL_SECONDS))
         started = time.monotonic()
         self.ends = started + seconds
         order = Order(

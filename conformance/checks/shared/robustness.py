@@ -15,6 +15,7 @@ from conformance.client import Answer, Client, Unreachable
 from conformance.fuzz import corpora
 from conformance.gateway import CHECKOUT
 from conformance.oracles.strict_json import is_json_type, literal_faults
+from conformance.quick import sample
 from conformance.raw import RawTransport
 from conformance.together import together
 
@@ -23,6 +24,8 @@ _ROWS = ("X-ROB-01", "X-JSON-02")
 _RAW_SECONDS = 5.0
 # Inputs of one kind an endpoint gets where the target's pace is bounded, or only a document names it.
 _FEW = 12
+# Inputs of one kind an endpoint gets in a quick look.
+_QUICK_FEW = 3
 _SHOWN = 5
 # Few at a time: other checks want their answers, too.
 _AT_ONCE = 6
@@ -32,6 +35,8 @@ _FIX = (
     "Refuse what cannot be read with a 4xx: parse in one place that turns every fault of the parser, the framework and "
     "the schema into a refusal, and keep the last resort, an answer to an unplanned fault, for faults of your own."
 )
+
+_QUICK = sample("hostile inputs, some of a kind at each operation")
 
 
 @dataclass(slots=True)
@@ -49,7 +54,8 @@ class Barrage:
         """Return the inputs to send: all, or some by the run's seed, where the pace is bounded or nobody states it."""
         listed = list(inputs)
         bounded = self.case.profile.pace.requests_per_second > 0 or not endpoint.stated
-        return self.case.rng.sample(listed, min(_FEW, len(listed))) if bounded else listed
+        chosen = self.case.rng.sample(listed, min(_FEW, len(listed))) if bounded else listed
+        return self.case.sample(chosen, few=_QUICK_FEW)
 
     async def send(
         self,
@@ -168,7 +174,7 @@ async def _requests(case: Case, surface: str) -> None:
     await barrage.end(known[0])
 
 
-@check(*_ROWS, surface="gateway", fix=_FIX)
+@check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
 async def hostile_bodies_at_the_gateway(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the gateway answer 5xx.
 
@@ -178,7 +184,7 @@ async def hostile_bodies_at_the_gateway(case: Case) -> None:
     await _bodies(case, "gateway")
 
 
-@check(*_ROWS, surface="rail", fix=_FIX)
+@check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
 async def hostile_bodies_at_the_rail(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the rail answer 5xx.
 
@@ -188,7 +194,7 @@ async def hostile_bodies_at_the_rail(case: Case) -> None:
     await _bodies(case, "rail")
 
 
-@check(*_ROWS, surface="gateway", fix=_FIX)
+@check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
 async def hostile_requests_at_the_gateway(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the gateway answer 5xx.
 
@@ -198,7 +204,7 @@ async def hostile_requests_at_the_gateway(case: Case) -> None:
     await _requests(case, "gateway")
 
 
-@check(*_ROWS, surface="rail", fix=_FIX)
+@check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
 async def hostile_requests_at_the_rail(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the rail answer 5xx.
 
@@ -208,7 +214,7 @@ async def hostile_requests_at_the_rail(case: Case) -> None:
     await _requests(case, "rail")
 
 
-@check(*_ROWS, surface="gateway", fix=_FIX)
+@check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
 async def hostile_checkout_tokens(case: Case) -> None:
     """Checkout tokens of every shape never make the gateway answer 5xx.
 
@@ -232,7 +238,7 @@ async def hostile_checkout_tokens(case: Case) -> None:
     await barrage.end(known[0])
 
 
-@check(*_ROWS, surface="agent", fix=_FIX)
+@check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
 async def hostile_bodies_at_the_agent(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the agent answer 5xx.
 
@@ -242,7 +248,7 @@ async def hostile_bodies_at_the_agent(case: Case) -> None:
     await _bodies(case, "agent")
 
 
-@check(*_ROWS, surface="agent", fix=_FIX)
+@check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
 async def hostile_requests_at_the_agent(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the agent answer 5xx.
 
@@ -252,7 +258,7 @@ async def hostile_requests_at_the_agent(case: Case) -> None:
     await _requests(case, "agent")
 
 
-@check(*_ROWS, surface="control_plane", fix=_FIX)
+@check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
 async def hostile_bodies_at_the_control_plane(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the control plane answer 5xx.
 
@@ -262,7 +268,7 @@ async def hostile_bodies_at_the_control_plane(case: Case) -> None:
     await _bodies(case, "control_plane")
 
 
-@check(*_ROWS, surface="control_plane", fix=_FIX)
+@check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
 async def hostile_requests_at_the_control_plane(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the control plane answer 5xx.
 

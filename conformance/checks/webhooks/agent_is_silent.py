@@ -15,6 +15,7 @@ from conformance.check import Case, Inconclusive, check
 from conformance.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.keys import did_key
+from conformance.quick import WAITS
 from conformance.webhooks.inbox import Received
 from conformance.webhooks.sales import deliveries, on_lane, sales
 
@@ -30,6 +31,7 @@ _BASE64 = re.compile(r":([A-Za-z0-9+/]{40,}={0,2})")
     "WH-DELIV-09",
     surface="agent",
     fix="Have the agent answer and tell nobody else; events are of payment links.",
+    quick=WAITS,
 )
 async def the_agent_tells_nobody(case: Case) -> None:
     """The agent sends no webhook events.

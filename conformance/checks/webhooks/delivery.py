@@ -6,6 +6,7 @@ import asyncio
 
 from conformance.check import Case, Inconclusive, check
 from conformance.checkout.orders import opened
+from conformance.quick import WAITS
 from conformance.together import together
 from conformance.webhooks.sales import Sale, deliveries, failures, on_lane, sales
 from conformance.webhooks.silence import Unpaid, judge_silence
@@ -81,6 +82,7 @@ def _arrived(case: Case, sale: Sale) -> None:
     "WH-DELIV-03",
     surface="webhooks",
     fix="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
+    quick=WAITS,
 )
 async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
     """No payment.confirmed is sent of a link that nobody paid.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from conformance.check import Case, check
 from conformance.oracles.addresses import is_address
 from conformance.purchase import Purchase, purchase
+from conformance.quick import WAITS
 from conformance.webhooks.sales import deliveries, sales
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
@@ -20,6 +21,7 @@ _SHORTEST = 40
     surface="webhooks",
     lane="each",
     fix="Have the rail answer with the receipt and tell nobody else; events are of payment links.",
+    quick=WAITS,
 )
 async def the_rail_tells_nobody(case: Case) -> None:
     """The pay rail sends no webhook events.

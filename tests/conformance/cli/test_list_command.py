@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+
 import click
 import pytest
 from click.testing import CliRunner

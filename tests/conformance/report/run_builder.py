@@ -19,6 +19,7 @@ class RunBuilder:
     options: Mapping[str, Any] = field(default_factory=dict)
     non_defaults: Sequence[tuple[str, object]] = ()
     target: str = "test target"
+    quick: bool = False
     log: EventLog = field(default_factory=EventLog)
     _exchanges: int = 0
 
@@ -36,6 +37,7 @@ class RunBuilder:
             non_defaults=[{"key": key, "value": value} for key, value in self.non_defaults],
             rows=list(self.rows),
             options=dict(self.options),
+            quick=self.quick,
         )
 
     def exchange(self, check: str, *, answer: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from conformance.report.console import Progress, show
+from conformance.report.console import show
 from conformance.report.summary import summarise
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 
@@ -53,44 +52,6 @@ def test_a_long_profile_leaves_the_conclusion_on_the_screen() -> None:
     assert "key.19 = 19" in out.getvalue()
     assert "key.20" not in out.getvalue()
     assert "and 5 more values" in out.getvalue()
-
-
-def test_off_a_terminal_progress_prints_each_breach_once() -> None:
-    """A build log gets one line a breach, and no colour or cursor movement."""
-    out = io.StringIO()
-    progress = Progress(Console(file=out, width=80))
-    run = RunBuilder(["RAIL-402-01"])
-    run.log.listen(progress)
-    run.log.add("check.started", check="one", rows=["RAIL-402-01"])
-    run.exchange("one")
-    run.judge("RAIL-402-01", Verdict.FAIL, check="one").judge("RAIL-402-01", Verdict.FAIL, check="one")
-    run.judge("RAIL-402-01", Verdict.PASS, check="one").check("one")
-    progress.close()
-    assert out.getvalue() == "fail  RAIL-402-01  one\n"
-
-
-def test_off_a_terminal_a_long_run_says_now_and_then_how_far_it_is() -> None:
-    """Whoever reads a build log sees what a run was at when it was ended from outside."""
-    out, now = io.StringIO(), [0.0]
-    progress = Progress(Console(file=out, width=80), seconds=lambda: now[0])
-    run = RunBuilder(["RAIL-402-01"])
-    run.log.listen(progress)
-    for now[0] in (1.0, 12.0, 13.0):
-        run.log.add("check.started", check=f"at_{now[0]:.0f}", rows=["RAIL-402-01"])
-    progress.close()
-    assert out.getvalue() == "0 checks done, 0 exchanges, 0 breaches; at_1, at_12\n"
-
-
-def test_on_a_terminal_progress_says_how_far_it_is_and_leaves_nothing() -> None:
-    """The moving line counts checks, exchanges and breaches."""
-    out = io.StringIO()
-    progress = Progress(Console(file=out, width=120, force_terminal=True, _environ={}))
-    run = RunBuilder(["RAIL-402-01"])
-    run.log.listen(progress)
-    run.log.add("check.started", check="slow_check", rows=["RAIL-402-01"])
-    run.exchange("slow_check")
-    assert "0 checks done, 1 exchanges, 0 breaches; slow_check" in progress._line().plain
-    progress.close()
 
 
 def test_no_color_is_obeyed() -> None:

@@ -1,0 +1,177 @@
+"""A run while it goes: how many of its checks are done, what is slow, and about how long it will take.
+
+On a terminal two lines say so, within the terminal's width; elsewhere, as in a build log, one line now and then.
+Breaches are printed as they are found. Progress goes to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from rich.console import Console, ConsoleOptions
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from conformance.events import Event
+from conformance.report.console import STYLES, Terminal
+from conformance.report.remaining import Remaining, left_words
+from conformance.report.text import one_line
+from conformance.verdict import Verdict
+
+SECONDS_A_LINE: Final = 10.0
+_NAME: Final = 60
+# Where there is more room than this, exchanges and further running checks are shown, too.
+_WIDE: Final = 78
+# Columns that the spinner takes.
+_SPINNER: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a run is. It is replaced, never changed: the terminal's thread reads it while the run goes on.
+
+    Attributes:
+        remaining: The plan and its estimate, once the run began.
+        began: When the first check began, by the progress's clock.
+        done: Checks that are done.
+        running: Running check to when it began, the one that runs longest first.
+        exchanges: Exchanges so far.
+        breaches: (row, check) of each breach.
+    """
+
+    remaining: Remaining | None = None
+    began: float | None = None
+    done: frozenset[str] = frozenset()
+    running: Mapping[str, float] = field(default_factory=dict)
+    exchanges: int = 0
+    breaches: frozenset[tuple[str, str]] = frozenset()
+
+    def count(self) -> str:
+        """Return how many checks are done, of how many."""
+        total = "" if self.remaining is None else f" of {len(self.remaining)}"
+        return f"{len(self.done)}{total} checks"
+
+    def left(self, now: float) -> str | None:
+        """Return about how long it will take, or None where nothing can be said."""
+        if self.remaining is None or self.began is None:
+            return None
+        running = {check: now - since for check, since in self.running.items()}
+        seconds = self.remaining.seconds(self.done, running, now - self.began)
+        return None if seconds is None else left_words(seconds)
+
+    def slow(self, now: float) -> list[str]:
+        """Return the running checks with their seconds, the one that runs longest first."""
+        return [f"{now - since:.0f} s {one_line(check, _NAME)}" for check, since in self.running.items()]
+
+
+class Progress:
+    """Shows a run while it goes; give it to `EventLog.listen`.
+
+    Args:
+        console: Where to; standard error by default.
+        seconds: The clock.
+    """
+
+    def __init__(self, console: Console | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._console = console or Terminal(stderr=True, highlight=False)
+        self._seconds = seconds
+        self._told_at = seconds()
+        self._state = State()
+        self._spinner = Spinner("dots")
+        self._live = Live(self, console=self._console, transient=True, refresh_per_second=4)
+        if self._console.is_terminal:
+            self._live.start()
+
+    def __call__(self, event: Event) -> None:
+        """Take one event in; whether anybody reads of it changes nothing for the run."""
+        with contextlib.suppress(BrokenPipeError):
+            self._take(event)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Spinner]:
+        """Yield the moving lines, as wide as the terminal is at this moment."""
+        self._spinner.update(text=Text("\n".join(self.lines(options.max_width - _SPINNER)), no_wrap=True))
+        yield self._spinner
+
+    def close(self) -> None:
+        """Take the lines away."""
+        with contextlib.suppress(BrokenPipeError):
+            self._live.stop()
+
+    def lines(self, width: int) -> tuple[str, ...]:
+        """Return what is shown on a terminal, in lines of at most `width` columns."""
+        state, now = self._state, self._seconds()
+        parts = [state.count(), state.left(now)]
+        if state.breaches:
+            # Ahead of the time left, which goes first where there is no room.
+            parts.insert(1, _number(len(state.breaches), "breach", "breaches"))
+        if width > _WIDE:
+            parts.append(_number(state.exchanges, "exchange", "exchanges"))
+        lines = [_joined([part for part in parts if part], ", ", width)]
+        if state.running:
+            slow = state.slow(now)
+            lines.append(_joined(slow if width > _WIDE else slow[:1], ", ", width))
+        return tuple(lines)
+
+    def _take(self, event: Event) -> None:
+        kind = event["event"]
+        if kind == "run.started" and "checks" in event:
+            self._state = replace(self._state, remaining=Remaining(event["checks"], int(event["workers"])))
+        elif kind in {"check.started", "check.finished"}:
+            self._moved(str(event["check"]), started=kind == "check.started")
+        elif kind == "exchange":
+            self._state = replace(self._state, exchanges=self._state.exchanges + 1)
+        elif kind == "judgement":
+            self._judged(event)
+        if not self._console.is_terminal and self._seconds() - self._told_at >= SECONDS_A_LINE:
+            self._told_at = self._seconds()
+            self._console.print(self._line(), soft_wrap=True)
+
+    def _moved(self, check: str, *, started: bool) -> None:
+        state, now = self._state, self._seconds()
+        running = {name: since for name, since in state.running.items() if name != check}
+        if started:
+            began = now if state.began is None else state.began
+            self._state = replace(state, running={**running, check: now}, began=began)
+        else:
+            self._state = replace(state, running=running, done=state.done | {check})
+
+    def _judged(self, event: Event) -> None:
+        verdict = Verdict(event["verdict"])
+        key = (str(event["row"]), str(event["check"]))
+        if verdict not in {Verdict.FAIL, Verdict.ERROR} or key in self._state.breaches:
+            return
+        self._state = replace(self._state, breaches=self._state.breaches | {key})
+        text = Text.assemble((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
+        self._console.print(text, soft_wrap=True)
+
+    def _line(self) -> Text:
+        """Return the line of a build log."""
+        state, now = self._state, self._seconds()
+        counts = (
+            state.count() + " done",
+            _number(state.exchanges, "exchange", "exchanges"),
+            _number(len(state.breaches), "breach", "breaches"),
+            state.left(now),
+        )
+        slow = state.slow(now)[:3]
+        text = ", ".join(part for part in counts if part)
+        return Text(f"{text}; {', '.join(slow)}" if slow else text)
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _joined(parts: list[str], between: str, width: int) -> str:
+    """Return as many of the parts as there is room for; the first is shortened where even it has none."""
+    text = parts[0]
+    for part in parts[1:]:
+        if len(text) + len(between) + len(part) > width:
+            break
+        text += between + part
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"

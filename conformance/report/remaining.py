@@ -1,0 +1,94 @@
+"""How much longer a run will take: an estimate from what its checks took in a recorded run and from its own pace.
+
+`typical_seconds.json` has the seconds of each check in a whole run against our own stack, written by
+`python -m conformance.catalogue EVENTS`. They only weigh checks against each other: the run's own pace scales them, so
+that a slower machine or target is told from the first checks that are done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from statistics import median
+from typing import Final
+
+import orjson
+
+# Part of the whole that must be done before the run's own pace is believed.
+_TELLING: Final = 0.03
+_SHORT: Final = 10.0
+_MINUTES: Final = 100.0
+# Companies that are phases of a run; all others run one after the other, beside each other.
+_PHASES: Final = frozenset({"together", "alone"})
+
+
+@cache
+def typical_seconds() -> Mapping[str, float]:
+    """Return what each check took in the recorded run."""
+    seconds: Mapping[str, float] = orjson.loads(files("conformance").joinpath("typical_seconds.json").read_bytes())
+    return seconds
+
+
+class Remaining:
+    """The estimate for one run.
+
+    Args:
+        checks: (id, company) of each check of the run: `together`, or what it runs one after the other with: a lane's
+            `chain …`, a surface's `surface …`, or `alone`, which begins when all others are done.
+        workers: How many of `together` run at the same time.
+        typical: Seconds of each check elsewhere.
+    """
+
+    def __init__(
+        self, checks: Iterable[Sequence[str]], workers: int, typical: Mapping[str, float] | None = None
+    ) -> None:
+        known = typical_seconds() if typical is None else typical
+        usual = median(known.values()) if known else 1.0
+        self._company = {str(check): str(company) for check, company in checks}
+        self._seconds = {check: known.get(check, usual) for check in self._company}
+        self._workers = max(1, workers)
+        self._total = self._length(lambda _: 1.0)
+
+    def __len__(self) -> int:
+        """How many checks the run has."""
+        return len(self._company)
+
+    def seconds(self, done: frozenset[str], running: Mapping[str, float], elapsed: float) -> float | None:
+        """Return the seconds that are left, or None while too little is done to tell.
+
+        Args:
+            done: Ids of checks that are done.
+            running: Running check to the seconds it has run.
+            elapsed: Seconds since the first check began.
+        """
+
+        def left(check: str) -> float:
+            if check in done:
+                return 0.0
+            # A check that takes longer than it should is taken to be nearly done, not to be over.
+            return max(0.1, 1 - running.get(check, 0.0) / max(self._seconds[check], 0.001))
+
+        ahead = self._length(left)
+        behind = self._total - ahead
+        if not done or behind < _TELLING * self._total:
+            return None
+        return ahead * elapsed / behind
+
+    def _length(self, part: Callable[[str], float]) -> float:
+        """Return how long what is left of every check takes in the company it keeps."""
+        sums: dict[str, float] = defaultdict(float)
+        for check, company in self._company.items():
+            sums[company] += part(check) * self._seconds[check]
+        in_turn = max((seconds for company, seconds in sums.items() if company not in _PHASES), default=0.0)
+        return sums["together"] / self._workers + in_turn + sums["alone"]
+
+
+def left_words(seconds: float) -> str:
+    """Return the seconds that are left in words that claim no more than an estimate can: `about 40 s left`."""
+    if seconds < _SHORT:
+        return "a few seconds left"
+    if seconds < _MINUTES:
+        return f"about {round(seconds, -1):.0f} s left"
+    return f"about {max(2, round(seconds / 60))} min left"

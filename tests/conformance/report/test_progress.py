@@ -1,0 +1,191 @@
+"""What a run shows while it goes: N of M, what is slow, and about how long it will take."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from conformance.events import EventLog
+from conformance.report.progress import Progress
+from conformance.report.remaining import Remaining, left_words, typical_seconds
+from conformance.runner import registered
+from conformance.verdict import Verdict
+from tests.conformance.report.run_builder import RunBuilder
+
+CHECKS = [["quick_one", "together"], ["slow_one", "together"], ["of_a_chain[base]", "chain base"], ["last", "alone"]]
+
+
+def begun(width: int, *, terminal: bool) -> tuple[Progress, EventLog, list[float], io.StringIO]:
+    """Return progress on a console of that width, the log it listens to, its clock and what it wrote."""
+    out, now = io.StringIO(), [0.0]
+    console = Console(file=out, width=width, force_terminal=terminal, _environ={})
+    progress, log = Progress(console, seconds=lambda: now[0]), EventLog()
+    log.listen(progress)
+    log.add("run.started", checks=CHECKS, workers=2)
+    return progress, log, now, out
+
+
+def finish(log: EventLog, check: str) -> None:
+    """End a check."""
+    log.add("check.finished", check=check, seconds=1.0, outcome="done", error=None)
+
+
+def test_off_a_terminal_progress_prints_each_breach_once() -> None:
+    """A build log gets one line a breach, and no colour or cursor movement."""
+    out = io.StringIO()
+    progress = Progress(Console(file=out, width=80))
+    run = RunBuilder(["RAIL-402-01"])
+    run.log.listen(progress)
+    run.log.add("check.started", check="one", rows=["RAIL-402-01"])
+    run.exchange("one")
+    run.judge("RAIL-402-01", Verdict.FAIL, check="one").judge("RAIL-402-01", Verdict.FAIL, check="one")
+    run.judge("RAIL-402-01", Verdict.PASS, check="one").check("one")
+    progress.close()
+    assert out.getvalue() == "fail  RAIL-402-01  one\n"
+
+
+def test_off_a_terminal_a_long_run_says_now_and_then_how_far_it_is() -> None:
+    """Whoever reads a build log sees what a run was at when it was ended from outside."""
+    progress, log, now, out = begun(80, terminal=False)
+    for now[0], check in ((1.0, "quick_one"), (12.0, "slow_one"), (13.0, "last")):
+        log.add("check.started", check=check, rows=["RAIL-402-01"])
+    progress.close()
+    assert out.getvalue() == "0 of 4 checks done, 0 exchanges, 0 breaches; 11 s quick_one, 0 s slow_one\n"
+
+
+def test_progress_says_how_many_of_how_many_what_is_slow_and_what_is_left() -> None:
+    """The check that runs longest is named with its seconds, whatever else runs."""
+    progress, log, now, _ = begun(44, terminal=True)
+    log.add("check.started", check="slow_one", rows=[])
+    log.add("check.started", check="quick_one", rows=[])
+    now[0] = 30.0
+    finish(log, "quick_one")
+    log.add("check.started", check="last", rows=[])
+    now[0] = 42.0
+    first, second = progress.lines(44)
+    assert re.fullmatch(r"1 of 4 checks, about \d+ (s|min) left", first)
+    assert second == "42 s slow_one"
+    progress.close()
+
+
+def test_where_there_is_more_room_more_is_shown() -> None:
+    """Exchanges and the other running checks, on a wide terminal alone."""
+    progress, log, _, _ = begun(120, terminal=True)
+    for check in ("slow_one", "quick_one"):
+        log.add("check.started", check=check, rows=[])
+    log.add("exchange", n=1)
+    assert progress.lines(118) == ("0 of 4 checks, 1 exchange", "0 s slow_one, 0 s quick_one")
+    assert progress.lines(42) == ("0 of 4 checks", "0 s slow_one")
+    progress.close()
+
+
+def test_nothing_is_wider_than_the_terminal() -> None:
+    """A long name is cut with an ellipsis, and what has no room is left away, the count last."""
+    progress, log, now, _ = begun(44, terminal=True)
+    log.add("check.started", check="transfer_of_something_else_in_the_same_transaction", rows=[])
+    finish(log, "quick_one")
+    log.add("judgement", row="RAIL-402-01", check="last", verdict="fail")
+    now[0] = 500.0
+    for width in range(4, 60):
+        assert all(cell_len(line) <= width for line in progress.lines(width))
+    assert progress.lines(42)[0].startswith("1 of 4 checks, 1 breach")
+    assert progress.lines(42)[1] == "500 s transfer_of_something_else_in_the_s…"
+    progress.close()
+
+
+SCREEN = """
+import sys
+from conformance.events import EventLog
+from conformance.report.progress import Progress
+from conformance.report.remaining import typical_seconds
+now = [0.0]
+progress, log = Progress(seconds=lambda: now[0]), EventLog()
+log.listen(progress)
+names = [name for name in typical_seconds() if "[" not in name]
+log.add("run.started", checks=[[name, "together"] for name in names], workers=8)
+slow = "transfer_of_something_else_in_the_same_transaction"
+log.add("check.started", check=slow, rows=[])
+for name in [name for name in names if name != slow][:123]:
+    log.add("check.finished", check=name, seconds=1.0, outcome="done", error=None)
+log.add("judgement", row="RAIL-402-01", check="some_check", verdict="fail")
+now[0] = 21.0
+progress._live.refresh()
+progress.close()
+"""
+
+
+def screen(columns: int) -> str:
+    """Run progress on a real terminal of that many columns; return what was written to it."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[3])}
+    for name in ("COLUMNS", "LINES", "NO_COLOR"):
+        environment.pop(name, None)
+    child = subprocess.Popen([sys.executable, "-c", SCREEN], stderr=theirs, env=environment)
+    os.close(theirs)
+    written = b""
+    try:
+        while part := os.read(ours, 65536):
+            written += part
+    except OSError:
+        # Linux says so that the other side closed its terminal.
+        pass
+    os.close(ours)
+    assert child.wait() == 0
+    return written.decode()
+
+
+def test_on_a_terminal_of_44_columns_nothing_wraps() -> None:
+    """Count, time left, and what is slow stand on two lines, and are taken away at the end."""
+    written = screen(44)
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "\n").split("\n")
+    assert all(cell_len(line) <= 44 for line in shown)
+    frame = [line.rstrip() for line in shown if " checks" in line or "transfer" in line][-2:]
+    total = len([name for name in typical_seconds() if "[" not in name])
+    # The spinner turns in front of the first line.
+    assert frame[0][2:].startswith(f"123 of {total} checks, 1 breach")
+    assert frame[1] == "21 s transfer_of_something_else_in_the_sa…"
+    assert written.rstrip().endswith("\x1b[2K")
+
+
+def test_the_time_left_follows_the_plan_and_the_runs_own_pace() -> None:
+    """Checks that run side by side share the workers, those of a chain and those that run alone come after them."""
+    typical = {"quick_one": 10.0, "slow_one": 10.0, "of_a_chain[base]": 5.0, "last": 5.0}
+    remaining = Remaining(CHECKS, 2, typical)
+    assert remaining.seconds(frozenset(), {}, 0.0) is None
+    # Of 20 s 5 are behind, and they took twice as long as elsewhere.
+    assert remaining.seconds(frozenset({"quick_one"}), {}, 10.0) == pytest.approx(30.0)
+    assert remaining.seconds(frozenset({"quick_one"}), {"slow_one": 5.0}, 10.0) == pytest.approx(10 * 12.5 / 7.5)
+    # A check that hangs is never counted as done.
+    hangs = remaining.seconds(frozenset({"quick_one", "of_a_chain[base]", "last"}), {"slow_one": 900.0}, 900.0)
+    assert hangs is not None
+    assert hangs > 0
+    assert remaining.seconds(frozenset(typical), {}, 40.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(3, "a few seconds left"), (42, "about 40 s left"), (99, "about 100 s left"), (170, "about 3 min left")],
+)
+def test_the_time_left_claims_no_more_than_an_estimate_can(seconds: float, words: str) -> None:
+    """Rounded, and called what it is."""
+    assert left_words(seconds) == words
+
+
+def test_the_recorded_seconds_are_of_checks_that_exist() -> None:
+    """A check that was renamed has no time of its own any more; most have one."""
+    names = {one.id for one in registered()}
+    known = {name.partition("[")[0] for name in typical_seconds()}
+    assert len(names & known) > 0.8 * len(names)
