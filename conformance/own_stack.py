@@ -39,17 +39,21 @@ class OwnStack:
     profile_path: Path
 
 
-def surface_options(rows: Iterable[Requirement]) -> list[str]:
+def surface_options(rows: Iterable[Requirement], *, companions: bool = True) -> list[str]:
     """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other.
 
     Rows that all surfaces share are judged on those that the others name, or on every one when none does.
+
+    Args:
+        rows: The selected rows.
+        companions: Whether the services that only some rows need come along where these rows are among them.
     """
     rows = tuple(rows)
     named = {surface for row in rows for surface in _bringing(row)}
     surfaces = named & SURFACES or SURFACES
     wanted = "gateway" in surfaces or any(row.id == _OFFLINE_ROW for row in rows)
-    companions = ["--companions"] if wanted else []
-    return [word for surface in sorted(surfaces) for word in ("--surface", surface)] + companions
+    words = [word for surface in sorted(surfaces) for word in ("--surface", surface)]
+    return [*words, "--companions"] if wanted and companions else words
 
 
 def _bringing(row: Requirement) -> tuple[str, ...]:

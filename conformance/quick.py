@@ -47,6 +47,7 @@ def left_out(reason: str) -> Quick:
 
 
 OWN_PROCESSES: Final = left_out("starts programs of its own, which takes seconds")
+COMPANION: Final = left_out("needs a service that our own stack starts for it alone")
 WAITS: Final = left_out("waits for what takes seconds to come, or to stay away")
 # What becomes of a check that says nothing, by the company it runs in (`Check.exclusive`).
 BY_COMPANY: Final[Mapping[str | bool, Quick]] = {

@@ -16,6 +16,7 @@ from conformance.events import Event, EventLog, log_in, read
 from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, surface_options
+from conformance.quick_look import QuickLook
 from conformance.recorded import curl_line
 from conformance.report.exchange import Exchange
 from conformance.report.text import one_line
@@ -78,7 +79,9 @@ def command(
             rows = tuple(load()[row] for row in one.rows)
             if one.id not in {candidate.id for candidate in select_checks(rows, found)}:
                 raise UsageFault(f"the target does not claim what the check {one.id} needs")
-            await Run(Plan(rows, (one,), seed=int(started["seed"])), found, log).whole()
+            # A quick look tries samples: the exchange is found again only where the same ones are drawn.
+            quick = QuickLook((one,)) if started.get("quick") else None
+            await Run(Plan(rows, (one,), seed=int(started["seed"]), quick=quick), found, log).whole()
 
     try:
         asyncio.run(interruptible(again()))

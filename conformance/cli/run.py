@@ -130,7 +130,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     rows = _rows(options)
     expected = _expected(options["xfail"], profile)
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
-    stack_options = [*_stack_options(options), *surface_options(rows)]
+    stack_options = [*_stack_options(options), *surface_options(rows, companions=not options["quick"])]
 
     async def body(log: EventLog) -> Exit:
         async with brought_in(), opened(profile, stack_options) as opened_profile:

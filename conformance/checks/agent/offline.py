@@ -9,6 +9,7 @@ from conformance.check import Case, check
 from conformance.checks.agent.verify import is_negative, is_positive, said
 from conformance.client import Unreachable
 from conformance.oracles.message_signatures import keys
+from conformance.quick import COMPANION
 
 _REASON = (
     "shown by an agent that can reach no network: our own stack starts one where it may make a network namespace; "
@@ -20,6 +21,7 @@ _REASON = (
     "AGENT-VERIFY-20",
     surface="agent",
     fix="Verify from the request alone: resolve no keyid, fetch no key, ask no time server and no name server.",
+    quick=COMPANION,
 )
 async def verification_needs_no_network(case: Case) -> None:
     """Verification works with outbound network blocked.

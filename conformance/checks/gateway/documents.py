@@ -17,12 +17,14 @@ from conformance.gateway import (
     resource_body,
 )
 from conformance.ledger import load
+from conformance.quick import COMPANION
 
 
 @check(
     "GW-DOC-02",
     surface="gateway",
     fix="Let the edge host pass on GET requests of public documents and pages only, and answer everything else itself.",
+    quick=COMPANION,
 )
 async def the_edge_host_creates_nothing(case: Case) -> None:
     """An authenticated create that is sent to the edge host is not served.

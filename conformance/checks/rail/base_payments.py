@@ -16,6 +16,7 @@ from conformance.checks.rail.refused_payments import control
 from conformance.discovery import Operation
 from conformance.payers.base_authorization import Authorization, nonce_of
 from conformance.purchase import challenge, lane_of
+from conformance.quick import sample
 from conformance.target import LANES
 from conformance.together import together
 
@@ -32,6 +33,7 @@ Spelling = Callable[[Authorization], Mapping[str, Any]]
     lane="base",
     fix="Read X-PAYMENT as base64 of {authorization, signature, challenge_token}, settle the authorization on the "
     "chain, and answer 200 with the result and the signed payable receipt, Cache-Control: private, no-store.",
+    quick=sample("operations"),
 )
 async def welded_base_payment_is_served(case: Case) -> None:
     """On Base the proof is authorization, signature and challenge_token, and a valid one is served 200.
@@ -41,7 +43,7 @@ async def welded_base_payment_is_served(case: Case) -> None:
     """
     keys = [key for published in await published_keys(case) for key in published]
     rows = ("RAIL-PAY-01", "RAIL-PAY-04")
-    await together(served(case, operation, keys, rows) for operation in case.session.operations)
+    await together(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
 
 
 @check(
@@ -49,6 +51,7 @@ async def welded_base_payment_is_served(case: Case) -> None:
     surface="rail",
     lane="base",
     fix="Answer 200 only after the settlement stands in a block, for exactly the price, from the payer to payTo.",
+    quick=sample("operations"),
 )
 async def served_call_is_paid(case: Case) -> None:
     """When a call is served, its authorization is used on the chain and exactly one price has moved.
@@ -75,7 +78,7 @@ async def served_call_is_paid(case: Case) -> None:
             where={"operation": operation.path},
         )
 
-    await together(map(one, case.session.operations))
+    await together(map(one, case.sample(case.session.operations)))
 
 
 @check(

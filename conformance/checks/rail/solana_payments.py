@@ -19,6 +19,7 @@ from conformance.payers.algorand import invented_id as invented_algorand_id
 from conformance.payers.solana import Refused, SolanaPayer, invented_id
 from conformance.payers.solana_instructions import TokenTransfer, memo
 from conformance.purchase import lane_of
+from conformance.quick import sample
 from conformance.together import together
 
 
@@ -31,6 +32,7 @@ from conformance.together import together
     lane="solana",
     fix="Read X-PAYMENT as base64 of {tx_id, payment_reference}, find the transaction on the chain, and answer a "
     "welded one with 200, the result and the signed payable receipt, Cache-Control: private, no-store.",
+    quick=sample("operations"),
 )
 async def welded_solana_payment_is_served(case: Case) -> None:
     """On Solana the proof is tx_id plus payment_reference, and a valid one is served 200 with the payable receipt.
@@ -40,7 +42,7 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     """
     keys = [key for published in await published_keys(case) for key in published]
     rows = ("RAIL-PAY-01", "RAIL-PAY-03")
-    await together(served(case, operation, keys, rows) for operation in case.session.operations)
+    await together(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
 
 
 @check(

@@ -28,4 +28,5 @@ def test_webhooks_bring_the_gateway_up() -> None:
     assert surface_options(chosen(["WH"])) == three
     assert surface_options(chosen(["X-NET-01"])) == everything
     assert surface_options(chosen(["GW-LINK"])) == gateway
+    assert surface_options(chosen(["GW-LINK"]), companions=False) == gateway[:-1]
     assert surface_options(chosen(["CP"])) == ["--surface", "control_plane"]
