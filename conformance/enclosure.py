@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from conformance.children import ended
 from conformance.client import Names
 from conformance.enclosed import relayed
 from conformance.launching import READY_SECONDS, Program, environment_of, speaks
+from conformance.watch import temporary_folder
 
 _WORDS = ("--map-root-user", "--net", "--mount", "--")
 _END_SECONDS = 15.0
@@ -131,7 +131,7 @@ async def enclosed(
     if not before:
         raise Lacking("needs a network namespace of its own, which this machine does not allow (unshare)")
     async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wp-", ignore_cleanup_errors=True)))
+        folder = stack.enter_context(temporary_folder("wp-"))
         (folder / "app").mkdir()
         found = Enclosed(await _doors(stack, folder, ports), folder / "app", folder / "words", names)
         await _windows(stack, folder, services)

@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from urllib.parse import urlsplit
 from conformance.check import Inconclusive
 from conformance.children import ended
 from conformance.client import Names
+from conformance.watch import marking, temporary_folder
 
 READY_SECONDS: Final = 100.0
 _END_SECONDS = 10.0
@@ -145,10 +145,8 @@ async def running(
     """
     with contextlib.ExitStack() as stack:
         if folder is None:
-            folder = Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="weldproof-", ignore_cleanup_errors=True))
-            )
-        words = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weldproof-"))) / "said"
+            folder = stack.enter_context(temporary_folder())
+        words = stack.enter_context(temporary_folder()) / "said"
         found = await _started(program, names, folder, words, at)
         try:
             yield found
@@ -196,8 +194,11 @@ async def _spawned(program: Program, port: int, folder: Path, words: Path) -> as
 
 
 def environment_of(given: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment: what it is given, and the usual one without settings of the suite's own."""
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(_OURS)}, **given}
+    """Return a program's environment: what it is given, and the usual one without settings of the suite's own.
+
+    The mark is among it, by which the program is ended with the command that started it.
+    """
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(_OURS)}, **marking(), **given}
 
 
 def _filled(text: str, port: int, folder: Path) -> str:

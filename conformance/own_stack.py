@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from conformance import target
 from conformance.children import ended
 from conformance.ledger import Requirement
 from conformance.target import Profile
+from conformance.watch import temporary_folder
 
 # What our own stack can bring up; rows of other surfaces are not applicable on it.
 SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
@@ -72,13 +72,13 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
     Raises:
         StackFault: It did not come up.
     """
-    with tempfile.TemporaryDirectory(prefix="weldproof-") as folder:
-        words = Path(folder) / "up.log"
+    with temporary_folder() as folder:
+        words = folder / "up.log"
         with words.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"),
                 # Rows about addons start their own.
-                *("--no-addons", "--data-dir", folder, *options),
+                *("--no-addons", "--data-dir", str(folder), *options),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

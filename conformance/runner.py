@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
@@ -37,6 +38,9 @@ CHECK_PACKAGES = (
     "conformance.checks.webhooks",
     "conformance.checks.shared",
 )
+
+# How long an interrupted run waits for the clean-up of its checks, and again of its session.
+_CLEAN_UP_SECONDS = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +166,32 @@ class Run:
         )
         async with transport:
             session = Session(self.profile, self._client(transport, "discovery"), self.names, self.plan.seed)
+            work = asyncio.create_task(self._work(transport, session))
             try:
-                await session.open()
-                if any(
-                    "W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows
-                ):
-                    await session.receive()
-                await Schedule(
-                    self.plan.checks, session, self.plan.workers, lambda one: self._one(one, transport, session)
-                ).execute()
-                for name, step in self._afterwards.items():
-                    await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
+                await asyncio.wait([work])
+                work.result()
             except asyncio.CancelledError:
                 self._interrupted = True
+                # What checks do to leave nothing behind comes to its end, or is left to whoever ends this process.
+                work.cancel()
+                await ended_within(_CLEAN_UP_SECONDS, work)
             finally:
-                await session.close()
+                closing = asyncio.create_task(session.close())
+                if self._interrupted:
+                    await ended_within(_CLEAN_UP_SECONDS, closing)
+                else:
+                    await closing
         return self._close()
+
+    async def _work(self, transport: HttpTransport, session: Session) -> None:
+        """Run the checks: most side by side, those that disturb others after them, and what follows the checks."""
+        await session.open()
+        if any("W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows):
+            await session.receive()
+        run = partial(self._one, transport=transport, session=session)
+        await Schedule(self.plan.checks, session, self.plan.workers, run).execute()
+        for name, step in self._afterwards.items():
+            await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
 
     async def whole(self) -> None:
         """Run every check and judge every row, for somebody who can do nothing with a part.
@@ -333,6 +347,15 @@ class Run:
             return Verdict.INCONCLUSIVE, text
         shown = next(event for event in judgements if event["verdict"] == verdict)
         return verdict, _left_out(judgements) if verdict is Verdict.PASS else shown["expected"]
+
+
+async def ended_within(seconds: float, task: asyncio.Task[None]) -> None:
+    """Wait some seconds for a task's end, then cancel it; how it ends is nobody's affair any more."""
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    if not done:
+        task.cancel()
+    elif not task.cancelled():
+        task.exception()
 
 
 def _left_out(judgements: Sequence[Event]) -> str | None:

@@ -20,7 +20,7 @@ from localnet.chains import LANES
 from localnet.examination import doctor
 from localnet.hub import ADDONS
 from localnet.missing import Missing
-from localnet.processes import ChildFault
+from localnet.processes import ChildFault, kill_all
 from localnet.profile import SURFACES, WORKING_NAME, profile_text
 from localnet.rpc import NodeFault
 from localnet.stack import Plan, Stack, running
@@ -160,7 +160,9 @@ async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
     starting = asyncio.current_task()
 
     def end() -> None:
-        if starting is not None and not up.is_set() and not stop.is_set():
+        if stop.is_set():
+            kill_all()  # somebody will not wait: the clean-up that is under way has nothing left to wait for
+        elif starting is not None and not up.is_set():
             starting.cancel()
         stop.set()
 

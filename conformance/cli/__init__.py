@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from importlib import import_module
 from typing import Any
@@ -55,6 +56,15 @@ class _Lazy(click.Group):
         except Exception:  # noqa: BLE001 - whatever it is, it is no breach of the target's
             click.echo(f"{traceback.format_exc()}weldproof: a fault of the suite itself, not of a target", err=True)
             ctx.exit(Exit.SUITE_FAULT)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command and end the process; one that was interrupted waits for no thread of its own."""
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as end:
+            if end.code == Exit.INTERRUPTED and "conformance.interrupt" in sys.modules:
+                import_module("conformance.interrupt").end_interrupted()
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         # Once the command `list` was imported, that is what `list` means here.

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 import orjson
-import uvloop
 
+from conformance import interrupt
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, WithCommand, command_of, with_addon
 from conformance.cli.targets import (
@@ -25,7 +25,6 @@ from conformance.cli.targets import (
 )
 from conformance.cli.unread import unread
 from conformance.events import LOG, EventLog
-from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, surface_options
 from conformance.quick import FUZZ_SECONDS
@@ -187,7 +186,7 @@ def run_and_report(
     if progress is not None:
         log.listen(progress)
     try:
-        code = uvloop.run(interruptible(body(log)))
+        code = interrupt.run(body(log))
     except (StackFault, ProfileError) as fault:
         click.echo(f"weldproof run: {fault}", err=True)
         return int(Exit.NO_VERDICT if isinstance(fault, StackFault) else Exit.USAGE)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from conformance.client import Answer, Unreachable
 from conformance.fuzz.wire import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
+from conformance.watch import marking
 
 Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
 _END_SECONDS = 60.0
@@ -75,7 +76,7 @@ async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | 
 def _environment() -> dict[str, str]:
     """Return what the generating process may know: no secret of the run, and nothing that changes what is drawn."""
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("PYTHON", "LC_"))}
-    return {**kept, "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
+    return {**kept, **marking(), "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
 
 
 async def _conversation(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from conformance.check import Case, Inconclusive
 from conformance.hub.access import Hub
 from conformance.launching import Program, Running, running
 from conformance.target.hub import BUNDLED, HUB_PORT, PORTS, Addon
+from conformance.watch import temporary_folder
 
 TOKEN_FILE = "admin_token"  # noqa: S105 - a file's name
 _OTHER_PORT = 8080
@@ -90,8 +90,8 @@ def token_in(folder: Path) -> str | None:
 @contextmanager
 def data_folder() -> Iterator[Path]:
     """Hold an empty data directory in a folder of its own: what is written beside it is removed with it."""
-    with tempfile.TemporaryDirectory(prefix="weldproof-hub-", ignore_cleanup_errors=True) as around:
-        place = Path(around) / "data"
+    with temporary_folder("weldproof-hub-") as around:
+        place = around / "data"
         place.mkdir(mode=0o700)
         yield place
 

@@ -79,6 +79,8 @@ def sentence(summary: Summary) -> str:
     if unexpected:
         parts.append(f"{unexpected} that the expected-failure list does not excuse any more")
     ending = "" if summary.finished else " The log ends before the run did."
+    if summary.interrupted:
+        ending = " The run was interrupted: it says nothing of what it did not come to."
     if summary.unanswered:
         addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
         ending += f" Nothing at {addresses} gave an answer: is the server running, and is that its address?"

@@ -36,6 +36,8 @@ def render(events: Iterable[Event]) -> bytes:
             suite.add_property("conclusion", f"{headline(summary)}: {sentence(summary)}")
         suite.add_property("seed", str(summary.seed))
         suite.add_property("suite_version", one_line(summary.suite_version, 100))
+        if summary.interrupted:
+            suite.add_property("interrupted", "true")
         suite.add_testcases([_case(summary, row) for row in rows])
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]

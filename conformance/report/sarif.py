@@ -41,7 +41,11 @@ def render(events: Iterable[Event]) -> bytes:
                         }
                     },
                     "invocations": [
-                        {"executionSuccessful": summary.exit_code in {0, 1}, "exitCode": summary.exit_code or 0}
+                        {
+                            "executionSuccessful": summary.exit_code in {0, 1},
+                            "exitCode": summary.exit_code or 0,
+                            **({"exitCodeDescription": sentence(summary)} if summary.interrupted else {}),
+                        }
                     ],
                     **({"properties": {"quick": True, "conclusion": _conclusion(summary)}} if summary.quick else {}),
                     "results": [_result(summary, row, index) for index, row in enumerate(rows)],

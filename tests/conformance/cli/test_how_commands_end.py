@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -21,7 +20,7 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.events import LOG, EventLog
-from conformance.interrupt import interruptible
+from tests.conformance.cli.ending import using
 from tests.reserved_port import reserved_port
 
 WELDPROOF = [sys.executable, "-m", "conformance"]
@@ -122,16 +121,6 @@ def interrupted(folder: Path, words: list[str], ready: Callable[[], bool]) -> tu
     return running.returncode, printed
 
 
-def using(folder: Path) -> list[str]:
-    """Return the commands of the processes whose temporary files are in `folder`."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if f"TMPDIR={folder}\0".encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes().decode().replace("\0", " "))
-    return found
-
-
 def test_130_when_a_replay_is_interrupted_while_its_stack_comes_up(tmp_path: Path) -> None:
     """The stack that it was starting is gone with its folder, and nothing is compared."""
     words = [*WELDPROOF, "replay", recorded(tmp_path), "--own-stack"]
@@ -162,26 +151,6 @@ def test_130_when_a_replay_is_interrupted_in_its_check(tmp_path: Path) -> None:
             one.close()
     assert (code, printed) == (130, "")
     assert using(tmp_path) == []
-
-
-async def test_a_second_interrupt_does_not_stop_the_clean_up() -> None:
-    """What the work does in `finally` runs to its end, however often somebody presses Ctrl-C."""
-    steps: list[str] = []
-
-    async def work() -> None:
-        try:
-            steps.append("begun")
-            os.kill(os.getpid(), signal.SIGINT)
-            await asyncio.Event().wait()
-        finally:
-            os.kill(os.getpid(), signal.SIGINT)
-            for _ in range(100):
-                await asyncio.sleep(0)
-            steps.append("cleaned up")
-
-    with pytest.raises(asyncio.CancelledError):
-        await interruptible(work())
-    assert steps == ["begun", "cleaned up"]
 
 
 def test_a_log_without_its_beginning_is_a_usage_fault(tmp_path: Path) -> None:

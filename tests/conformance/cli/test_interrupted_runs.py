@@ -1,0 +1,120 @@
+"""A run that is ended by a signal: its evidence is kept and says so, and nothing that it started is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from conformance.events import read
+from tests.conformance.cli.ending import using
+
+RUN = [sys.executable, "-m", "conformance", "run", "CP", "--own-stack"]
+KINDS = ("html", "json", "junit", "markdown", "sarif", "badge")
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+_LONG = 600.0
+# A program that ends neither when it is asked to nor when its starter does, in a session of its own.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+if len(sys.argv) == 1:
+    subprocess.Popen([sys.executable, __file__, "again"], start_new_session=True)
+open(os.path.join(os.environ["TMPDIR"], f"started-{len(sys.argv)}"), "w").close()
+time.sleep(3600)
+"""
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a run with its temporary files in `folder`."""
+    environment = os.environ | {"TMPDIR": str(folder)}
+    with subprocess.Popen([*RUN, *words], cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(ready: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait until something is so; the process must not have ended before."""
+    ends = time.monotonic() + _LONG
+    while not ready():
+        assert process is None or process.poll() is None, "it ended by itself"
+        assert time.monotonic() < ends, "it never got there"
+        time.sleep(0.02)
+
+
+def at_work(folder: Path) -> Callable[[], bool]:
+    """Return whether a run has a hub of a check's own among its folders, beside its stack."""
+    events = folder / "report" / "events.ndjson"
+    return lambda: any(folder.glob("weldproof-hub-*/data/*")) and b'"exchange"' in events.read_bytes()
+
+
+def left(folder: Path) -> list[object]:
+    """Return what a run has left: processes, folders, and whether somebody listens where its stack did."""
+    found: list[object] = [*using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
+    line = (folder / "report" / "events.ndjson").read_bytes().splitlines()[0]
+    for url in json.loads(line)["target"]["surfaces"].values():
+        address = urlsplit(url)
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", address.port or 0)) == 0:
+                found.append(url)
+    return found
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_keeps_the_evidence(tmp_path: Path, number: signal.Signals) -> None:
+    """The run ends with 130, its log and each report say that it was interrupted, and nothing is left."""
+    with running(tmp_path, *(word for kind in KINDS for word in ("--report", kind))) as process:
+        until(at_work(tmp_path), process)
+        process.send_signal(number)
+        assert process.wait(_LONG) == 130
+        assert left(tmp_path) == []
+    events = read(tmp_path / "report" / "events.ndjson")
+    assert (events[-1]["event"], events[-1]["interrupted"]) == ("run.finished", True)
+    reports = [one for one in (tmp_path / "report").iterdir() if one.name != "events.ndjson"]
+    assert len(reports) == len(KINDS)
+    assert [one.name for one in reports if "interrupted" not in one.read_text("utf-8").lower()] == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_second_signal_ends_it_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    """Not even the reports are written then, and yet nothing is left."""
+    with running(tmp_path) as process:
+        until(at_work(tmp_path), process)
+        process.send_signal(number)
+        process.send_signal(signal.SIGINT if number == signal.SIGTERM else signal.SIGTERM)
+        assert process.wait(_LONG) == 130
+        assert left(tmp_path) == []
+
+
+def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    """Where it cannot clean up itself, the process beside it does."""
+    with running(tmp_path) as process:
+        until(at_work(tmp_path), process)
+        process.kill()
+        process.wait()
+        until(lambda: left(tmp_path) == [])
+
+
+def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
+    """Nobody waits for it, nor for what it started in a session of its own."""
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    words = ["CP-ADDON", "--addon", "--", sys.executable, str(tmp_path / "stubborn.py")]
+    run = [*RUN[:4], *words]
+    with subprocess.Popen(run, cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path)}) as process:
+        until(lambda: len([*tmp_path.glob("started-*")]) == 2, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(_LONG) == 130
+    assert [*using(tmp_path), *tmp_path.glob("weldproof-*")] == []
