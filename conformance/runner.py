@@ -144,13 +144,18 @@ class Run:
     """One run of a plan against a target, into an event log."""
 
     def __init__(
-        self, plan: Plan, profile: Profile, log: EventLog, afterwards: Mapping[str, Afterwards] | None = None
+        self,
+        plan: Plan,
+        profile: Profile,
+        log: EventLog,
+        afterwards: Mapping[str, Afterwards] | None = None,
+        names: Names | None = None,
     ) -> None:
         self.plan = plan
         self._afterwards = dict(afterwards or {})
         self.profile = profile
         self.log = log
-        self.names = Names()
+        self.names = names or Names()
         self._counter = Counter()
         self._started = time.perf_counter()
         self._interrupted = False

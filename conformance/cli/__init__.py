@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import click
@@ -54,7 +55,8 @@ class _Lazy(click.Group):
             unread()
             ctx.exit(UNREAD)
         except Exception:  # noqa: BLE001 - whatever it is, it is no breach of the target's
-            click.echo(f"{traceback.format_exc()}weldproof: a fault of the suite itself, not of a target", err=True)
+            words = "a fault of the suite itself, not of a target: please send this to the maintainers of Weldproof"
+            click.echo(f"{traceback.format_exc()}weldproof {version('weldproof')}: {words}", err=True)
             ctx.exit(Exit.SUITE_FAULT)
 
     def main(self, *args: Any, **extra: Any) -> Any:

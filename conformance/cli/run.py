@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
+import sys
+import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +27,13 @@ from conformance.cli.targets import (
     with_nodes,
 )
 from conformance.cli.unread import unread
+from conformance.client import Names
 from conformance.events import LOG, EventLog
 from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, surface_options
 from conformance.quick import FUZZ_SECONDS
 from conformance.quick_look import quick_look
-from conformance.report import console, formats
+from conformance.report import console, fault, formats
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
 from conformance.runner import Afterwards, Plan, Run, brought_in, select_checks
@@ -149,9 +153,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
                 lanes=tuple(options["lanes"]),
             )
             shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
-            return await Run(plan, found, log, _afterwards(other, plan, found)).execute(options=_plain(shown))
+            return await Run(plan, found, log, _afterwards(other, plan, found), names).execute(options=_plain(shown))
 
-    ctx.exit(run_and_report(body, options["report_dir"], options["kinds"] or ("html", "json"), options["as_json"]))
+    names = Names()
+    kinds_wanted = options["kinds"] or ("html", "json")
+    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, options["as_json"], names))
 
 
 def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, Afterwards]:
@@ -168,9 +174,15 @@ def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[st
 
 
 def run_and_report(
-    body: Callable[[EventLog], Coroutine[Any, Any, Exit]], directory: Path, kinds: Sequence[str], as_json: bool
+    body: Callable[[EventLog], Coroutine[Any, Any, Exit]],
+    directory: Path,
+    kinds: Sequence[str],
+    as_json: bool,
+    names: Names,
 ) -> int:
     """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
+
+    Where the suite itself is at fault, what its maintainers need lies beside them, without what `names` hides.
 
     Returns:
         The exit code.
@@ -180,33 +192,65 @@ def run_and_report(
     """
     try:
         log = EventLog(directory / LOG)
-    except OSError as fault:
-        raise UsageFault(f"--report-dir: cannot write {directory / LOG}: {fault.strerror}") from fault
+    except OSError as closed:
+        raise UsageFault(f"--report-dir: cannot write {directory / LOG}: {closed.strerror}") from closed
     progress = None if as_json else Progress()
     if progress is not None:
         log.listen(progress)
     try:
         code = interrupt.run(body(log))
-    except (StackFault, ProfileError) as fault:
-        click.echo(f"weldproof run: {fault}", err=True)
-        return int(Exit.NO_VERDICT if isinstance(fault, StackFault) else Exit.USAGE)
+    except (StackFault, ProfileError) as trouble:
+        click.echo(f"weldproof run: {trouble}", err=True)
+        return int(Exit.NO_VERDICT if isinstance(trouble, StackFault) else Exit.USAGE)
     except asyncio.CancelledError:
         click.echo("weldproof run: interrupted before the first check", err=True)
         return int(Exit.INTERRUPTED)
+    except click.ClickException:
+        raise
+    except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
+        return _broken(log, directory, kinds, names, escaped)
     finally:
         if progress is not None:
             progress.close()
         log.close()
+    try:
+        return _reported(log, directory, kinds, names, code, as_json=as_json)
+    except Exception as escaped:  # noqa: BLE001 - as above
+        return _broken(log, directory, (), names, escaped)
+
+
+def _reported(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, code: Exit, *, as_json: bool) -> int:
+    """Write the reports, show the run, and return the exit code."""
     written = formats.write(log.events, directory, kinds)
+    if code == Exit.SUITE_FAULT:
+        written.append(_fault_file(log, directory, names))
     try:
         if as_json:
             click.echo(formats.FORMATS["json"].render(log.events))
         else:
             console.show(summarise(log.events), written=[directory / LOG, *written])
+        if code == Exit.SUITE_FAULT:
+            click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
     except BrokenPipeError:
         # The verdict is the same, whether or not it is read to its end.
         unread()
     return int(code)
+
+
+def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:
+    """Keep what there is of a run that tripped over itself, say where it lies, and return the exit code."""
+    _fault_file(log, directory, names, escaped)
+    with contextlib.suppress(Exception):  # what broke the run may break its reports
+        formats.write(log.events, directory, kinds)
+    words = names.redact("".join(traceback.format_exception_only(escaped)).strip())
+    click.echo(f"weldproof run: {words}\n{fault.hint(str(directory))}", err=True)
+    return int(Exit.SUITE_FAULT)
+
+
+def _fault_file(log: EventLog, directory: Path, names: Names, escaped: Exception | None = None) -> Path:
+    path = directory / fault.FILE
+    path.write_text(fault.text(log.events, sys.argv[1:], names, escaped), "utf-8")
+    return path
 
 
 def with_fuzz(profile: Profile, seconds: float | None) -> Profile:

@@ -20,6 +20,7 @@ from conformance import check
 from conformance.check import Case
 from conformance.cli import main
 from conformance.events import LOG, read
+from conformance.runner import Run
 
 WELDPROOF = [sys.executable, "-m", "conformance"]
 
@@ -116,8 +117,33 @@ def faulty_check() -> Iterator[None]:
 def test_4_when_the_suite_itself_is_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that trips is the suite's fault and nobody's breach."""
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9"])
+    done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9", "--seed", "77"])
     assert done.exit_code == 4, done.output
+    assert "report/fault.txt" in done.stderr
+    told = (tmp_path / "report" / "fault.txt").read_text("utf-8")
+    for words in ("AttributeError: broken", "Traceback", "maintainers of Weldproof", "events.ndjson", "seed: 77"):
+        assert words in told
+
+
+def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What escapes the runner is no breach either: the trace lies in a file, without secrets, beside the evidence."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("A_SECRET", "held-back-by-everybody")
+
+    async def broken(run: Run, *_: object) -> None:
+        run.names.secret("held-back-by-everybody", "A_SECRET")
+        raise AttributeError("no such thing: held-back-by-everybody")
+
+    monkeypatch.setattr(Run, "_work", broken)
+    done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9"])
+    told = (tmp_path / "report" / "fault.txt").read_text("utf-8")
+    assert done.exit_code == 4, done.output
+    assert "AttributeError: no such thing: $A_SECRET" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "AttributeError: no such thing: $A_SECRET" in told
+    assert "held-back" not in told + done.output
+    assert (tmp_path / "report" / "index.html").exists()
+    assert "run.started" in {event["event"] for event in read(tmp_path / "report" / LOG)}
 
 
 def test_130_when_it_is_interrupted(tmp_path: Path) -> None:

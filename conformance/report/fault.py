@@ -1,0 +1,69 @@
+"""`fault.txt`: what the maintainers need when a run ends with 4, so that whoever sees it can send it as it is."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+
+from conformance.client import Names
+from conformance.events import LOG, Event
+
+FILE = "fault.txt"
+_LIBRARIES = ("aiohttp", "uvloop", "orjson", "cryptography")
+
+
+def text(events: Iterable[Event], words: Sequence[str], names: Names, escaped: BaseException | None = None) -> str:
+    """Return the file's text, without secrets.
+
+    Args:
+        events: Of the run, as far as it came.
+        words: Words of the command that was given, its name left out.
+        names: What must not be shown.
+        escaped: What ended the run itself; None where checks tripped and the run went on.
+    """
+    held = tuple(events)
+    seed = next((event["seed"] for event in held if event["event"] == "run.started"), None)
+    lines = [
+        "Weldproof met a fault of its own. It says nothing about the target.",
+        f"Please send this file and {LOG}, which lies beside it, to the maintainers of Weldproof.",
+        "",
+        f"weldproof {version('weldproof')}, Python {platform.python_version()}, {platform.platform()}",
+        ", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
+        f"seed: {'none yet' if seed is None else seed}",
+        f"to repeat it: {names.redact(_command(words, seed))}",
+        *_checks(held),
+    ]
+    if escaped is not None:
+        trace = names.redact("".join(traceback.format_exception(escaped)))
+        lines += ["", "What ended the run:", trace.rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def hint(place: str) -> str:
+    """Return the sentence that leads to the file."""
+    return (
+        f"This is a fault of the suite itself, not of a target. The trace is in {place}/{FILE}: please send that file "
+        f"and {place}/{LOG} to the maintainers of Weldproof."
+    )
+
+
+def _command(words: Sequence[str], seed: int | None) -> str:
+    told = any(word == "--seed" or word.startswith("--seed=") for word in words)
+    # What follows -- is a command of the operator's own.
+    end = words.index("--") if "--" in words else len(words)
+    more = [] if told or seed is None else ["--seed", str(seed)]
+    return shlex.join(["weldproof", *words[:end], *more, *words[end:]])
+
+
+def _checks(events: Sequence[Event]) -> Iterator[str]:
+    for event in events:
+        if event["event"] == "check.finished" and event["outcome"] == "fault":
+            yield f"\n{event['check']}: {event['error']}"
+            yield from (
+                str(note["text"]).rstrip()
+                for note in events
+                if note["event"] == "note" and note["check"] == event["check"] and "Traceback" in str(note["text"])
+            )
