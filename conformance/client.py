@@ -42,6 +42,10 @@ class Unreachable(Exception):
     """The target gave no HTTP answer; the text says what happened."""
 
 
+class Late(Unreachable):
+    """No answer came in time, which by itself does not tell a slow target from one that hangs."""
+
+
 def too_long() -> Unreachable:
     """Return what is said of an answer without an end, or whose end would not fit into memory."""
     return Unreachable(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")

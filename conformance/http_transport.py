@@ -14,7 +14,7 @@ import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from conformance.client import LONGEST_BODY, Unreachable, too_long
+from conformance.client import LONGEST_BODY, Late, Unreachable, too_long
 
 # Requests without an answer in time after which an address that never gave one is asked no more.
 _PATIENCE: Final = 8
@@ -78,7 +78,7 @@ class HttpTransport:
                 return response.status, response.headers, content
         except TimeoutError as fault:
             self._silent[origin] += 1
-            raise Unreachable(f"no answer within {self._seconds:g} s") from fault
+            raise Late(f"no answer within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
             raise Unreachable(_in_words(fault)) from fault
 

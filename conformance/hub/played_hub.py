@@ -90,12 +90,20 @@ class PlayedHub:
             if one.number > after and (one.method, one.path.rstrip("/")) == (method, path)
         ]
 
-    async def called(self, paths: Collection[str], *, seconds: float, after: int = 0) -> bool:
-        """Return whether one of some documents is read within some seconds, after an arrival's number."""
-        found = await self.receiver.next(
-            lambda one: one.method == "GET" and one.path.rstrip("/") in paths, seconds=seconds, after=after
-        )
-        return bool(found)
+    async def pulled_again(self, paths: Collection[str], *, seconds: float, after: int) -> bool:
+        """Return whether one of some documents is read again within some seconds, after an arrival's number.
+
+        The first reading of a document is none: it belongs to a start that reads one after the other, and may come
+        late from a slow addon.
+        """
+
+        def again(one: Arrival) -> bool:
+            path = one.path.rstrip("/")
+            if one.method != "GET" or path not in paths:
+                return False
+            return any(earlier.number < one.number for earlier in self.calls(path))
+
+        return bool(await self.receiver.next(again, seconds=seconds, after=after))
 
     async def waits(self, path: str, method: str = "GET", *, seconds: float, after: int = 0) -> Arrival | None:
         """Return the first such call, None where none comes in time."""

@@ -266,10 +266,8 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
             number = documents.count(documented(answer), "issuers", place)
             judge(number == wanted, f"{wanted} issuers", f"{number} issuers", answer)
     if place is None:
-        last = hub.last
         # A service that resolves atb-keys.json follows the trust set by that.
-        paths = (PKS, ATB_KEYS)
-        if not await hub.called(paths, seconds=_budget(case), after=last):
+        if not await hub.pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
             reason = (
                 f"unbound: it pulled the trust set once; give [addons.{met.subject.name}] issuers_at, where its health "
                 "tells how many issuers it trusts"

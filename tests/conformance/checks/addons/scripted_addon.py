@@ -44,6 +44,7 @@ def pull() -> None:
     if FLAW == "no atb-keys":
         resolved.update(fresh)
         return
+    time.sleep(float(os.environ.get("BETWEEN_DOCUMENTS", "0")))
     keys = {one["did"]: one["public_key_b64"] for one in called("/.well-known/atb-keys.json")["keys"]}
     if FLAW != "never forgets":
         resolved.clear()

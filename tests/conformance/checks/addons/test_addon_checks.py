@@ -143,9 +143,11 @@ async def test_an_addon_may_join_in_its_own_way(way: str) -> None:
     assert breached(await judged(JOINS, LISTED, SHARES, flaw=way)) == set()
 
 
-async def test_an_addon_that_pulls_when_it_is_asked_is_not_judged_by_its_pulls() -> None:
-    """Where nobody says what an addon trusts, pulling once is no breach; asked about credentials it passes."""
+@pytest.mark.parametrize("between", ["0", "0.5"])
+async def test_an_addon_that_pulls_when_it_is_asked_is_not_judged_by_its_pulls(between: str) -> None:
+    """Where nobody says what an addon trusts, pulling once is no breach, however slowly it reads; asked it passes."""
     unbound = PROFILE.replace('issuers_at = "issuers"\n', "").replace("= BUDGET", "= 2")
+    unbound = unbound.replace("environment = {", f'environment = {{BETWEEN_DOCUMENTS = "{between}", ')
     log = await judged(SHARES, flaw="pulls when asked", profile=unbound)
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert breached(await judged(FOLLOWS, flaw="pulls when asked")) == set()

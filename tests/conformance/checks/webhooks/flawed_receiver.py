@@ -31,6 +31,8 @@ class FlawedReceiver:
         self.effects: Counter[str] = Counter()
         self._seen: set[str] = set()
         self._later: set[asyncio.Task[None]] = set()
+        self._awake = asyncio.Event()
+        self._awake.set()
 
     def app(self) -> web.Application:
         """Return the application that serves it."""
@@ -52,6 +54,7 @@ class FlawedReceiver:
 
     async def _take(self, request: web.Request) -> web.Response:
         body = await request.read()
+        await self._stalled(json.loads(body))
         if self.flaw == "notes before it verifies" and self._repeated(json.loads(body)["id"]):
             return web.Response(status=200)
         value = request.headers.get(HEADER)
@@ -65,6 +68,18 @@ class FlawedReceiver:
             return refused
         await self._perform(event, self._key(event, body, value))
         return web.Response(status=202 if self.flaw == "works later" else 200)
+
+    async def _stalled(self, event: dict[str, Any]) -> None:
+        """Hold up every delivery from the first with an unknown member on, or for ever those that have one."""
+        unknown = not set(event) <= _KNOWN
+        if unknown and self.flaw == "hangs on unknown members":
+            await asyncio.Event().wait()
+        if unknown and self.flaw.startswith("stalls for "):
+            seconds = float(self.flaw.removeprefix("stalls for "))
+            self.flaw = ""
+            self._awake.clear()
+            asyncio.get_running_loop().call_later(seconds, self._awake.set)
+        await self._awake.wait()
 
     def _verified(self, value: str | None, body: bytes) -> bool:
         if self.flaw == "never looks at the signature":

@@ -70,6 +70,7 @@ surfaces = ["webhooks"]
 [pace]
 requests_per_second = 0
 [budgets]
+request = 60
 confirmation = 8
 [webhook]
 header = "X-Weldproof-Signature"
@@ -82,12 +83,13 @@ effects = "URL/effects/{id}"
 """
 
 
-async def run(flaw: str, profile: str = PROFILE) -> EventLog:
-    """Run WH-RECV against a receiver with this flaw and return the log."""
+async def run(flaw: str, profile: str = PROFILE, ids: str = "WH-RECV") -> EventLog:
+    """Run WH-RECV, or a part of it, against a receiver with this flaw and return the log."""
+    rows = load().select([ids])
     async with TestServer(FlawedReceiver(flaw).app()) as server:
         read = target.parse(profile.replace("URL", str(server.make_url("")).rstrip("/")))
         log = EventLog()
-        await Run(Plan(ROWS, select_checks(ROWS, read), seed=1), read, log).execute()
+        await Run(Plan(rows, select_checks(rows, read), seed=1), read, log).execute()
         return log
 
 
@@ -137,6 +139,23 @@ def test_answers_decide_only_what_they_tell(flaw: str, logs: Mapping[str, EventL
     assert breached(log) == broken
     reasons = {event["reason"] for event in log.of("row") if event["verdict"] == "inconclusive"}
     assert all("unbound: give [webhook.receiver] effects" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("stall", ["1.5", "6"])
+async def test_a_receiver_that_is_slow_for_a_while_is_not_judged_by_that(
+    stall: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes too late for the suite, a plain event like one with unknown members, breaks no row."""
+    monkeypatch.setenv("FLAWED_SECRET", SECRET)
+    log = await run(f"stalls for {stall}", PROFILE.replace("request = 60", "request = 1"), "WH-RECV-03")
+    assert breached(log) == set()
+
+
+async def test_a_receiver_that_hangs_on_unknown_members_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes plain events meanwhile, so that what holds it up is in the others."""
+    monkeypatch.setenv("FLAWED_SECRET", SECRET)
+    log = await run("hangs on unknown members", PROFILE.replace("request = 60", "request = 5"), "WH-RECV-03")
+    assert verdicts(log) == {"03": "warn"}
 
 
 def test_only_the_stated_row_fails_a_run(logs: Mapping[str, EventLog]) -> None:
