@@ -9,8 +9,44 @@ import orjson
 from quart import Quart, Response, request
 
 from sim import json_rpc
+from sim.faulty import AsgiApp
 
 _JSON = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
+_LONGEST_BODY = 16 * 1024 * 1024
+
+
+class RpcFirst:
+    """Answers the calls of an app's RPC in front of it, at half the cost of its way through Quart."""
+
+    def __init__(self, app: AsgiApp, call: json_rpc.Call) -> None:
+        """Take the app, and what carries out a method of its RPC."""
+        self._app = app
+        self._call = call
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one ASGI event."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != "/":
+            await self._app(scope, receive, send)
+            return
+        message = await receive()
+        body = message.get("body", b"")
+        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > _LONGEST_BODY:
+            await self._app(scope, _preceded(message, receive), send)
+            return
+        answer = await json_rpc.answer(body, self._call)
+        headers = [(name.lower().encode(), value.encode()) for name, value in _JSON.items()]
+        headers.append((b"content-length", str(len(answer)).encode()))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer, "more_body": False})
+
+
+def _preceded(first: Any, receive: Any) -> Any:
+    waiting = [first]
+
+    async def again() -> Any:
+        return waiting.pop() if waiting else await receive()
+
+    return again
 
 
 def new_node_app(

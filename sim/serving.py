@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
+import gc
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import click
 import orjson
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
+
+from sim import http_server
+from sim.faulty import AsgiApp
 
 _BACKLOG = 512
+# Python's own thresholds, which `sim.starting` lifts.
+COLLECTING = (700, 10, 10)
 
 
 def listening(host: str, port: int, fd: int | None) -> socket.socket:
@@ -31,48 +34,29 @@ def address(bound: socket.socket, scheme: str = "http") -> str:
 
 
 async def serve_until_stopped(
-    apps: Sequence[tuple[Any, socket.socket]],
-    mining: Coroutine[Any, Any, None],
-    ready: dict[str, Any],
-    *,
-    logger: str,
+    apps: Sequence[tuple[AsgiApp, socket.socket]], mining: Coroutine[Any, Any, None], ready: dict[str, Any]
 ) -> None:
     """Serve ASGI apps beside the chain's miner, print the ready line, and end cleanly on a signal.
 
     Raises:
-        Exception: Whatever ended the miner or a server by itself.
+        Exception: Whatever ended the miner by itself.
     """
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    miner = asyncio.create_task(mining)
-    serving = [
-        asyncio.create_task(serve(app, _config(bound, logger), shutdown_trigger=_waiter(stop))) for app, bound in apps
-    ]
-    click.echo(orjson.dumps({"ready": True, **ready}).decode())
-    try:
-        done, _ = await asyncio.wait([*serving, miner], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        stop.set()
-        miner.cancel()
-        await asyncio.gather(*serving, miner, return_exceptions=True)
-
-
-def _waiter(stop: asyncio.Event) -> Callable[[], Awaitable[None]]:
-    async def wait() -> None:
-        await stop.wait()
-
-    return wait
-
-
-def _config(bound: socket.socket, logger: str) -> Config:
-    config = Config()
-    config.bind = [f"fd://{os.dup(bound.fileno())}"]
-    config.keep_alive_max_requests = 1_000_000
-    config.keep_alive_timeout = 60  # longer than clients keep theirs: none of them calls into one that closes
-    config.graceful_timeout = 0.2
-    config.accesslog = None
-    config.errorlog = logging.getLogger(logger)
-    return config
+    miner, stopped = asyncio.create_task(mining), asyncio.create_task(stop.wait())
+    async with AsyncExitStack() as exits:
+        for app, bound in apps:
+            await exits.enter_async_context(http_server.serving(app, bound))
+        # What is there now stays until the end: the collector need never look at it.
+        gc.freeze()
+        gc.set_threshold(*COLLECTING)
+        click.echo(orjson.dumps({"ready": True, **ready}).decode())
+        try:
+            await asyncio.wait([miner, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if miner.done():
+                miner.result()
+        finally:
+            miner.cancel()
+            stopped.cancel()
+            await asyncio.gather(miner, stopped, return_exceptions=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sim.starting  # noqa: F401 - before all that is imported for it
+
+# isort: split
+
 from pathlib import Path
 
 import click
@@ -53,7 +57,7 @@ def main(
         "genesis_hash": b64(chain.genesis.hash),
         "assets": [str(asset) for asset in chain.genesis.assets],
     }
-    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).run(), ready, logger="sim.algorand"))
+    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).run(), ready))
 
 
 if __name__ == "__main__":

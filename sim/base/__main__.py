@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sim.starting  # noqa: F401 - before all that is imported for it
+
+# isort: split
+
 import click
 import uvloop
 
 from sim.base.app import build_app
 from sim.base.chain import Chain, Miner
+from sim.base.rpc import Rpc
 from sim.base.token import NETWORK_TOKENS
 from sim.clock import BlockClock
 from sim.faulty import Faulty
+from sim.node_app import RpcFirst
 from sim.serving import address, listening, serve_until_stopped
 
 
@@ -24,8 +30,8 @@ def main(host: str, port: int, fd: int | None, block_seconds: float, chain_id: s
     bound = listening(host, port, fd)
     chain = Chain(int(chain_id), BlockClock())
     ready = {"rpc": address(bound), "chain_id": chain.id, "usdc": chain.token.address}
-    apps = [(Faulty(build_app(chain), chain.faults), bound)]
-    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).run(), ready, logger="sim.base"))
+    apps = [(Faulty(RpcFirst(build_app(chain), Rpc(chain).call), chain.faults), bound)]
+    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).run(), ready))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sim.starting  # noqa: F401 - before all that is imported for it
+
+# isort: split
+
 import click
 import uvloop
 
 from sim.clock import BlockClock
 from sim.faulty import Faulty
+from sim.node_app import RpcFirst
 from sim.serving import address, listening, serve_until_stopped
 from sim.solana.app import build_app
 from sim.solana.chain import Chain, Miner
+from sim.solana.rpc import Rpc
 from sim.solana.tokens import USDC_MINTS
 
 
@@ -35,16 +41,15 @@ def main(
     """Serve a simulated Solana until SIGTERM or Ctrl-C."""
     rpc, ws = listening(host, port, fd), listening(host, ws_port, ws_fd)
     chain = Chain(BlockClock(), mints, window=max(1, round(blockhash_seconds / slot_seconds)))
-    app = Faulty(build_app(chain), chain.faults)
+    app = Faulty(RpcFirst(build_app(chain), Rpc(chain).call), chain.faults)
     ready = {
         "rpc": address(rpc),
         "ws": address(ws, "ws"),
         "mints": [str(mint) for mint in chain.mints],
         "genesis_hash": str(chain.genesis_hash),
     }
-    uvloop.run(
-        serve_until_stopped([(app, rpc), (app, ws)], Miner(chain, slot_seconds).run(), ready, logger="sim.solana")
-    )
+    mining = Miner(chain, slot_seconds).run()
+    uvloop.run(serve_until_stopped([(app, rpc), (app, ws)], mining, ready))
 
 
 if __name__ == "__main__":
