@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import cast
 
-import structlog
-
 from reference.protocol import falcon
+from reference.web.logs import get_logger
 
 _MODULE = "pqcrypto.sign.falcon_1024"  # releases from 1.0 on have no Falcon
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 def find_library() -> falcon.Library | None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import reference.starting  # noqa: F401 - before all that is imported for it
+
+# isort: split
+
 import click
 
 from reference.agent.runtime import running

@@ -23,7 +23,6 @@ import orjson
 from reference.bench import material, profiling
 from reference.bench.jobs import JOBS, contenders
 from reference.bench.rounds import MICRO, Measured, Report, measure
-from reference.web import serving
 
 _PROFILED_SECONDS = 0.3
 _PACKAGES = (
@@ -115,8 +114,9 @@ def serve_app(app: str, server: str, fd: int, folder: Path, proofs: int) -> None
     FOLDER then holds `body`, the body of the paid call, and `proofs`, a value of X-PAYMENT a line, each for one call.
     """
     from reference.bench import serve  # noqa: PLC0415 - the rail takes seconds to import
+    from reference.web import logs  # noqa: PLC0415 - with it
 
-    serving.configure_logs("warning")
+    logs.configure("warning")
 
     def ready() -> None:
         click.echo("ready")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-import structlog
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
@@ -22,9 +21,10 @@ from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
 from reference.web.exchange import asked
 from reference.web.lean import LeanConnection
+from reference.web.logs import get_logger
 from reference.web.quart_calls import current_body, replied
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 def operations(

@@ -7,18 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import structlog
-
 from reference.control_plane.head_file import HeadFile, HeadUnreadable
 from reference.protocol.audit_chain import Action, Break, ChainCheck, Entry, Flaw, Head, Stored, follow, restored
 from reference.store.audit import Audit, Step
 from reference.store.database import Change, DatabaseUnavailable
 from reference.web.clock import WpClock
+from reference.web.logs import get_logger
 
 ACTOR = "admin"
 _BATCH = 1000
 _AGAIN_SECONDS = 5.0
-_log = structlog.get_logger()
+_log = get_logger()
 Outcome = TypeVar("Outcome")
 
 

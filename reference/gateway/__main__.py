@@ -5,6 +5,10 @@ The program is where surfaces meet: it alone knows both the gateway and the disp
 
 from __future__ import annotations
 
+import reference.starting  # noqa: F401 - before all that is imported for it
+
+# isort: split
+
 import asyncio
 import sys
 import time

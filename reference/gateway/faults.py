@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-import structlog
 
 from reference.chains.lane import ChainUnavailable
 from reference.gateway import refusals
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable, internal_error
 from reference.web.exchange import JSON, Reply
+from reference.web.logs import get_logger
 
-_log = structlog.get_logger()
+_log = get_logger()
 _INVALID = "the request does not fit the operation's schema; detail says where"
 
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol, cast
 
 import aiohttp
 import orjson
-import structlog
 
 from reference.chains.lane import ChainUnavailable, Lane
 from reference.chains.nodes import node_settings
@@ -46,11 +45,12 @@ from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import KeyFile, make_secret, secret_bytes
+from reference.web.logs import get_logger
 from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
 
-_log = structlog.get_logger()
+_log = get_logger()
 _TEND_SECONDS = 60.0
 _CHECK_SECONDS = 5.0
 

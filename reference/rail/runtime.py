@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import aiohttp
 import orjson
-import structlog
 
 from reference.chains.evm_account import EvmAccount
 from reference.chains.lane import ChainUnavailable, Lane, ObservingLane
@@ -43,10 +42,11 @@ from reference.store.tasks import Tasks
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import KeyFile, secret_bytes
+from reference.web.logs import get_logger
 from reference.web.rate import RateLimit
 from reference.web.settings import Misconfigured, naming
 
-_log = structlog.get_logger()
+_log = get_logger()
 _TEND_SECONDS = 1.0
 _EXPOSED = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id, Idempotent-Replayed"
 CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}

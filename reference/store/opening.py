@@ -7,7 +7,6 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from reference.store.database import Database
-from reference.store.postgres import PostgresDatabase
 from reference.store.sqlite import SqliteDatabase
 
 
@@ -26,6 +25,8 @@ def open_database(dsn: str) -> Database:
     """
     url = make_url(dsn)
     if url.get_backend_name() == "postgresql":
+        from reference.store.postgres import PostgresDatabase  # noqa: PLC0415 - half of SQLAlchemy; SQLite needs none of it
+
         return PostgresDatabase(url)
     if url.get_backend_name() != "sqlite":
         raise UnsupportedDatabase(f"{url.get_backend_name()} is not supported; use postgresql:// or leave it unset")

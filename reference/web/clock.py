@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import structlog
+from reference.web.logs import get_logger
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 class WpClock:

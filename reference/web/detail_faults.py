@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-import structlog
 
 from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable, internal_error
 from reference.web.exchange import JSON, Reply
+from reference.web.logs import get_logger
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 def told(_: Scope, refusal: Refused) -> tuple[Mapping[str, str], bytes]:

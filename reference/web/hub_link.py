@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import orjson
-import structlog
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reference.protocol.key_documents import TRUST_SET, keys_of_trust_set
+from reference.web.logs import get_logger
 
 if TYPE_CHECKING:
     import aiohttp
@@ -28,7 +28,7 @@ LONGEST_RETRY = 30.0
 CALL_SECONDS = 5.0
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 State = Literal["connected", "unreachable", "disabled"]
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 class HubSettings(BaseSettings):

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import orjson
-import structlog
 from pydantic import BaseModel, ValidationError
 
 from reference.protocol.a2a import SENTENCES, ErrorCode, refusal_of
 from reference.protocol.canonical_json import MAX_INTEGER, NotCanonical, NotJson, canonicalise, parse
 from reference.web.errors import Refused
 from reference.web.exchange import JSON, Reply, Request
+from reference.web.logs import get_logger
 
-_log = structlog.get_logger()
+_log = get_logger()
 _LONGEST_NAME = 100
 _FAULTS_TOLD = 20
 

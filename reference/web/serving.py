@@ -14,28 +14,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
 import click
-import structlog
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
+from reference.web import logs
 from reference.web.envelope import AsgiApp
 from reference.web.settings import EXIT_USAGE, CommonSettings, Misconfigured, naming
 
 HEAD_LIMIT = 65536
 CONNECTION_REQUESTS = 1_000_000
-
-
-def configure_logs(level: str) -> None:
-    """Log structured lines to standard error; nothing a caller sent is ever a member of one."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-    )
+# Python's own thresholds, which `reference.starting` lifts.
+COLLECTING = (700, 10, 10)
 
 
 def serve_surface(
@@ -57,7 +46,7 @@ def serve_surface(
         fd: Number of a socket that already listens, or None.
         host: The setting that its address comes from.
     """
-    configure_logs(settings.log_level)
+    logs.configure(settings.log_level)
     try:
         run(build, _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd))
     except (Misconfigured, ValueError) as fault:
@@ -122,9 +111,9 @@ async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: 
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
     async with build() as app:
-        # What is there now stays until the end: the collector need not look at it again and again.
-        gc.collect()
+        # What is there now stays until the end: the collector need never look at it.
         gc.freeze()
+        gc.set_threshold(*COLLECTING)
         await serve(app, config, shutdown_trigger=_shutdown())  # type: ignore[arg-type]
 
 

@@ -14,16 +14,15 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
-
 from reference.protocol.webhook_delivery import DeliveryState, Outcome, following
 from reference.store.database import DatabaseUnavailable
 from reference.store.deliveries import Attempt, Deliveries, Due, InFlight
 from reference.web.clock import WpClock
+from reference.web.logs import get_logger
 from reference.web.sealing import Seal, SealBroken, webhook_place
 from reference.webhooks.sending import Sender, Sent
 
-_log = structlog.get_logger()
+_log = get_logger()
 # At once where one destination waits for nothing, and still a pool that a thousand hanging ones do not exhaust.
 WIDTH = 16
 ALTOGETHER = 128

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import structlog
 from quart import Quart
 
 from reference.chains.lane import ChainUnavailable, Lane
@@ -21,8 +20,9 @@ from reference.gateway.limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock
+from reference.web.logs import get_logger
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 class Checkout:

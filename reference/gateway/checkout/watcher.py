@@ -11,8 +11,6 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-import structlog
-
 from reference.chains.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
@@ -23,8 +21,9 @@ from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.store.links import Link
 from reference.store.payments import Payment
 from reference.web.clock import WpClock
+from reference.web.logs import get_logger
 
-_log = structlog.get_logger()
+_log = get_logger()
 _KEEP_EVERY_SECONDS = 10.0
 _REMEMBERED = 100_000
 # A link may become visible a little later than it says it was created.
