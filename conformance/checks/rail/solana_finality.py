@@ -15,6 +15,7 @@ from conformance.payers.solana import SolanaPayer
 from conformance.payers.solana_node import CONFIRMED, FINALIZED
 
 _MORE_SLOTS = 10
+_TRIES = 4
 _WHILE_CONFIRMED_SECONDS = 0.1
 
 
@@ -34,11 +35,16 @@ async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
     Raises:
         Inconclusive: The node still knows the transaction.
     """
-    found = await payer.node.status(tx_id)
-    depth = 0 if found is None else await payer.node.slot() - found.slot
-    await payer.control("reorg", depth=depth + _MORE_SLOTS)
-    if await payer.node.status(tx_id) is not None:
-        raise Inconclusive("the node still knows a transaction whose slot it was to replace")
+    more = _MORE_SLOTS
+    for _ in range(_TRIES):
+        found = await payer.node.status(tx_id)
+        depth = 0 if found is None else await payer.node.slot() - found.slot
+        await payer.control("reorg", depth=depth + more)
+        if await payer.node.status(tx_id) is None:
+            return
+        # So many slots came before the node was at it.
+        more *= 4
+    raise Inconclusive("the node still knows a transaction whose slot it was to replace")
 
 
 @check(
