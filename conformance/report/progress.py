@@ -107,8 +107,8 @@ class Progress:
         state, now = self._state, self._seconds()
         parts = [state.count(), state.left(now)]
         if state.breaches:
-            # Ahead of the time left, which goes first where there is no room.
-            parts.insert(1, _number(len(state.breaches), "breach", "breaches"))
+            # The breaches themselves stand above; where there is no room, their number goes.
+            parts.append(_number(len(state.breaches), "breach", "breaches"))
         if width > _WIDE:
             parts.append(_number(state.exchanges, "exchange", "exchanges"))
         lines = [_joined([part for part in parts if part], ", ", width)]
