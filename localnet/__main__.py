@@ -19,11 +19,11 @@ from localnet import chains as chain_kinds
 from localnet.chains import LANES
 from localnet.examination import doctor
 from localnet.hub import ADDONS
-from localnet.missing import Missing
 from localnet.processes import ChildFault, kill_all
 from localnet.profile import SURFACES, WORKING_NAME, profile_text
 from localnet.rpc import NodeFault
 from localnet.stack import Plan, Stack, running
+from programs.missing import Missing
 
 EXIT_MISSING, EXIT_FAULT = 3, 4
 _DEMO = '{"method":"POST","authority":"example.com","path":"/orders","body":"{}"}'

@@ -20,9 +20,9 @@ from algosdk.v2client.algod import AlgodClient
 
 from localnet import verbs
 from localnet.accounts import write_secret
-from localnet.missing import Missing
 from localnet.rpc import NodeFault
 from localnet.verbs import Members, Refused, Verb
+from programs.missing import Missing
 
 T = TypeVar("T")
 USDC = 31566704

@@ -19,12 +19,12 @@ import orjson
 from localnet import state
 from localnet.chains import LANES
 from localnet.control import ControlFault, control
-from localnet.missing import Missing
 from localnet.nodes import Starter
 from localnet.processes import ChildFault, first_end
 from localnet.rpc import NodeFault, Rpc
 from localnet.stack import PORTS
 from localnet.state import Process, State
+from programs.missing import Missing
 
 T = TypeVar("T")
 EXIT_USAGE, EXIT_MISSING, EXIT_FAULT = 2, 3, 4

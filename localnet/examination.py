@@ -13,9 +13,9 @@ import orjson
 
 from localnet import npm
 from localnet.algod import ALGOKIT_INSTALLED, algokit_lacks
+from programs import node, npm_packages
 
 _EXIT_MISSING = 3
-_NODE = "apt install nodejs npm (Node.js 20 or newer)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,6 @@ def _solana() -> Found:
 
 def _from_npm(chain: str, what: str) -> Found:
     if npm.installed():
-        return Found(chain, ready=True, how=f"{what} in {npm.cache()}")
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        return Found(chain, ready=False, how=f"no npm to install {what} with", remedy=_NODE)
-    return Found(chain, ready=True, how=f"{what} from npm, installed at the first start")
+        return Found(chain, ready=True, how=f"{what} in {npm_packages.folder()}")
+    with_node = "" if node.found() else ", with Node.js from PyPI"
+    return Found(chain, ready=True, how=f"{what} from npm{with_node}, installed at the first start")

@@ -14,9 +14,10 @@ import aiohttp
 
 from localnet import accounts, algod, anvil, npm, solana_bank
 from localnet.front import Front
-from localnet.missing import Missing
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of, listening_socket
 from localnet.rpc import NodeFault, Rpc
+from programs.missing import Missing
+from programs.node import node
 
 # Thirty-one slots make a transaction final: 0.8 s, while a blockhash stays valid for 3.75 s.
 SLOT_MILLISECONDS = 25
@@ -122,7 +123,7 @@ class Starter:
         """Return the words that start a Solana node: surfpool from npm, else a test validator that is on the PATH."""
         try:
             modules = npm.node_modules()
-            surfpool = [npm.program("node"), str(npm.NODES / "surfpool.cjs"), str(modules), str(SLOT_MILLISECONDS)]
+            surfpool = [str(node().path), str(npm.NODES / "surfpool.cjs"), str(modules), str(SLOT_MILLISECONDS)]
         except Missing:
             validator = shutil.which("solana-test-validator")
             if validator is None:

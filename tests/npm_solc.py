@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from localnet.npm import node_modules
+from programs.node import node
 
 _CONTRACTS = Path(__file__).parents[1] / "sim" / "base" / "contracts"
 
@@ -13,5 +14,5 @@ _CONTRACTS = Path(__file__).parents[1] / "sim" / "base" / "contracts"
 def rebuilt(sources: Path, output: Path) -> None:
     """Compile every contract of `sources` into `output`."""
     compiler = node_modules(_CONTRACTS)
-    command = ["node", str(_CONTRACTS / "compile.mjs"), str(sources), str(output), str(compiler)]
+    command = [str(node().path), str(_CONTRACTS / "compile.mjs"), str(sources), str(output), str(compiler)]
     subprocess.run(command, check=True, timeout=600)

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.bench import goals, load, peer_home, servers
-from conformance.bench.peer_home import PEERS, Missing
+from conformance.bench.peer_home import PEERS
 from conformance.bench.processor import pinned, server_and_client
 from conformance.bench.ratios import Contender, Job
 from conformance.bench.servers import Server
+from programs.missing import Missing
+from programs.node import node
 
 PATH = "/pay/v1/verify/receipt"
 # What everybody is asked without paying. A paid call of ours brings a receipt to verify; the peers' is as long.
@@ -126,7 +128,7 @@ class Arena:
     def hono(self) -> Server:
         """Start the x402 middleware for Hono."""
         home = peer_home.node_home(self.plan.say)
-        return self._start(["node", str(home / "x402_hono.mjs"), "{fd}"], self.plan.folder / "hono", {})
+        return self._start([str(node().path), str(home / "x402_hono.mjs"), "{fd}"], self.plan.folder / "hono", {})
 
     def _start(self, words: Sequence[str], folder: Path, environment: dict[str, str]) -> Server:
         started = servers.running(words, folder=folder, processors=self._processors, environment=environment)

@@ -1,4 +1,4 @@
-"""Where the peers live: an environment and an npm folder of the bench's own, in the user's cache, with pinned versions.
+"""Where the peers live: an environment and an npm folder of the bench's own, in the cache, with pinned versions.
 
 They are made at first use and kept under the digest of what pins them, so that later runs need no network. Nothing of
 them ever gets into the project's environment.
@@ -6,29 +6,17 @@ them ever gets into the project's environment.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
-import platform
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from programs import npm_packages, python_packages
+from programs.missing import Missing
+
 PEERS = Path(__file__).parent / "peers"
-_SECONDS = 600
-_LAST_WORDS = 400
-
-
-class Missing(Exception):
-    """A peer cannot be measured here; the text says what is missing and what to do."""
-
-
-_failed: dict[Path, Missing] = {}
+_failed: dict[str, Missing] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,42 +41,23 @@ def python_home(say: Callable[[str], None]) -> PythonHome:
     Raises:
         Missing: It could not be made.
     """
-    home = _home("bench", PEERS / "requirements.txt", f"{sys.base_prefix} {platform.python_version()}")
-
-    def make() -> None:
-        say(f"installing the Python peers of {PEERS / 'requirements.txt'} into {home}, once")
-        python = home / "venv" / "bin" / "python"
-        shutil.rmtree(home / "servers", ignore_errors=True)
-        _run([sys.executable, "-m", "venv", "--clear", str(home / "venv")], home)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--retries", "1", "--no-deps"]
-        _run([*pip, "-r", str(PEERS / "requirements.txt")], home)
-        (home / "servers").mkdir()
-        packages = next((home / "venv" / "lib").glob("python*")) / "site-packages"
-        for name in ("uvicorn", "httptools"):
-            (home / "servers" / name).symlink_to(packages / name)
-
-    _made(home, make)
-    return PythonHome(home / "venv" / "bin" / "python", home / "servers")
+    pins = PEERS / "requirements.txt"
+    home = _tried("Python", lambda: python_packages.environment("bench", pins, what="the Python peers", say=say))
+    servers = home.parent / "servers"
+    servers.mkdir(exist_ok=True)
+    for name in ("uvicorn", "httptools"):
+        if not (servers / name).exists():
+            (servers / name).symlink_to(python_packages.packages(home) / name)
+    return PythonHome(home / "bin" / "python", servers)
 
 
 def node_home(say: Callable[[str], None]) -> Path:
     """Return a folder with the npm peers in `node_modules` and our scripts beside it, making it at first use.
 
     Raises:
-        Missing: Node.js or npm is not there, or the packages could not be installed.
+        Missing: Node.js and npm are not to be had, or the packages could not be installed.
     """
-    for name in ("node", "npm"):
-        if shutil.which(name) is None:
-            raise Missing(f"no {name} on the PATH: install Node.js 20 or newer with npm, for example: apt install npm")
-    home = _home("bench-npm", PEERS / "package-lock.json", "")
-
-    def make() -> None:
-        say(f"installing the npm peers of {PEERS / 'package-lock.json'} into {home}, once")
-        for name in ("package.json", "package-lock.json"):
-            shutil.copyfile(PEERS / name, home / name)
-        _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], home)
-
-    _made(home, make)
+    home = _tried("npm", lambda: npm_packages.node_modules(PEERS, say=say)).parent
     for script in PEERS.glob("*.mjs"):
         shutil.copyfile(script, home / script.name)
     return home
@@ -102,39 +71,11 @@ def versions() -> dict[str, str]:
     return found | npm
 
 
-def _home(kind: str, pins: Path, further: str) -> Path:
-    digest = hashlib.sha256(pins.read_bytes() + further.encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "weldproof" / kind / digest
-
-
-def _made(home: Path, make: Callable[[], None]) -> None:
-    if home in _failed:  # one run does not try twice
-        raise _failed[home]
-    with _alone(home):
-        if not (home / "complete").exists():
-            try:
-                make()
-            except Missing as missing:
-                _failed[home] = missing
-                raise
-            (home / "complete").touch()
-
-
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Let one process at a time look at a folder of the cache."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _run(words: list[str], home: Path) -> None:
-    remedy = f"see that this machine reaches its package registries, or copy {home} from one that does"
+def _tried(kind: str, make: Callable[[], Path]) -> Path:
+    if kind in _failed:  # one run does not try twice
+        raise _failed[kind]
     try:
-        done = subprocess.run(words, cwd=home, capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        raise Missing(f"{' '.join(words[:4])} did not end well: {fault}; {remedy}") from fault
-    if done.returncode != 0:
-        raise Missing(f"{' '.join(words[:4])} failed; {remedy}. It said: {done.stderr.strip()[-_LAST_WORDS:]}")
+        return make()
+    except Missing as missing:
+        _failed[kind] = missing
+        raise

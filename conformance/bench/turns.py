@@ -10,8 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from conformance.bench import goals, peer_home
-from conformance.bench.peer_home import PEERS, Missing
+from conformance.bench.peer_home import PEERS
 from conformance.bench.ratios import Contender, Job, joined, shares
+from programs.missing import Missing
+from programs.node import node
 
 _END_SECONDS = 10
 
@@ -112,6 +114,6 @@ def _peer(kind: str, say: Callable[[str], None]) -> tuple[str, list[str]]:
     """
     if kind == "receipt":
         script = peer_home.node_home(say) / "jose_turns.mjs"
-        return "npm jose compactVerify", ["node", str(script)]
+        return "npm jose compactVerify", [str(node().path), str(script)]
     python = peer_home.python_home(say).python
     return "http-message-signatures", [str(python), str(PEERS / "message_turns.py")]

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.check import Inconclusive
+from programs import chromium
 
 HOW = "pip install 'weldproof[browser]', and have chromium installed (or run: playwright install chromium)"
-# The shell first: the whole browser keeps renderers of its own interface ready for each page that is opened.
-_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _SETTLE_MILLISECONDS = 1_500
 _SIZE = {"width": 900, "height": 1400}
 
@@ -88,9 +86,11 @@ class Browser:
             playwright = importlib.import_module("playwright.async_api")
         except ImportError as fault:
             raise Inconclusive(f"the page shows nothing without its scripts: {HOW}") from fault
-        installed = next(filter(None, map(shutil.which, _BROWSERS)), None)
+        # Nothing is got for a run against somebody's server: without one here it is Playwright's own, if any.
+        installed = await asyncio.to_thread(chromium.found)
+        given = {} if installed is None else chromium.launched(installed)
         try:
             self._driver = await playwright.async_playwright().start()
-            return await self._driver.chromium.launch(executable_path=installed, args=["--no-proxy-server"])
+            return await self._driver.chromium.launch(args=["--no-proxy-server"], **given)
         except Exception as fault:
             raise Inconclusive(f"the page shows nothing without its scripts, and no browser starts: {HOW}") from fault

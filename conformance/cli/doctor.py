@@ -20,9 +20,10 @@ from conformance.cli.targets import named_profile
 from conformance.target import Profile, ProfileError
 from conformance.webhooks.inbox import listening_at
 from conformance.webhooks.receiver import CannotListen, bound
+from programs import cache, chromium, node, postgres
+from programs.found import Program
 
 PYTHON: Final = (3, 11)
-POSTGRES_FOLDERS: Final = "/usr/lib/postgresql/*/bin"
 PORTS: Final[Mapping[str, int]] = {
     "algod": 4001,
     "indexer": 8980,
@@ -83,19 +84,23 @@ def examine() -> Iterator[Finding]:
     """Look at everything, what is required first."""
     yield python(sys.version_info[:3])
     yield libraries(requires("weldproof") or ())
-    yield programs(
+    yield program(
         "PostgreSQL",
-        ("initdb", "postgres"),
+        postgres.found(),
         disables="the tests of the PostgreSQL store; SQLite, the default, needs nothing",
-        remedy="install postgresql, for example: apt install postgresql",
-        folders=POSTGRES_FOLDERS,
+        remedy=f"{postgres.REMEDY}; the tests get it by themselves",
     )
-    yield chromium()
-    yield programs(
+    yield program(
+        "Chromium",
+        chromium.found(),
+        disables="checks that open a payment page in a browser; nothing of the rail",
+        remedy=f"{chromium.REMEDY}; the tests get it by themselves",
+    )
+    yield program(
         "Node.js",
-        ("node", "npm"),
-        disables="real nodes (`weldproof localnet doctor`), and tests that compile contracts or run JavaScript clients",
-        remedy="install nodejs and npm",
+        node.found(),
+        disables="nothing: real nodes (`weldproof localnet doctor`) and tests get it when they need it",
+        remedy=f"{node.REMEDY}, where PyPI is not reached",
     )
     yield container_engine()
     yield network_namespaces()
@@ -133,31 +138,11 @@ def _unfit(wanted: Requirement) -> str | None:
     return None if wanted.specifier.contains(found, prereleases=True) else found
 
 
-def programs(name: str, wanted: Sequence[str], *, disables: str, remedy: str, folders: str | None = None) -> Finding:
-    """Look for programs on the path and in folders of a pattern; all of them must be there."""
-    places = {program: _program(program, folders) for program in wanted}
-    lacking = [program for program, place in places.items() if place is None]
-    if lacking:
-        return Finding(name, "absent", f"no {' and no '.join(lacking)}", disables, remedy)
-    return Finding(name, "ok", ", ".join(str(place) for place in places.values()))
-
-
-def _program(name: str, folders: str | None) -> str | None:
-    found = shutil.which(name)
-    if found is None and folders is not None:
-        matches = sorted(Path("/").glob(f"{folders.lstrip('/')}/{name}"))
-        found = str(matches[-1]) if matches else None
-    return found
-
-
-def chromium() -> Finding:
-    """Look for a Chromium that a test can drive."""
-    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
+def program(name: str, found: Program | None, *, disables: str, remedy: str) -> Finding:
+    """Say which program was found, and its version."""
     if found is not None:
-        return Finding("Chromium", "ok", found)
-    disables = "checks that open a payment page in a browser; nothing of the rail"
-    return Finding("Chromium", "absent", "no chromium and no google-chrome", disables, "apt install chromium")
+        return Finding(name, "ok", found.told)
+    return Finding(name, "absent", f"neither on this machine nor in {cache.folder()}", disables, remedy)
 
 
 def container_engine() -> Finding:

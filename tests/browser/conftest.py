@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from conformance.client import Names
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import USDC, Bill, CheckoutPayer
 from conformance.target import Profile, load
+from programs import chromium
 from tests.stack import running_stack
 
 NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
@@ -133,10 +133,10 @@ async def shop(stack: dict[str, Any]) -> AsyncIterator[Shop]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """One Chromium for the whole session: Debian's, its headless shell first, else Playwright's own."""
-    installed = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    """One Chromium for the whole session: the machine's, else that of our cache."""
+    installed = chromium.launched(chromium.chromium())
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=installed, args=["--no-sandbox"], timeout=120_000)
+        launched = await playwright.chromium.launch(args=["--no-sandbox"], timeout=120_000, **installed)
         yield launched
         await launched.close()
 

@@ -36,6 +36,7 @@ from spl.token.models import TransferCheckedParams
 from localnet import accounts, npm
 from localnet.nodes import SLOT_MILLISECONDS
 from localnet.solana_bank import MINTS
+from programs.node import node
 from tests.differential.comparison import shape
 from tests.differential.processes import controlled, posted, ready_line, until_it_answers
 
@@ -208,7 +209,7 @@ def simulated() -> Iterator[SolanaNode]:
 def real() -> Iterator[SolanaNode]:
     """Surfpool from npm with localnet's control address."""
     modules = npm.node_modules()
-    words = [npm.program("node"), str(npm.NODES / "surfpool.cjs"), str(modules), str(SLOT_MILLISECONDS)]
+    words = [str(node().path), str(npm.NODES / "surfpool.cjs"), str(modules), str(SLOT_MILLISECONDS)]
     with ExitStack() as stack:
         bank = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bank.json"
         accounts.solana(bank)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from localnet import npm
-from localnet.missing import Missing
+from programs.missing import Missing
 
 # Counts its calls, takes its time, and writes what `npm ci` would.
 FAKE = """#!/bin/sh
+test "$1" != --version || { echo v20.19.0; exit; }
 echo call >> "$COUNT"
 sleep 0.3
 test -z "$FAIL" || { echo 'registry is gone' >&2; exit 1; }
@@ -30,7 +31,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setenv("COUNT", str(tmp_path / "count"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("WELDPROOF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("WELDPROOF_PROGRAMS", raising=False)
     made = tmp_path / "package"
     made.mkdir()
     (made / "package.json").write_text("{}")
@@ -76,12 +78,17 @@ def test_a_failed_installation_is_told_and_tried_again(
     assert calls(tmp_path) == 2
 
 
-def test_a_machine_without_npm_is_told_what_to_install(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The missing program is named together with the line that installs it."""
+def test_a_machine_without_npm_is_told_what_to_install(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Node.js neither is nor can be got, the line that installs it is named."""
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(Missing, match="no npm on the PATH") as told:
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Missing, match=r"no Node\.js 20\.19 or newer with npm") as told:
         npm.node_modules(package)
-    assert "apt install npm" in told.value.remedy
+    assert "apt install nodejs npm" in told.value.remedy
 
 
 def test_the_lock_file_names_the_public_registry_and_digests_only() -> None:

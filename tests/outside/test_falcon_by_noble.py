@@ -18,6 +18,7 @@ import pytest
 
 from conformance.oracles import falcon, falcon_making
 from localnet.npm import node_modules
+from programs.node import node
 
 HERE = Path(__file__).parent / "falcon"
 pqcrypto: Any = import_module("pqcrypto.sign.falcon_1024")
@@ -27,7 +28,7 @@ MESSAGES = [b"", b"a credential", bytes(range(256)) * 5, '{"ä":1}'.encode()]
 
 def noble(questions: list[dict[str, Any]]) -> list[Any]:
     """Return what noble answers."""
-    words = ["node", str(HERE / "opinion.mjs"), str(node_modules(HERE).parent)]
+    words = [str(node().path), str(HERE / "opinion.mjs"), str(node_modules(HERE).parent)]
     asked = json.dumps(questions)
     done = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=600, check=True)
     answers: list[Any] = json.loads(done.stdout)

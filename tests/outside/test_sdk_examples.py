@@ -19,6 +19,7 @@ import jwt
 import pytest
 
 from localnet.npm import node_modules
+from programs.node import node
 from tests.outside.sides import BaseSide, Side, SolanaSide
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -103,7 +104,7 @@ class Payer:
         script.write_text(text, "utf-8")
         runtime = sys.executable
         if script.suffix == ".mjs":
-            runtime = "node"
+            runtime = str(node().path)
             (self.folder / "node_modules").symlink_to(node_modules(EXAMPLES), target_is_directory=True)
         given = {"PATH": os.environ["PATH"], "RAIL_URL": self.rail, "KEY_FILE": str(self.folder / "key")}
         environment = given | self.side.environment

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.vectors import package
-from localnet.npm import node_modules, program
+from localnet.npm import node_modules
+from programs.node import node
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "verifiers"
 
@@ -27,7 +28,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, .
         shutil.copyfile(EXAMPLES / name, folder / name)
     return {
         "pyjwt": (sys.executable, "-I", str(folder / "pyjwt_verifier.py")),
-        "jose": (program("node"), str(folder / "jose_verifier.mjs")),
+        "jose": (str(node().path), str(folder / "jose_verifier.mjs")),
     }
 
 

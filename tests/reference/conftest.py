@@ -11,7 +11,8 @@ import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
 
-from tests.reference.postgres_cluster import Missing, private_cluster
+from programs.missing import Missing
+from tests.reference.postgres_cluster import private_cluster
 
 
 @pytest.fixture(scope="session")

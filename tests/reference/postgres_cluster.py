@@ -9,33 +9,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-ADVICE = (
-    "no PostgreSQL server found: install it (Debian: apt-get install postgresql) or name a running one in "
-    "WELDPROOF_TEST_POSTGRES (postgresql://…, with the right to create databases)"
-)
+from programs import postgres
 
 _SECONDS = "200"  # to start or to stop; a busy machine takes its time
-
-
-class Missing(Exception):
-    """There is no PostgreSQL here; the text says what to install."""
-
-
-def binaries() -> Path:
-    """Return the folder of the newest server's binaries.
-
-    Raises:
-        Missing: There is none.
-    """
-    packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda found: float(found.parent.name))
-    on_path = shutil.which("initdb")
-    folders = [*reversed(packaged), *([Path(on_path).resolve().parent] if on_path else [])]
-    for folder in folders:
-        if all((folder / name).exists() for name in ("initdb", "postgres", "pg_ctl")):
-            return folder
-    raise Missing(ADVICE)
+# Who owns a cluster that root starts: the server refuses to run as root.
+_OWNERS = ("postgres", "nobody")
 
 
 @contextmanager
@@ -46,32 +27,58 @@ def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
         encoding: Of its databases, by PostgreSQL's name.
 
     Raises:
-        Missing: There is no PostgreSQL here.
+        Missing: There is no PostgreSQL here and none could be got.
     """
-    tools = binaries()
+    server = postgres.postgres()
     folder = Path(tempfile.mkdtemp(prefix="weldproof-pg-", dir="/tmp"))
     data = folder / "data"
+    owner = _owner() if os.geteuid() == 0 else None
+    run = partial(_run, owner)
     try:
-        if os.geteuid() == 0:
-            owner = pwd.getpwnam("postgres")
+        tools = server.path.parent
+        if owner is not None:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
+            if not server.of_machine:
+                tools = _open_to_all(folder, server.path, postgres.installation(server))
         # The locale of this machine may be of another encoding, or named and not there.
         form = (f"--encoding={encoding}", "--locale=C")
-        _run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
+        run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
         options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
-        _run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
+        run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
         try:
             yield f"postgresql://weldproof@/postgres?host={folder}"
         finally:
-            _run(tools / "pg_ctl", "-D", data, "-w", "-t", _SECONDS, "-m", "immediate", "stop")
+            run(tools / "pg_ctl", "-D", data, "-w", "-t", _SECONDS, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(*command: str | Path) -> None:
-    """Run a tool of the server, which refuses to run as root."""
+def _owner() -> pwd.struct_passwd:
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    return next(users[name] for name in _OWNERS if name in users)
+
+
+def _open_to_all(folder: Path, program: Path, installation: tuple[Path, ...]) -> Path:
+    """Copy an installation out of root's home, which nobody else may look into; return the programs' folder."""
+    for part in installation:
+        shutil.copytree(part, folder / part.name)
+    return folder / program.parent.relative_to(installation[0].parent)
+
+
+def _run(owner: pwd.struct_passwd | None, *command: str | Path) -> None:
+    """Run a tool of the server as the cluster's owner."""
     words = [str(word) for word in command]
-    if os.geteuid() == 0:
-        words = ["runuser", "-u", "postgres", "--", *words]
-    done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")
+    user, group = (None, None) if owner is None else (owner.pw_uid, owner.pw_gid)
+    groups: list[int] | None = None if owner is None else []
+    done = subprocess.run(
+        words,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        user=user,
+        group=group,
+        extra_groups=groups,
+    )
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"

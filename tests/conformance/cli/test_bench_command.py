@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.bench import peer_home
-from conformance.bench.peer_home import Missing
 from conformance.bench.ratios import Job
 from conformance.bench.suite import spent
 from conformance.cli.bench import command
+from programs.missing import Missing
 from tests.conformance.bench.bench_figures import figures, job
 
 
@@ -91,9 +91,13 @@ def test_a_run_that_did_not_end_has_no_length() -> None:
 
 
 def test_a_peer_that_cannot_be_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without npm the npm peers are left out aloud, with what to install."""
+    """Without npm, and nowhere to get it from, the npm peers are left out aloud, with what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Missing, match="apt install npm"):
+    monkeypatch.setenv("WELDPROOF_CACHE", str(tmp_path))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Missing, match="apt install nodejs npm"):
         peer_home.node_home(print)
 
 

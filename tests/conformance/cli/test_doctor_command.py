@@ -20,9 +20,10 @@ from conformance.cli.doctor import (
     free_port,
     libraries,
     network_namespaces,
-    programs,
     python,
 )
+from conformance.cli.doctor import program as told
+from programs.found import Program
 from tests.reserved_port import reserved_port
 
 
@@ -57,19 +58,27 @@ def test_a_library_that_is_not_there_or_too_old_is_named() -> None:
     assert libraries(["jinja2>=3"]).state == "ok"
 
 
-def test_programs_are_found_on_the_path_and_in_their_folder(
-    empty_path: Path, tmp_path_factory: pytest.TempPathFactory
+def test_a_program_is_told_with_its_version_and_whose_it_is() -> None:
+    """What the machine has and what lies in the cache are told apart."""
+    machines = Program("P", Path("/usr/bin/p"), "1.2", of_machine=True)
+    assert told("P", machines, disables="d", remedy="r") == Finding("P", "ok", "1.2, /usr/bin/p")
+    ours = Program("P", Path("/cache/p"), "1.2", of_machine=False)
+    assert told("P", ours, disables="d", remedy="r").found == "1.2, /cache/p (of our cache)"
+
+
+def test_programs_are_found_in_the_cache_and_never_got(
+    empty_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL's programs lie outside the path on Debian."""
-    elsewhere = tmp_path_factory.mktemp("postgresql")
-    (elsewhere / "15").mkdir()
-    program(elsewhere / "15", "initdb")
-    first = programs("P", ("initdb",), disables="d", remedy="r", folders=f"{elsewhere}/*")
-    assert (first.state, first.found) == ("ok", str(elsewhere / "15" / "initdb"))
-    lacking = programs("P", ("initdb", "postgres"), disables="d", remedy="r", folders=f"{elsewhere}/*")
-    assert lacking == Finding("P", "absent", "no postgres", "d", "r")
-    here = program(empty_path, "postgres")
-    assert str(here) in programs("P", ("postgres",), disables="d", remedy="r").found
+    """Looking what is there changes nothing: where neither has a program it is absent, with the line to do."""
+    monkeypatch.setenv("WELDPROOF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("WELDPROOF_PROGRAMS", "own")
+    program(empty_path, "chromium")
+    findings = {one["name"]: one for one in json.loads(CliRunner().invoke(command, ["--json"]).output)["findings"]}
+    for name in ("PostgreSQL", "Chromium", "Node.js"):
+        assert findings[name]["state"] == "absent"
+        assert str(tmp_path / "cache") in findings[name]["found"]
+        assert "apt install" in findings[name]["remedy"]
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_container_engine_counts_when_its_daemon_answers(empty_path: Path) -> None:

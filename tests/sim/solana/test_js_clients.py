@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from localnet.npm import node_modules
+from programs.node import node as runtime
 
 _SCRIPTS = Path(__file__).with_name("js")
 
@@ -22,7 +23,7 @@ def _modules() -> Path:
 
 def run(script: str, node: dict[str, Any], modules: Path) -> dict[str, Any]:
     """Return what a script prints."""
-    command = ["node", str(_SCRIPTS / script), node["rpc"], node["ws"], node["mints"][0], str(modules)]
+    command = [str(runtime().path), str(_SCRIPTS / script), node["rpc"], node["ws"], node["mints"][0], str(modules)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)

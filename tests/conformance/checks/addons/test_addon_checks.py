@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from conformance.enclosure import words_before
 from conformance.events import EventLog
 from conformance.ledger import load
 from conformance.runner import Plan, Run, registered
+from programs.node import node
 from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serving
 
 ROOT = Path(__file__).parents[4]
@@ -244,10 +244,9 @@ async def ran(*words: str, cwd: Path) -> tuple[int, str]:
     return int(process.returncode or 0), said.decode()
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 async def test_the_example_in_node_passes(tmp_path: Path) -> None:
     """`weldproof run CP-ADDON --addon -- node addon.mjs` passes seven rows with the page of Node in examples."""
-    code, said = await ran("CP-ADDON", "--json", "--addon", "--", "node", str(EXAMPLE), cwd=tmp_path)
+    code, said = await ran("CP-ADDON", "--json", "--addon", "--", str(node().path), str(EXAMPLE), cwd=tmp_path)
     assert code == 0, said
     found = {one["name"]: one["status"] for one in json.loads(said)["results"]["tests"]}
     assert sum(status == "passed" for status in found.values()) == 7, found
@@ -262,7 +261,6 @@ SPOILED = {
 }
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 async def test_the_example_with_a_line_spoiled_fails(tmp_path: Path) -> None:
     """Without any one of the contract's steps the same page fails."""
     text = EXAMPLE.read_text("utf-8")
@@ -274,7 +272,8 @@ async def test_the_example_with_a_line_spoiled_fails(tmp_path: Path) -> None:
         page = tmp_path / f"{name.replace(' ', '-')}.mjs"
         page.write_text(text.replace(line, instead), "utf-8")
         rows = (f"CP-ADDON-0{number}" for number in range(1, 6))
-        words = (*rows, "--config", "short.toml", "--report-dir", page.stem, "--addon", "--", "node", str(page))
+        addon = ("--addon", "--", str(node().path), str(page))
+        words = (*rows, "--config", "short.toml", "--report-dir", page.stem, *addon)
         return (await ran(*words, cwd=tmp_path))[0]
 
     codes = await asyncio.gather(*(spoiled(name, *change) for name, change in SPOILED.items()))

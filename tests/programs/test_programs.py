@@ -1,0 +1,116 @@
+"""Which PostgreSQL, Node.js and Chromium are taken: the machine's where it will do, else the cache's."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from programs import chromium, node, postgres
+from programs.missing import Missing
+
+PINS = Path(node.__file__).parent / "pins"
+
+
+def script(folder: Path, name: str, says: str) -> Path:
+    """Write a program that says one thing."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine's only folder of programs, beside an empty cache and registries that nobody reaches."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("WELDPROOF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("WELDPROOF_PROGRAMS", raising=False)
+    monkeypatch.setattr(postgres, "DEBIAN", tmp_path / "postgresql")
+    return folder
+
+
+def test_the_machines_node_is_taken_where_it_is_new_enough(machine: Path) -> None:
+    """Node.js counts from 20.19 on, and together with npm."""
+    own = script(machine, "node", "v20.19.1")
+    assert node.found() is None
+    npm = script(machine, "npm", "10.1.0")
+    found = node.found()
+    assert found is not None
+    assert (found.told, node.npm(found)) == (f"20.19.1, {own}", (npm,))
+
+
+@pytest.mark.parametrize("says", ["v18.20.4", "v20.18.9", "nonsense"])
+def test_an_older_node_does_not_count(machine: Path, says: str) -> None:
+    """What tests run needs a newer one."""
+    script(machine, "node", says)
+    script(machine, "npm", "10.1.0")
+    assert node.found() is None
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_newest_postgresql_is_taken(tmp_path: Path) -> None:
+    """Debian keeps one folder a version, off the path; all three programs must be there."""
+    for version in ("9.6", "15", "16"):
+        folder = tmp_path / "postgresql" / version / "bin"
+        folder.mkdir(parents=True)
+        for name in postgres.PROGRAMS if version != "16" else ("postgres",):
+            script(folder, name, f"postgres (PostgreSQL) {version}.2")
+    found = postgres.found()
+    assert found is not None
+    assert found.told == f"15.2, {tmp_path}/postgresql/15/bin/postgres"
+
+
+def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
+    """The same pages in half the processor's time."""
+    script(machine, "chromium", "Chromium 130.0.1 built on Debian")
+    shell = script(machine, "chromium-headless-shell", "Chromium 131.0.1")
+    found = chromium.found()
+    assert found is not None
+    assert found.told == f"131.0.1, {shell}"
+
+
+def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With WELDPROOF_PROGRAMS=own only the cache counts."""
+    for name in ("node", "npm", "chromium", *postgres.PROGRAMS):
+        script(machine, name, "v25.1.0")
+    assert all(module.found() is not None for module in (node, postgres, chromium))
+    monkeypatch.setenv("WELDPROOF_PROGRAMS", "own")
+    assert [module.found() for module in (node, postgres, chromium)] == [None, None, None]
+
+
+@pytest.mark.parametrize("module", [node, postgres, chromium], ids=["node", "postgres", "chromium"])
+def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, module: ModuleType) -> None:
+    """No program, no registry: what is missing, and Debian's line for it."""
+    assert list(machine.iterdir()) == []
+    with pytest.raises(Missing) as told:
+        getattr(module, module.__name__.rpartition(".")[2])(lambda _: None)
+    assert "apt install" in told.value.remedy
+    assert "\n" not in told.value.remedy
+
+
+@pytest.mark.parametrize("name", ["node", "postgres", "uv"])
+def test_python_packages_are_pinned_by_version_and_digest(name: str) -> None:
+    """One version, and a digest for each of its files."""
+    first, *digests = (PINS / f"{name}.txt").read_text("ascii").replace("\\\n", " ").split()
+    assert re.fullmatch(r"[a-z-]+==[0-9.]+", first)
+    assert digests
+    assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", digest) for digest in digests)
+
+
+def test_npm_packages_are_pinned_by_version_and_digest() -> None:
+    """The public registry alone, each with a digest."""
+    locked = json.loads((PINS / "chromium" / "package-lock.json").read_text("utf-8"))["packages"]
+    packages = {name: one for name, one in locked.items() if name}
+    assert "node_modules/@sparticuz/chromium" in packages
+    for one in packages.values():
+        assert one["resolved"].startswith("https://registry.npmjs.org/")
+        assert one["integrity"].startswith("sha512-")
