@@ -1,7 +1,10 @@
 # The two commands of the README are `make run` and `make test`; each sets up what it needs.
 VENV ?= .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+PYTHON ?= python3
+# What running needs, and what tests need beside it.
+READY := $(VENV)/.ready-run
+READY_TEST := $(VENV)/.ready-test
 
 .PHONY: run test lint types unit wheel-test selftest chameleon steady oracle thousand fuzz faults clean
 
@@ -10,19 +13,20 @@ run: $(READY)
 
 test: lint types unit
 
-lint: $(READY)
+lint: $(READY_TEST)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY_TEST)
 	$(BIN)/mypy
 
-# A file stays together: its tests share a stack.
-unit: $(READY)
+# First what tests install at first use, telling what there is; then a file stays together: its tests share a stack.
+unit: $(READY_TEST)
+	$(BIN)/python -m tests.prefetch
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The wheel in a clean environment, without the source tree.
-wheel-test: $(READY)
+wheel-test: $(READY_TEST)
 	$(BIN)/python tests/wheel/try_wheel.py
 
 # Every mutant against its kill list; SHARD=1/4 runs a part.
@@ -35,15 +39,15 @@ steady: $(READY)
 
 # 1,000 random groups against the go-algorand evaluator, and 1,000 range proofs with 10,000 altered ones between the
 # reference and the suite's own arithmetic; a part of each rotates in `make test`.
-oracle: $(READY)
+oracle: $(READY_TEST)
 	$(BIN)/python -m pytest -m oracle_long -v -s tests/sim/algorand tests/conformance/oracles/range_proof
 
 # 1,000 payments on four workers that are killed again and again; a small version is in `make test`.
-thousand: $(READY)
+thousand: $(READY_TEST)
 	$(BIN)/python -m pytest -m thousand tests/reference/rail
 
 # A hundred fuzzed minutes against the gateway, no 5xx; FUZZ_SECONDS=600 makes it ten. A short one is in `make test`.
-fuzz: $(READY)
+fuzz: $(READY_TEST)
 	WELDPROOF_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),6000) $(BIN)/python -m pytest -m fuzz -s --timeout 0 tests/conformance/fuzz
 
 # Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
@@ -54,14 +58,11 @@ faults: $(READY)
 chameleon: $(READY)
 	$(BIN)/weldproof selftest --chameleon --seeds $(or $(SEEDS),8)
 
-# With uv: the locked versions. Without: plain venv and pip, the ranges of pyproject.toml.
-$(READY): pyproject.toml uv.lock
-	if command -v uv >/dev/null 2>&1; then \
-	  UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --frozen --extra dev --compile-bytecode; \
-	else \
-	  python3 -m venv $(VENV) && $(BIN)/python -m pip install --quiet --editable '.[dev]'; \
-	fi
-	touch $(READY)
+# The locked versions, by uv, which is got where it is not there.
+$(READY) $(READY_TEST): $(VENV)/.ready-%: pyproject.toml uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "needs Python 3.11 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m programs.checkout $* $(VENV)
 
 clean:
 	rm -rf $(VENV) build dist report data *.egg-info

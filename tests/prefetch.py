@@ -1,18 +1,23 @@
-"""Get ahead of time what tests install at first use, two things at a time: `python -m tests.prefetch`.
+"""Get ahead of time what tests install at first use, two things at a time: `python -m tests.prefetch [programs]`.
 
-Everything goes into the user's cache; what is there already takes no time. So no test waits for a registry.
+Everything goes into the project's cache; what is there already takes no time. So no test waits for a registry. Programs
+of the machine are told with their versions; those it has not are got as well.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from localnet import npm
+from programs.chromium import chromium
+from programs.found import Program
+from programs.node import node
+from programs.postgres import postgres
 from tests.outside.a2a.environments import LINES, python_of
 from tests.sim.algorand.differential.oracle import environment
 
@@ -29,6 +34,8 @@ PACKAGES = (
 )
 # A registry may be out of breath once; what was got halfway is begun anew.
 TRIES = 3
+# Node.js first: what comes from npm needs it.
+PROGRAMS: Mapping[str, Callable[[], Program]] = {"Node.js": node, "PostgreSQL": postgres, "Chromium": chromium}
 THINGS: Mapping[str, Callable[[], object]] = {
     **{f"the A2A SDK, line {line}": partial(python_of, line) for line in LINES},
     "the go-algorand evaluator": environment,
@@ -37,20 +44,25 @@ THINGS: Mapping[str, Callable[[], object]] = {
 
 
 def main() -> int:
-    """Get everything; return 0, or 1 when something could not be got."""
+    """Get everything, or the programs alone; return 0, or 1 when something could not be got."""
+    return max(_all(PROGRAMS), 0 if sys.argv[1:] == ["programs"] else _all(THINGS))
+
+
+def _all(things: Iterable[str]) -> int:
     with ThreadPoolExecutor(2) as pool:
-        return max(pool.map(_got, THINGS))
+        return max(pool.map(_got, things))
 
 
 def _got(name: str) -> int:
     started = time.monotonic()
     for _ in range(TRIES):
         try:
-            THINGS[name]()
+            found = {**PROGRAMS, **THINGS}[name]()
         except Exception as fault:  # noqa: BLE001 - the others are still to be got; each that fails is told
             print(f"{name}: {fault}", file=sys.stderr, flush=True)  # noqa: T201 - a program
         else:
-            print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program
+            told = found.told if isinstance(found, Program) else "there"
+            print(f"{name}: {told}; {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program
             return 0
     return 1
 
