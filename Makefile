@@ -51,7 +51,7 @@ fuzz: $(READY_TEST)
 	WELDPROOF_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),6000) $(BIN)/python -m pytest -m fuzz -s --timeout 0 tests/conformance/fuzz
 
 # Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
-faults: $(READY)
+faults: $(READY_TEST)
 	$(BIN)/python -m tests.seeded_faults $(if $(ONLY),--only $(ONLY)) $(if $(SHARD),--shard $(SHARD))
 
 # The suite against a correct server that takes each open point another way; SEEDS=8 for eight of them.

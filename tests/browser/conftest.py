@@ -178,7 +178,7 @@ class Visitor:
         """Return what a camera reads from the page's code."""
         shot = Image.open(BytesIO(await self.page.locator("#qr").screenshot()))
         # Modules of a dense code can be read as bars of another kind, too.
-        found = zxingcpp.read_barcodes(shot, formats=zxingcpp.BarcodeFormat.QRCode)
+        found = zxingcpp.read_barcodes(shot, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
         assert len(found) == 1, "the code on the screen cannot be read"
         return found[0].text
 

@@ -14,7 +14,7 @@ from conformance.events import EventLog
 from conformance.target import Profile, Surface, Target
 
 RAIL = "http://rail.test"
-PAID = {"responses": {"402": {}}}
+PAID: dict[str, Any] = {"responses": {"402": {}}}
 
 
 class Published:

@@ -25,7 +25,7 @@ async def nothing(_: Case) -> None:
 
 def check(name: str, quick: Quick = WHOLE, lane: str | None = None) -> Check:
     """Return a check that is not registered."""
-    return Check(name, ("RAIL-402-01",), "rail", lane, False, "", nothing, quick)
+    return Check(name, ("RAIL-402-01",), "rail", lane, False, "", nothing, quick=quick)
 
 
 def on_each(one: Check) -> list[Check]:

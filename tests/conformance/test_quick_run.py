@@ -33,7 +33,7 @@ async def breaks(case: Case) -> None:
 
 def check(name: str, rows: tuple[str, ...], quick: Quick = WHOLE) -> Check:
     """Return a check that finds nothing wrong."""
-    return Check(name, rows, "rail", None, False, "", keeps, quick)
+    return Check(name, rows, "rail", None, False, "", keeps, quick=quick)
 
 
 async def looked(*checks: Check) -> tuple[Exit, EventLog]:
