@@ -15,6 +15,8 @@ from typing import Self
 
 import httpx
 
+from tests import prepared
+
 READY_SECONDS = 250.0
 _END_SECONDS = 120.0
 _OURS = ("WP_", "S2CP_", "S2_")
@@ -38,15 +40,20 @@ class WorkerProcess:
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         told = {handed: str(self.socket.fileno()), "WP_RATE_LIMITS": "off", **settings}
         self.environment = environment(**told)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | prepared.Prepared | None = None
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=100)
 
     def start(self) -> Self:
         """Start the process."""
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._program, env=self.environment, pass_fds=[self.socket.fileno()], stdout=log, stderr=log
-            )
+            handed = [self.socket.fileno()]
+            if self._program[1] == "-m" and len(self._program) == len(("python", "-m", "module")):
+                module = self._program[2]
+                self.process = prepared.start(module, env=self.environment, pass_fds=handed, stdout=log, stderr=log)
+            else:
+                self.process = subprocess.Popen(
+                    self._program, env=self.environment, pass_fds=handed, stdout=log, stderr=log
+                )
         return self
 
     @property

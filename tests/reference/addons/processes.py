@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from tests import prepared
 from tests.reference.worker_process import environment
 
 LONG_SECONDS = 120.0
@@ -45,13 +45,12 @@ class Service:
         self.settings = {port_setting: str(self._kept.getsockname()[1]), "WP_RATE_LIMITS": "off", **settings}
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=30)
         self._log = folder / "log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: prepared.Prepared | subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it."""
         with self._log.open("ab") as log:
-            command = [sys.executable, "-m", self.module]
-            self._process = subprocess.Popen(command, env=environment(**self.settings), stdout=log, stderr=log)
+            self._process = prepared.start(self.module, env=environment(**self.settings), stdout=log, stderr=log)
 
     def ready(self) -> None:
         """Wait until it answers."""

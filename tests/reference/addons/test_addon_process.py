@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests import prepared
 from tests.reference.addons.conftest import BUNDLED
 from tests.reference.addons.processes import AddonService, HubService, Service, until
 from tests.reference.falcon_issuer import Issuer
@@ -49,14 +48,8 @@ def test_ports_and_names() -> None:
 )
 def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -> None:
     """Exit 2 and one line that names the setting and tells no secret."""
-    done = subprocess.run(
-        [sys.executable, "-m", "reference.addons.federation_validator"],
-        env=environment(WP_LOG_LEVEL="error", **settings),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    env = environment(WP_LOG_LEVEL="error", **settings)
+    done = prepared.run("reference.addons.federation_validator", env=env)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert named in done.stderr

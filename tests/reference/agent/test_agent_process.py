@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from reference.protocol.message_signatures import SignRequest, sign
+from tests import prepared
 from tests.reference.worker_process import environment
 
 PLAIN = {"method": "GET", "authority": "example.com", "path": "/a"}
@@ -29,8 +30,8 @@ def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: 
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
         named = {"WP_AGENT_PUBLIC_URL": url} if public else {}
         processes = [
-            subprocess.Popen(
-                [sys.executable, "-m", "reference.agent"],
+            prepared.start(
+                "reference.agent",
                 env=environment(WP_AGENT_FD=str(bound.fileno()), WP_RATE_LIMITS="off", **named, **settings),
                 pass_fds=[bound.fileno()],
                 stdout=told,
@@ -61,14 +62,7 @@ def served(settings: Mapping[str, str], log: Path, *, workers: int = 1, public: 
 )
 def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -> None:
     """Exit 2 and one line that names the setting."""
-    done = subprocess.run(
-        [sys.executable, "-m", "reference.agent"],
-        env=environment(**settings),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = prepared.run("reference.agent", env=environment(**settings))
 
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -22,6 +22,8 @@ from algosdk import account, transaction
 from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
+from tests import prepared
+
 USDC = 31566704
 READY_SECONDS = 250.0
 COMPLIANCE = "/pay/v1/compliance/receipt"
@@ -141,6 +143,7 @@ class Rail:
         token = self.folder / "algod_token"
         token.write_text(self.chain.token, "ascii")
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
+        self.process: subprocess.Popen[bytes] | prepared.Prepared
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment of the process."""
@@ -166,10 +169,15 @@ class Rail:
 
     def launch(self) -> None:
         """Start the process."""
-        module = ["reference.rail"] if self.mutant is None else ["reference.mutants", self.mutant, "reference.rail"]
         with (self.folder / "log").open("ab") as log:
+            if self.mutant is None:
+                handed = [self.socket.fileno()]
+                self.process = prepared.start(
+                    "reference.rail", env=self.environment(), pass_fds=handed, stdout=log, stderr=log
+                )
+                return
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *module],
+                [sys.executable, "-m", "reference.mutants", self.mutant, "reference.rail"],
                 env=self.environment(),
                 pass_fds=[self.socket.fileno()],
                 stdout=log,

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests import prepared
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Rail, SimulatedChain
 from tests.reserved_port import reserved_port
 
@@ -27,15 +28,7 @@ def ended(rail: Rail, **changes: str | None) -> subprocess.CompletedProcess[str]
     """Start a rail that is expected to end by itself, with settings changed or (None) left out."""
     environment = {**rail.environment(), **{name: value for name, value in changes.items() if value is not None}}
     environment = {name: value for name, value in environment.items() if changes.get(name, "") is not None}
-    return subprocess.run(
-        [sys.executable, "-m", "reference.rail"],
-        env=environment,
-        pass_fds=[rail.socket.fileno()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return prepared.run("reference.rail", env=environment, pass_fds=[rail.socket.fileno()])
 
 
 @pytest.mark.parametrize(

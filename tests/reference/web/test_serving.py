@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings
 from reference.web.settings import Misconfigured
+from tests import prepared
 
 # Each service, and what its own settings begin with.
 SURFACES = {
@@ -27,15 +27,8 @@ SURFACES = {
 def started(surface: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Start a surface that will not serve; return how it ended."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
-    return subprocess.run(
-        [sys.executable, "-m", f"reference.{surface}"],
-        env=clean | {"PYTHONPATH": str(Path.cwd()), "S2CP_DATA_DIR": str(folder / "hub")} | settings,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    env = clean | {"S2CP_DATA_DIR": str(folder / "hub")} | settings
+    return prepared.run(f"reference.{surface}", env=env, cwd=folder)
 
 
 @pytest.mark.parametrize("surface", SURFACES)

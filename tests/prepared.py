@@ -1,0 +1,241 @@
+"""Processes of our services whose imports are done: a parent a module imports once, and each start is a fork of it.
+
+`python -m reference.rail` spends its first seconds on imports, and tests start hundreds of services to show what only a
+process shows: what it keeps, what a kill leaves, how it ends. Each of these is still a process of its own, with its own
+environment, folder, descriptors and exit status. What Python itself does before the module's first line is not shown by
+them; a test of that starts `sys.executable`, and so do the mutants, which must be in place before what they break is
+imported.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+_OURS = ("WP_", "S2CP_", "S2_", "WELDPROOF_")
+_REQUEST_BYTES = 180_000
+_MOST_DESCRIPTORS = 16
+_FLOOR = 512  # descriptors of a request are kept from here on until they are put in their places below
+_STATUS = struct.Struct("!i")
+
+
+class Prepared:
+    """A process that was forked; it is waited for and ended as by `subprocess.Popen`."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        """Take its number, and the descriptor on which its parent tells how it ended."""
+        self.pid = pid
+        self.returncode: int | None = None
+        self._status = status
+
+    def poll(self) -> int | None:
+        """Return how it ended, a signal as its negative number, or None while it runs."""
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, at most so many seconds, and return how it ended.
+
+        Raises:
+            subprocess.TimeoutExpired: It still runs.
+        """
+        found = self._ended(timeout)
+        if found is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+        return found
+
+    def _ended(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
+            told = os.read(self._status, _STATUS.size)
+            os.close(self._status)
+            assert len(told) == _STATUS.size, "the parent of the prepared processes is gone"
+            self.returncode = _STATUS.unpack(told)[0]
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.send_signal(signal.SIGKILL)
+
+
+class _Parent:
+    """The process that imported a module, and forks."""
+
+    def __init__(self, module: str) -> None:
+        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._asking = threading.Lock()
+        with theirs:
+            words = [sys.executable, "-P", __file__, module, str(theirs.fileno())]
+            clean = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+            self._process = subprocess.Popen(words, env=clean, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        self._door.close()
+        self._process.wait()
+
+    def fork(self, request: Mapping[str, Any], fds: Sequence[int]) -> Prepared:
+        """Start a process with these descriptors in the places that the request names."""
+        reading, writing = os.pipe()
+        try:
+            with self._asking:
+                socket.send_fds(self._door, [json.dumps(request).encode()], [writing, *fds])
+                told = self._door.recv(64)
+        finally:
+            os.close(writing)
+        assert told, f"the imports of {request['module']} failed: see above"
+        return Prepared(int(told), reading)
+
+
+@cache
+def _parent(module: str) -> _Parent:
+    return _Parent(module)
+
+
+def start(
+    module: str,
+    *words: str,
+    env: Mapping[str, str],
+    stdout: IO[Any],
+    stderr: IO[Any],
+    pass_fds: Sequence[int] = (),
+    cwd: Path | None = None,
+) -> Prepared | subprocess.Popen[bytes]:
+    """Start what `python -m MODULE WORDS…` runs, with this environment and no other descriptors.
+
+    An environment that tells Python itself something else than ours does is for a process started anew.
+    """
+    if _of_python(env) != _of_python(os.environ):
+        command = [sys.executable, "-m", module, *words]
+        return subprocess.Popen(command, env=env, cwd=cwd, pass_fds=pass_fds, stdout=stdout, stderr=stderr)
+    for written in (stdout, stderr):
+        written.flush()
+    request = {
+        "module": module,
+        "words": words,
+        "env": dict(env),
+        "cwd": str(cwd or Path.cwd()),
+        "places": [1, 2, *pass_fds],
+    }
+    return _parent(module).fork(request, [stdout.fileno(), stderr.fileno(), *pass_fds])
+
+
+def run(
+    module: str,
+    *words: str,
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    cwd: Path | None = None,
+    timeout: float = 120,
+) -> subprocess.CompletedProcess[str]:
+    """Run what `python -m MODULE WORDS…` runs to its end, and return its status and what it wrote.
+
+    Raises:
+        subprocess.TimeoutExpired: It still ran after so many seconds; it was killed.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = start(module, *words, env=env, stdout=out, stderr=err, pass_fds=pass_fds, cwd=cwd)
+        try:
+            process.wait(timeout)
+        finally:
+            process.kill()
+            status = process.wait()
+        texts = [os.pread(written.fileno(), os.fstat(written.fileno()).st_size, 0).decode() for written in (out, err)]
+    return subprocess.CompletedProcess([module, *words], status, *texts)
+
+
+def _of_python(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith("PYTHON")}
+
+
+def _prepare(module: str) -> None:
+    """Import what the module's `__main__` imports, and leave that itself to be run."""
+    sys.path.insert(0, str(Path.cwd()))
+    name = f"{module}.__main__"
+    importlib.import_module(name)
+    del sys.modules[name]
+    threads = [*Path("/proc/self/task").iterdir()]
+    assert len(threads) == 1, f"{module} starts threads when it is imported: it cannot be forked"
+    del sys.path[0]
+    gc.collect()
+    gc.freeze()
+
+
+def _forked(door: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Fork for each request; return in a child, with its request, and None once nobody is there to ask."""
+    running: dict[int, tuple[int, int]] = {}
+    asked = select.poll()  # without a descriptor of its own, which a child would close by its number
+    asked.register(door.fileno(), select.POLLIN)
+    while True:
+        for ready, _ in asked.poll():
+            if ready == door.fileno():
+                payload, fds, _, _ = socket.recv_fds(door, _REQUEST_BYTES, _MOST_DESCRIPTORS)
+                if not payload:
+                    return None
+                pid = os.fork()
+                if pid == 0:
+                    door.detach()
+                    return json.loads(payload), fds[1:]
+                for fd in fds[1:]:
+                    os.close(fd)
+                watched = os.pidfd_open(pid)
+                running[watched] = (pid, fds[0])
+                asked.register(watched, select.POLLIN)
+                door.send(str(pid).encode())
+            else:
+                pid, status = running.pop(ready)
+                asked.unregister(ready)
+                os.close(ready)
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+                    os.write(status, _STATUS.pack(code))
+                os.close(status)
+
+
+def _become(request: Mapping[str, Any], fds: Sequence[int]) -> None:
+    """Take the place that a process started anew would have."""
+    kept = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
+    os.closerange(3, _FLOOR)
+    for fd, place in zip(kept, request["places"], strict=True):
+        os.dup2(fd, place)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+    os.chdir(request["cwd"])
+    sys.path.insert(0, request["cwd"])
+    sys.argv = [request["module"], *request["words"]]
+
+
+if __name__ == "__main__":
+    _prepare(sys.argv[1])
+    _asked = _forked(socket.socket(fileno=int(sys.argv[2])))
+    if _asked is not None:
+        _become(*_asked)
+        runpy.run_module(_asked[0]["module"], run_name="__main__", alter_sys=True)
