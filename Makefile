@@ -5,13 +5,26 @@ PYTHON ?= python3
 # What running needs, and what tests need beside it.
 READY := $(VENV)/.ready-run
 READY_TEST := $(VENV)/.ready-test
+# A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py.
+UNIT := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test lint types unit wheel-test selftest chameleon steady oracle thousand fuzz faults clean
+# Dozens of processes start, and each compiles what is kept nowhere.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: run test test-all lint types unit programs wheel-test selftest chameleon steady oracle thousand fuzz faults clean
 
 run: $(READY)
 	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
 
-test: lint types unit
+# Types are checked beside the tests, by the processor that these leave while they wait; what was found is told at the end.
+test: lint programs
+	@$(BIN)/mypy >$(VENV)/.types 2>&1 & types=$$!; \
+	$(UNIT); unit=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/.types; exit $$((unit || types))
+
+# What `make test` leaves out because it is slow by nature (docs/slow-tests.md); PART=2/3 runs a part.
+test-all: $(if $(PART),programs,test)
+	$(UNIT) -m slow $(if $(PART),--part $(PART))
 
 lint: $(READY_TEST)
 	$(BIN)/ruff check .
@@ -20,10 +33,12 @@ lint: $(READY_TEST)
 types: $(READY_TEST)
 	$(BIN)/mypy
 
-# First what tests install at first use, telling what there is; then a file stays together: its tests share a stack.
-unit: $(READY_TEST)
+# What tests install at first use, telling what there is.
+programs: $(READY_TEST)
 	$(BIN)/python -m tests.prefetch
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+unit: programs
+	$(UNIT)
 
 # The wheel in a clean environment, without the source tree.
 wheel-test: $(READY_TEST)

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance.events import LOG, read
 
 LACKING_ON_SOLANA = {"RAIL-402-20", "RAIL-WELD-06"}
 
 
+@pytest.mark.slow
 def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Path) -> None:
     """On surfpool payments are judged, and what needs its block times moved is documented, with the reason."""
     words = ["--chains", "localnet", "--lane", "solana", "--report", "json", "--seed", "3"]

@@ -67,6 +67,7 @@ def test_an_algod_that_does_not_answer_is_named(tmp_path: Path) -> None:
     assert "no algod answers at http://127.0.0.1:9" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_mixture_says_which_lanes_are_simulated(tmp_path: Path) -> None:
     """Every lane has its node, the profile names the simulated one, and the end leaves no process."""
     with running_stack(tmp_path, "--surface", "rail", "--chains", "localnet,algorand=sim") as ready:
@@ -118,6 +119,7 @@ def _children(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path) -> None:
     """At ALGOD_URL the payee opts in by itself, and what payers get comes from the operator's account."""
     from algosdk import account, mnemonic

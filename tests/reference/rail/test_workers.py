@@ -16,6 +16,7 @@ def test_two_workers_settle_side_by_side(shop: Callable[..., None]) -> None:
     shop(40, workers=2, kills=0, lanes="base_mainnet", at_once=10)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_forty_payments_while_workers_are_killed(shop: Callable[..., None]) -> None:
     """Four workers, some killed at moments that differ in each run: 40 receipts, 40 prices."""

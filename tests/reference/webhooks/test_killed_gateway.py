@@ -103,6 +103,7 @@ def killed_and_started(shop: GatewayProcess) -> None:
     shop.start().ready()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 async def test_two_hundred_payments_while_the_gateway_is_killed_three_times(
     chain: SimulatedChain, shop: GatewayProcess, receiver: Receiver
