@@ -3,8 +3,8 @@
 `python -m reference.rail` spends its first seconds on imports, and tests start hundreds of services to show what only a
 process shows: what it keeps, what a kill leaves, how it ends. Each of these is still a process of its own, with its own
 environment, folder, descriptors and exit status. What Python itself does before the module's first line is not shown by
-them; a test of that starts `sys.executable`, and so do the mutants, which must be in place before what they break is
-imported.
+them; a test of that starts `sys.executable`. A mutant is put in place after the fork, before the service that it breaks
+is run: its catalog imports what it breaks, here as in a process started anew.
 """
 
 from __future__ import annotations

@@ -169,20 +169,10 @@ class Rail:
 
     def launch(self) -> None:
         """Start the process."""
+        words = ["reference.rail"] if self.mutant is None else ["reference.mutants", self.mutant, "reference.rail"]
+        handed = [self.socket.fileno()]
         with (self.folder / "log").open("ab") as log:
-            if self.mutant is None:
-                handed = [self.socket.fileno()]
-                self.process = prepared.start(
-                    "reference.rail", env=self.environment(), pass_fds=handed, stdout=log, stderr=log
-                )
-                return
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "reference.mutants", self.mutant, "reference.rail"],
-                env=self.environment(),
-                pass_fds=[self.socket.fileno()],
-                stdout=log,
-                stderr=log,
-            )
+            self.process = prepared.start(*words, env=self.environment(), pass_fds=handed, stdout=log, stderr=log)
 
     def await_health(self) -> Rail:
         """Wait until the process is healthy."""
