@@ -67,6 +67,12 @@ class SolanaPayer:
         self.account = get_associated_token_address(self.key.pubkey(), chain.mint)
         chain.control("fund", address=self.address, amount=str(10**9))
         chain.control("mint", address=self.address, amount=str(usdc))
+        # What is sent is tried on the finalized state first, half a second behind.
+        until(lambda: self._is_held_for_good(str(self.account)))
+
+    def _is_held_for_good(self, address: str) -> bool:
+        finalized = {"encoding": "base64", "commitment": "finalized"}
+        return self.chain.ask("getAccountInfo", address, finalized)["value"] is not None
 
     @property
     def usdc(self) -> int:
