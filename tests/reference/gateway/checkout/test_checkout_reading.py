@@ -32,7 +32,9 @@ async def seller(shop: Shop) -> Tenant:
 
 
 def read(png: bytes) -> str:
-    (found,) = zxingcpp.read_barcodes(Image.open(BytesIO(png)), formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
+    (found,) = zxingcpp.read_barcodes(
+        Image.open(BytesIO(png)), formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode)
+    )
     return str(found.text)
 
 
