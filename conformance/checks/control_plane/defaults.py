@@ -27,8 +27,11 @@ _DNS = 53
 @asynccontextmanager
 async def _enclosed_hub(
     case: Case, program: Program, folder: str, services: Collection[int] = ()
-) -> AsyncIterator[tuple[Hub, Enclosed]]:
-    """Start a control plane in an enclosure, without a word of ports; `folder` is its data directory under /app."""
+) -> AsyncIterator[tuple[Hub, Enclosed, bool]]:
+    """Start a control plane in an enclosure, without a word of ports; `folder` is its data directory under /app.
+
+    Yields it, its enclosure, and whether it answered at the default port.
+    """
     names = case.client.names
     async with enclosed(program.untold, names, ports=(HUB_PORT,), services=services) as inside:
         url = inside.urls[HUB_PORT]
@@ -40,7 +43,7 @@ async def _enclosed_hub(
         hub = Hub(case, url, case.profile.hub_bindings, token)
         if not answers and inside.ended:
             raise Inconclusive(f"the control plane ended: {inside.said}")
-        yield hub, inside
+        yield hub, inside, answers
 
 
 @check(
@@ -58,8 +61,8 @@ async def defaults_are_those_of_the_interface(case: Case) -> None:
     directory told. Expects health at 8094, and admin_token in /app/data.
     """
     program = hub_program(case)
-    async with _enclosed_hub(case, program, "data") as (hub, inside):
-        if not await inside.answers(HUB_PORT, 1.0):
+    async with _enclosed_hub(case, program, "data") as (hub, inside, answers):
+        if not answers:
             case.expect("CP-CONF-01", False, f"listens at {HUB_PORT}", f"nothing answers there: {inside.said}")
             case.inconclusive("CP-CONF-02", "it does not listen at its default port, which CP-CONF-01 judges")
             return
@@ -91,7 +94,7 @@ async def only_health_addresses_are_called(case: Case) -> None:
         known = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
         program = hub_program(case).given(S2CP_DATA_DIR="/app/data")
         ports = (well.receiver.port, turned.receiver.port)
-        hub, inside = await stack.enter_async_context(_enclosed_hub(case, program, "data", ports))
+        hub, inside, _ = await stack.enter_async_context(_enclosed_hub(case, program, "data", ports))
         if hub.token is None:
             raise Inconclusive(f"the control plane did not come up at its default port: {inside.said}")
         hub = hub if known is None else replace(hub, bindings=known.bindings)

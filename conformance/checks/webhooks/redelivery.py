@@ -21,7 +21,8 @@ from conformance.webhooks.signatures import header_of, usable_header, verificati
 _PATIENCE = 30.0
 _MARGIN = 2.0
 _LOOK_SECONDS = 0.05
-_AGAIN_SECONDS = 10.0
+# What is due by the schedule that the operator tells is waited for longer than what may come or not.
+_DUE_SECONDS, _AGAIN_SECONDS = 60.0, 10.0
 _SETTLE_SECONDS = 1.0
 # Where nobody says when a failed delivery is made again, and the clock can be moved.
 _LONG = 3600
@@ -186,7 +187,7 @@ async def _given_up(case: Case, made: Failed) -> None:
 async def _again(case: Case, made: Failed, sale: Sale) -> None:
     await case.session.inbox.wait(
         lambda one: one.place == made.place and (one.confirms or one.fault is not None) and one.tells_of(sale.words),
-        seconds=_AGAIN_SECONDS,
+        seconds=_DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS,
         count=2,
     )
 

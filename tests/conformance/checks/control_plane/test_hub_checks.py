@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping
 
 import pytest
 
 from conformance import target
-from conformance.checks.control_plane import health
+from conformance.checks.control_plane import health, services
 from conformance.events import EventLog
 from conformance.ledger import load
 from conformance.recorded import template
@@ -189,6 +190,18 @@ async def test_a_flaw_breaks_exactly_its_rows(
     assert breached(log) == rows
     undecided = {row for row, verdict in verdicts(log).items() if verdict not in {"pass", "fail", "warn"}}
     assert undecided <= ({"CP-TRUST-02", "CP-TRUST-03", "CP-TRUST-04"} if "CP-TRUST-01" in rows else set())
+
+
+async def test_a_posture_that_is_late_by_itself_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is late without a service that hangs, too, says nothing of such services."""
+
+    class Late(Hub):
+        def _posture(self, services: list[dict[str, object]]) -> object:
+            time.sleep(0.3)
+            return super()._posture(services)
+
+    monkeypatch.setattr(services, "_AT_MOST_SECONDS", 0.2)
+    assert verdicts(await judged(Late(), "a_hanging_service_hangs_nobody")) == {"CP-POST-05": "inconclusive"}
 
 
 async def test_without_the_token_reads_alone_are_judged() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import itertools
 import json
+import math
 import secrets
 import time
 import uuid
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance import clock
 from conformance.runner import registered
 from conformance.verdict import Verdict
 from tests.conformance.checks.trial import tried
@@ -42,9 +44,10 @@ class Refusal(Exception):
 
 
 class Gateway:
-    """Answers as a transport. `flaws` names the rules that it drops."""
+    """Answers as a transport. `flaws` names the rules that it drops; from a call on, each takes it a second."""
 
-    def __init__(self, *flaws: str, offset_file: Path | None = None) -> None:
+    def __init__(self, *flaws: str, offset_file: Path | None = None, slow_from: float = math.inf) -> None:
+        self.slow_from = slow_from
         self.flaws = frozenset(flaws)
         self.offset_file = offset_file
         self.stored: dict[tuple[str, ...], tuple[float, str, dict[str, Any]]] = {}
@@ -64,7 +67,10 @@ class Gateway:
         """Answer one request."""
         parts, fields = urlsplit(url), CIMultiDict(headers)
         host = f"{parts.scheme}://{parts.netloc}"
-        own = {"X-Request-Id": "req_same" if "one request id" in self.flaws else f"req_{next(self._numbers)}"}
+        number = next(self._numbers)
+        if number >= self.slow_from and self.offset_file is not None:
+            clock.advance(self.offset_file, 1.0)
+        own = {"X-Request-Id": "req_same" if "one request id" in self.flaws else f"req_{number}"}
         try:
             status, document = await self._answer(method, parts.path, fields, body or b"", host)
         except Refusal as refusal:
@@ -313,10 +319,13 @@ offset_file = "{folder / "clock"}"
 {tenants}"""
 
 
-async def judged(name: str, folder: Path, *flaws: str, profile: str | None = None) -> dict[str, Verdict]:
+async def judged(
+    name: str, folder: Path, *flaws: str, profile: str | None = None, slow_from: float = math.inf
+) -> dict[str, Verdict]:
     """Run one check against a gateway with flaws and return the verdict of each row it judged."""
     clock_file = folder / "clock"
     clock_file.write_text("0")
     found = next(one for one in registered() if one.id == name)
-    gateway = Gateway(*flaws, offset_file=clock_file if found.exclusive == "limits" else None)
+    offset_file = clock_file if found.exclusive == "limits" else None
+    gateway = Gateway(*flaws, offset_file=offset_file, slow_from=slow_from)
     return await tried(name, gateway, profile or profile_text(folder))

@@ -251,6 +251,16 @@ async def test_links_of_one_chain_show_no_second(lanes: str, verdict: Verdict, t
     assert found["GW-LINK-18"] is verdict
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "slow_from"),
+    [("a_sustained_rate_is_throttled", "GW-RATE-01", number) for number in (1, 400, 800)]
+    + [("verification_is_throttled", "GW-RCPT-31", number) for number in (1, 300)],
+)
+async def test_a_limit_that_slow_calls_keep_is_undecided(name: str, row: str, slow_from: int, tmp_path: Path) -> None:
+    """Calls that take so long that they keep to the rate meet no 429, in whichever part of the check that is."""
+    assert await judged(name, tmp_path, slow_from=slow_from) == {row: Verdict.INCONCLUSIVE}
+
+
 async def test_limits_that_cannot_be_met_are_undecided(tmp_path: Path) -> None:
     """Where no minute can pass, or the target's limits are raised, limit rows have no verdict."""
     without = _without_limited(tmp_path)
