@@ -45,6 +45,11 @@ class Watch:
                 self._process.stdin.write(f"{folder}\n")
                 self._process.stdin.flush()
 
+    def hand_on(self) -> None:
+        """Have the program that takes this process's place watched in its stead; nobody closes the watch then."""
+        if self._process.stdin is not None:
+            os.set_inheritable(self._process.stdin.fileno(), True)
+
     def kill(self) -> None:
         """Kill everything that was started, and whatever that started."""
         leftovers.killed(self.mark)

@@ -7,7 +7,9 @@ import sys
 
 import click
 
+from conformance import leftovers
 from conformance.cli.mutants import checked_mutant, mutant_in
+from conformance.watch import Watch
 
 
 @click.command(
@@ -21,4 +23,6 @@ def command(ctx: click.Context) -> None:
     mutant = mutant_in(ctx.args)
     if mutant is not None:
         checked_mutant(mutant)
+    if leftovers.MARK not in os.environ:  # else whoever started this ends it, too
+        Watch().hand_on()
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

@@ -95,6 +95,7 @@ def test_the_second_signal_ends_it_at_once(tmp_path: Path, number: signal.Signal
         process.send_signal(signal.SIGINT if number == signal.SIGTERM else signal.SIGTERM)
         assert process.wait(_LONG) == 130
         assert left(tmp_path) == []
+    assert read(tmp_path / "report" / LOG)[0]["event"] == "run.started"
 
 
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
@@ -104,6 +105,20 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         until(lambda: left(tmp_path) == [])
+
+
+def test_a_stack_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    """The services of `weldproof up` end with it, however it ends."""
+    words = ["--surface", "control_plane", "--no-addons", "--json", "--port-base", "0"]
+    command = [*RUN[:3], "up", *words]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert b'"ready":true' in process.stdout.readline()
+        assert len(using(tmp_path)) > 1
+        process.kill()
+        process.wait()
+        until(lambda: using(tmp_path) == [])
 
 
 def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
