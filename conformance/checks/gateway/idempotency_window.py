@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, check
+from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.idempotency import judge_original
 from conformance.checks.gateway.originals import differences, identity
 from conformance.gateway import LINKS, RESOURCES, Creation, created, fresh, link_body, named, post, resource_body
@@ -29,14 +29,17 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
         early, late = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
-        inside = [early]
+        started, inside = service.now, [early]
         if case.profile.gateway_bindings.resource_body is not None:
             inside.append(Creation(RESOURCES, resource_body(case), tenant, fresh(case)))
         originals = [await created(case, one, service.call) for one in inside]
         unrepeated = await created(case, late, service.call)
         await service.advance(_DAY - _MARGIN)
-        for one, original in zip(inside, originals, strict=True):
-            judge_original(case, "GW-IDEM-09", one, original, named(case, await post(service.call, one)))
+        repeats = [named(case, await post(service.call, one)) for one in inside]
+        if service.now - started > _DAY:
+            raise Inconclusive(f"a few calls took more than {_MARGIN} s: the day was over before they were repeated")
+        for one, original, answer in zip(inside, originals, repeats, strict=True):
+            judge_original(case, "GW-IDEM-09", one, original, answer)
         await service.advance(2 * _MARGIN)
         answer = named(case, await post(service.call, late))
         first, again = (identity(LINKS, found, late.body) for found in (unrepeated, answer))

@@ -32,6 +32,8 @@ KEYS = {
 }
 NETWORKS = ("algorand_testnet", "base_sepolia", "solana_devnet")
 RECEIPT = "eyJhbGciOiJFZERTQSJ9.e30." + "A" * 86
+# From which call on each takes how many seconds.
+PROMPT = (math.inf, 0.0)
 _DAY = 86_400
 
 
@@ -44,10 +46,10 @@ class Refusal(Exception):
 
 
 class Gateway:
-    """Answers as a transport. `flaws` names the rules that it drops; from a call on, each takes it a second."""
+    """Answers as a transport. `flaws` names the rules that it drops; from a call on each is as slow as `slow` says."""
 
-    def __init__(self, *flaws: str, offset_file: Path | None = None, slow_from: float = math.inf) -> None:
-        self.slow_from = slow_from
+    def __init__(self, *flaws: str, offset_file: Path | None = None, slow: tuple[float, float] = PROMPT) -> None:
+        self.slow_from, self.seconds = slow
         self.flaws = frozenset(flaws)
         self.offset_file = offset_file
         self.stored: dict[tuple[str, ...], tuple[float, str, dict[str, Any]]] = {}
@@ -69,7 +71,7 @@ class Gateway:
         host = f"{parts.scheme}://{parts.netloc}"
         number = next(self._numbers)
         if number >= self.slow_from and self.offset_file is not None:
-            clock.advance(self.offset_file, 1.0)
+            clock.advance(self.offset_file, self.seconds)
         own = {"X-Request-Id": "req_same" if "one request id" in self.flaws else f"req_{number}"}
         try:
             status, document = await self._answer(method, parts.path, fields, body or b"", host)
@@ -320,12 +322,12 @@ offset_file = "{folder / "clock"}"
 
 
 async def judged(
-    name: str, folder: Path, *flaws: str, profile: str | None = None, slow_from: float = math.inf
+    name: str, folder: Path, *flaws: str, profile: str | None = None, slow: tuple[float, float] = PROMPT
 ) -> dict[str, Verdict]:
     """Run one check against a gateway with flaws and return the verdict of each row it judged."""
     clock_file = folder / "clock"
     clock_file.write_text("0")
     found = next(one for one in registered() if one.id == name)
     offset_file = clock_file if found.exclusive == "limits" else None
-    gateway = Gateway(*flaws, offset_file=offset_file, slow_from=slow_from)
+    gateway = Gateway(*flaws, offset_file=offset_file, slow=slow)
     return await tried(name, gateway, profile or profile_text(folder))

@@ -258,7 +258,13 @@ async def test_links_of_one_chain_show_no_second(lanes: str, verdict: Verdict, t
 )
 async def test_a_limit_that_slow_calls_keep_is_undecided(name: str, row: str, slow_from: int, tmp_path: Path) -> None:
     """Calls that take so long that they keep to the rate meet no 429, in whichever part of the check that is."""
-    assert await judged(name, tmp_path, slow_from=slow_from) == {row: Verdict.INCONCLUSIVE}
+    assert await judged(name, tmp_path, slow=(slow_from, 1.0)) == {row: Verdict.INCONCLUSIVE}
+
+
+async def test_a_key_that_was_free_before_its_repeat_came_is_undecided(tmp_path: Path) -> None:
+    """Where slow calls take the half minute that is left of the day, an original that is gone is no breach."""
+    verdicts = await judged("a_key_is_bound_for_a_day", tmp_path, slow=(4, 20.0))
+    assert verdicts == dict.fromkeys(("GW-IDEM-09", "GW-IDEM-10"), Verdict.INCONCLUSIVE)
 
 
 async def test_limits_that_cannot_be_met_are_undecided(tmp_path: Path) -> None:
