@@ -25,6 +25,7 @@ class Interruption:
     """Whether a signal came while the command was at work; what is left of it then must not take long."""
 
     came = False
+    watch: Watch | None = None
 
 
 async def interruptible(work: Coroutine[Any, Any, T]) -> T:
@@ -58,7 +59,12 @@ async def interruptible(work: Coroutine[Any, Any, T]) -> T:
             loop.remove_signal_handler(number)
             if Interruption.came:
                 signal.signal(number, lambda *_: _end_at_once(watch))
-        watch.close()
+        if Interruption.came:
+            # Not everything that was at work has noticed by now: what it still starts ends with this process.
+            watch.kill()
+            Interruption.watch = watch
+        else:
+            watch.close()
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -78,6 +84,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 def end_interrupted() -> None:
     """End this process with 130 where a signal came, without waiting for threads that are still at work."""
     if Interruption.came:
+        if Interruption.watch is not None:
+            Interruption.watch.close()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(Exit.INTERRUPTED)

@@ -33,6 +33,21 @@ open(os.path.join(os.environ["TMPDIR"], f"started-{len(sys.argv)}"), "w").close(
 time.sleep(3600)
 """
 
+# Something that has not noticed the end starts a program when the work is over.
+LATE = """
+import asyncio, os, signal, subprocess, sys
+from conformance import interrupt
+from conformance.launching import environment_of
+async def work():
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.sleep(3600)
+try:
+    interrupt.run(work())
+except asyncio.CancelledError:
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], env=environment_of({}))
+interrupt.end_interrupted()
+"""
+
 
 @contextmanager
 def running(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -105,6 +120,13 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         until(lambda: left(tmp_path) == [])
+
+
+def test_what_is_started_after_the_end_of_the_work_ends_too(tmp_path: Path) -> None:
+    """A check may start a program anew because the one before was killed: the run leaves that one neither."""
+    done = subprocess.run([sys.executable, "-c", LATE], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False)
+    assert done.returncode == 130
+    assert using(tmp_path) == []
 
 
 def test_a_stack_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
