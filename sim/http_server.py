@@ -1,6 +1,6 @@
-"""An ASGI app served by aiohttp's server: nodes are asked tens of thousands of times in a run.
+"""An ASGI app served by aiohttp's server, which costs a node less a call than one of ASGI's own servers.
 
-Of what such a call cost with Hypercorn, this takes a fifth.
+A run asks its nodes tens of thousands of times; docs/decisions/0038 says what was measured.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from aiohttp import WSMsgType, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from sim.faulty import AsgiApp
 
+LONGEST_BODY = 16 * 1024 * 1024
 KEPT_SECONDS = 60.0  # longer than clients keep their connections: none of them calls into one that closes
 END_SECONDS = 0.2
 _log = logging.getLogger(__name__)
@@ -54,8 +56,18 @@ class _Exchange:
         self._whole: web.Response | None = None
 
     async def carried_out(self, app: AsgiApp) -> web.StreamResponse:
-        """Return the app's answer. One that breaks off takes the connection with it."""
-        self._body = await self._request.content.read()
+        """Return the app's answer. One that breaks off takes the connection with it.
+
+        Raises:
+            web.HTTPError: The body is refused, and the connection ends.
+        """
+        try:
+            self._body = await _body(self._request)
+        except web.HTTPError as refused:
+            refused.force_close()
+            raise
+        except ConnectionError:  # the caller went before its body was whole
+            return self._cut()
         try:
             await app(_scope(self._request, "http"), self._receive, self._send)
         except ConnectionAbortedError:
@@ -96,6 +108,29 @@ class _Exchange:
         return self._streamed or web.Response(status=500)
 
 
+async def _body(request: web.BaseRequest) -> bytes:
+    """Return the body of a call.
+
+    Raises:
+        web.HTTPRequestEntityTooLarge: It has more than LONGEST_BODY bytes.
+        web.HTTPBadRequest: It is not framed as HTTP has it.
+        ConnectionError: The caller went.
+    """
+    if (request.content_length or 0) > LONGEST_BODY:
+        raise web.HTTPRequestEntityTooLarge(LONGEST_BODY, request.content_length or 0)
+    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    body = bytearray()
+    try:
+        async for piece in request.content.iter_any():
+            body += piece
+            if len(body) > LONGEST_BODY:
+                raise web.HTTPRequestEntityTooLarge(LONGEST_BODY, len(body))
+    except (HttpProcessingError, web.RequestPayloadError) as fault:
+        raise web.HTTPBadRequest from fault
+    return bytes(body)
+
+
 class _Conversation:
     """One WebSocket, as ASGI sees it."""
 
@@ -106,9 +141,15 @@ class _Conversation:
         self._accepted = asyncio.Event()
 
     async def carried_out(self, app: AsgiApp) -> web.StreamResponse:
-        """Return the answer to the handshake when the connection is over."""
+        """Return the answer to the handshake when the connection is over.
+
+        Raises:
+            web.HTTPError: The handshake was not a WebSocket's.
+        """
         try:
             await app(_scope(self._request, "websocket"), self._receive, self._send)
+        except web.HTTPError:
+            raise
         except Exception:  # noqa: BLE001 - as servers do: the connection ends with its app
             _log.exception("a connection's app failed")
         if not self._socket.prepared:
