@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 _PAINTING = ("rich", "pygments")
-_POSTGRES = ("psycopg", "sqlalchemy.ext.asyncio", "sqlalchemy.orm")
+_POSTGRES = ("psycopg", "sqlalchemy.dialects.postgresql", "sqlalchemy.ext.asyncio", "sqlalchemy.orm")
 _CHAINS = ("web3", "eth_account", "eth_abi", "algosdk", "solana", "spl", "aiohttp")
 _TESTING = ("schemathesis", "hypothesis", "jsonschema_rs", "openapi_spec_validator", "pytest")
 _EVERY = (*_PAINTING, *_TESTING, "web3")

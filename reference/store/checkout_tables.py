@@ -34,7 +34,6 @@ Index(
     links.c.pay_to,
     links.c.expires_at,
     sqlite_where=_active,
-    postgresql_where=_active,
 )
 Index("gateway_links_watched", links.c.network, links.c.pay_to, links.c.watched_until, links.c.created_at)
 Index("gateway_links_new", links.c.network, links.c.created_at, links.c.pay_to)
@@ -78,10 +77,9 @@ Index(
     payments.c.ordinal,
     unique=True,
     sqlite_where=_paid,
-    postgresql_where=_paid,
 )
 _due = payments.c.recheck_at.isnot(None)
-Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_due, postgresql_where=_due)
+Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_due)
 
 # How far each payout address was searched, in the chain's own count (round, block, slot).
 cursors = Table(

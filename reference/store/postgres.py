@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import MetaData, column, func, select, table
+from sqlalchemy import Index, MetaData, column, func, select, table
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -67,7 +67,7 @@ class PostgresDatabase:
                     await connection.execute(CreateTable(one))
                 for index in one.indexes:
                     if index.name not in there:
-                        await connection.execute(CreateIndex(index))
+                        await connection.execute(CreateIndex(_partial(index)))
 
     async def close(self) -> None:
         """Close the pool."""
@@ -89,3 +89,14 @@ class PostgresDatabase:
             await connection.execution_options(isolation_level="READ COMMITTED")
             async with connection.begin():
                 yield connection
+
+
+def _partial(index: Index) -> Index:
+    """Return an index with the condition that the tables give it.
+
+    They give it to SQLite alone: PostgreSQL's name of it would load its dialect into every process that has tables.
+    """
+    condition = index.dialect_options["sqlite"]["where"]
+    if condition is not None:
+        index.dialect_kwargs["postgresql_where"] = condition
+    return index

@@ -37,19 +37,18 @@ redemptions = Table(
     Index("rail_claim", "token", "payment_key", unique=True),
 )
 _paid = redemptions.c.paid_at.isnot(None)
-Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_paid, postgresql_where=_paid)
-Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_paid, postgresql_where=_paid)
+Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_paid)
+Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_paid)
 _one_of_several = _paid & redemptions.c.transfer_key.isnot(None)
 Index(
     "rail_paid_transfer",
     redemptions.c.transfer_key,
     unique=True,
     sqlite_where=_one_of_several,
-    postgresql_where=_one_of_several,
 )
 Index("rail_by_payment", redemptions.c.payment_key)
 _due = redemptions.c.recheck_at.isnot(None)
-Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due, postgresql_where=_due)
+Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due)
 
 generations = Table(
     "rail_generations",
@@ -85,7 +84,7 @@ settlements = Table(
     Column("closed_at", BigInteger),
 )
 _open = settlements.c.fate == "open"
-Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_open, postgresql_where=_open)
+Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_open)
 Index("rail_failed_settlements", settlements.c.payer, settlements.c.closed_at)
 
 # A2A tasks. Their order is of the time at which they were opened, so that an opener's oldest can go.

@@ -45,4 +45,4 @@ audit = Table(
 )
 # Written out, so that a query with the same words is answered from the index.
 of_the_trust_set: ColumnElement[bool] = literal_column("substr(action, 1, 7) = 'issuer.'", Boolean)
-Index("control_plane_trust_changes", audit.c.seq, sqlite_where=of_the_trust_set, postgresql_where=of_the_trust_set)
+Index("control_plane_trust_changes", audit.c.seq, sqlite_where=of_the_trust_set)

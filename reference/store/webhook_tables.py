@@ -67,17 +67,15 @@ Index(
     deliveries.c.due_ms,
     deliveries.c.destination_id,
     sqlite_where=_waits,
-    postgresql_where=_waits,
 )
 Index(
     "gateway_webhook_due_there",
     deliveries.c.destination_id,
     deliveries.c.due_ms,
     sqlite_where=_waits,
-    postgresql_where=_waits,
 )
 _goes = deliveries.c.started_ms.isnot(None)
-Index("gateway_webhook_sending", deliveries.c.started_ms, sqlite_where=_goes, postgresql_where=_goes)
+Index("gateway_webhook_sending", deliveries.c.started_ms, sqlite_where=_goes)
 
 # What came of each attempt; an attempt is told once.
 attempts = Table(

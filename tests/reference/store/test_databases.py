@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
-from sqlalchemy import Column, Integer, MetaData, Table, Text, bindparam, insert, make_url, select, update
+from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, bindparam, insert, make_url, select, update
 
 from reference.store.database import Change, Database, DatabaseUnavailable, Taken
 from reference.store.opening import open_database
@@ -49,6 +49,21 @@ async def test_text_is_text_in_a_database_without_an_encoding(postgres_server: s
         finally:
             connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(named))
     assert [tuple(row) for row in found] == [("Übergröße 標準",)]
+
+
+async def test_an_index_with_a_condition_holds_for_what_meets_it_alone(database: Database) -> None:
+    tables = MetaData()
+    seats = Table(
+        "seats", tables, Column("key", Integer, primary_key=True), Column("seat", Integer), Column("by", Text)
+    )
+    Index("seats_taken", seats.c.seat, unique=True, sqlite_where=seats.c.by.isnot(None))
+    await database.create(tables)
+    add = insert(seats).values(key=bindparam("number"), seat=1, by=bindparam("taker"))
+
+    for number, taker in ((1, None), (2, None), (3, "Ann")):
+        await database.change(add, number=number, taker=taker)
+    with pytest.raises(Taken):
+        await database.change(add, number=4, taker="Bob")
 
 
 async def test_a_refused_change_takes_no_other_with_it(things: Database) -> None:
