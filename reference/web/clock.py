@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from reference.web.logs import get_logger
 
 _log = get_logger()
+_MOST_BYTES = 4096
 
 
 class WpClock:
@@ -38,8 +40,7 @@ class WpClock:
         if self._offset_file is None:
             return 0.0
         try:
-            with open(self._offset_file, "rb", buffering=0) as file:  # noqa: PTH123 - read for every request, so plainly
-                wanted = float(file.read().strip() or b"0")
+            wanted = float(_content(self._offset_file).strip() or b"0")
         except (OSError, ValueError):
             return self._offset
         if not math.isfinite(wanted) or wanted < self._offset:
@@ -47,3 +48,12 @@ class WpClock:
         else:
             self._offset = wanted
         return self._offset
+
+
+def _content(path: Path) -> bytes:
+    """Return the first bytes of a file, which hold any number; it is read for every request, so plainly."""
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(opened, _MOST_BYTES)
+    finally:
+        os.close(opened)
