@@ -75,7 +75,7 @@ def encoded(entries: Iterable[Described]) -> bytes:
 
 
 def typical(log: Path) -> bytes:
-    """Return what each check took in a recorded run, as `typical_seconds.json` holds it (see `report.remaining`)."""
+    """Return what each check took in a recorded run, as `typical_seconds.json` holds it (see `conformance.typical`)."""
     events = import_module("conformance.events").read(log)
     seconds = {one["check"]: round(one["seconds"], 1) for one in events if one["event"] == "check.finished"}
     return bytes(orjson.dumps(seconds, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)) + b"\n"

@@ -24,7 +24,7 @@ from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
 from conformance.owner import OwnRandom
 from conformance.quick_look import QuickLook
-from conformance.schedule import Schedule
+from conformance.schedule import Schedule, company
 from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile
 from conformance.verdict import Exit, Verdict, exit_code, worst
@@ -224,18 +224,10 @@ class Run:
             non_defaults=[{"key": key, "value": value} for key, value in self.profile.non_defaults()],
             rows=[row.id for row in self.plan.rows],
             quick=self.plan.quick is not None,
-            checks=[(one.id, self._company(one)) for one in self.plan.checks],
+            checks=[(one.id, company(one, self.profile)) for one in self.plan.checks],
             workers=self.plan.workers,
             options=dict(options),
         )
-
-    def _company(self, one: Check) -> str:
-        """Return with what a check runs: `together`, one after the other on its lane or its surface, or `alone`."""
-        if not one.exclusive or (one.exclusive == "limits" and "gateway" in self.profile.limited):
-            return "together"
-        if one.exclusive == "chain":
-            return f"chain {one.lane or ''}"
-        return f"surface {one.surface}" if one.exclusive == "surface" else "alone"
 
     def _shorten(self) -> None:
         """Put into the log what a quick look leaves out before anything is tried."""

@@ -1,9 +1,10 @@
 """The order of a run: which checks run side by side, and which wait until nobody is left whom they would disturb.
 
-Ordinary checks come first, in an order of the seed's. Once they are done, what disturbs a chain or a surface runs, one
-check a chain and one a surface at a time, and then what moves the clock. Meanwhile the workers go on with what none of
-that touches: checks of surfaces behind which no chain is, while chains are disturbed, and to the end those that judge
-programs of their own.
+Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
+done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, and then what moves
+the clock. Meanwhile the workers go on with what none of that touches: checks of surfaces behind which no chain is,
+while chains are disturbed, and to the end those that judge programs of their own. They are fewer meanwhile: what can
+only run one after the other is what everybody waits for in the end.
 """
 
 from __future__ import annotations
@@ -18,9 +19,26 @@ from typing import Final
 from conformance import clock
 from conformance.check import Check
 from conformance.session import Session
+from conformance.target import Profile
+from conformance.typical import typical_seconds
 
 # Their answers come from no chain.
 _WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
+# What takes so many seconds elsewhere begins before the rest, so that nobody has to wait for it in the end.
+_LONG_SECONDS: Final = 3.0
+
+
+def company(one: Check, profile: Profile) -> str:
+    """Return with what a check runs.
+
+    It is `together`, what it runs one after the other with (`chain …` or `surface …`), or `alone`.
+    """
+    if not one.exclusive or (one.exclusive == "limits" and "gateway" in profile.limited):
+        return "together"
+    if one.exclusive == "chain":
+        apart = one.lane is not None and one.surface != "rail" and profile.checkout_node_apart(one.lane)
+        return f"chain {one.lane or ''}{' of checkouts' if apart else ''}"
+    return f"surface {one.surface}" if one.exclusive == "surface" else "alone"
 
 
 @dataclass(slots=True)
@@ -66,14 +84,16 @@ class Schedule:
         self._checks, self._session, self._workers, self._run = checks, session, max(1, workers), run
         self._limits_apart = "gateway" in session.profile.limited
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
-        self._queues = [_Queue(order.sample(one, len(one))) for one in self._ordinary()]
+        self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
+        self._in_turns = 0
+        self._room = asyncio.Condition()
 
     async def execute(self) -> None:
         """Run every check."""
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._workers):
-                    group.create_task(self._worker())
+                for number in range(self._workers):
+                    group.create_task(self._worker(number))
                 group.create_task(self._alone())
         except BaseExceptionGroup as faults:
             first: BaseException = faults
@@ -90,9 +110,13 @@ class Schedule:
         yield without_chain
         yield own
 
-    async def _worker(self) -> None:
+    async def _worker(self, number: int) -> None:
         for queue in self._queues:
             while queue.waiting:
+                async with self._room:
+                    await self._room.wait_for(lambda: number == 0 or number < self._workers - self._in_turns)
+                if not queue.waiting:
+                    break
                 try:
                     await self._run(queue.waiting.pop())
                 finally:
@@ -103,25 +127,32 @@ class Schedule:
         general, without_chain, _ = self._queues
         await general.done.wait()
         async with asyncio.TaskGroup() as group:
-            for checks in self._by("chain", lambda one: one.lane):
+            for checks in self._by("chain"):
                 group.create_task(self._in_turn(checks))
             await without_chain.done.wait()
-            for checks in self._by("surface", lambda one: one.surface):
+            for checks in self._by("surface"):
                 group.create_task(self._in_turn(checks))
         if not self._limits_apart:
             await self._in_turn(one for one in self._checks if one.exclusive == "limits")
         await self._moving_the_clock()
 
-    def _by(self, kind: str, what: Callable[[Check], str | None]) -> list[list[Check]]:
-        found: dict[str | None, list[Check]] = {}
+    def _by(self, kind: str) -> list[list[Check]]:
+        found: dict[str, list[Check]] = {}
         for one in self._checks:
             if one.exclusive == kind:
-                found.setdefault(what(one), []).append(one)
+                found.setdefault(company(one, self._session.profile), []).append(one)
         return list(found.values())
 
     async def _in_turn(self, checks: Iterable[Check]) -> None:
-        for one in checks:
-            await self._run(one)
+        """Run checks one after the other, in the place of a worker but the last."""
+        self._in_turns += 1
+        try:
+            for one in checks:
+                await self._run(one)
+        finally:
+            self._in_turns -= 1
+            async with self._room:
+                self._room.notify_all()
 
     async def _moving_the_clock(self) -> None:
         """Run the checks that move the clock, those of a surface side by side.
@@ -132,10 +163,10 @@ class Schedule:
         lanes = {one.lane for one in moving if one.lane is not None}
         behind = {lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)}
 
-        def company(one: Check) -> tuple[bool, str]:
+        def place(one: Check) -> tuple[bool, str]:
             return one.lane not in behind, one.surface
 
-        for _, checks in itertools.groupby(sorted(moving, key=company), company):
+        for _, checks in itertools.groupby(sorted(moving, key=place), place):
             waiting = list(checks)
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._workers):
@@ -145,3 +176,8 @@ class Schedule:
         while waiting:
             with self._session.waiting.taking_part():
                 await self._run(waiting.pop(0))
+
+
+def _length(one: Check) -> float:
+    """Return the seconds that tell long checks from each other; short ones are all alike."""
+    return max(_LONG_SECONDS, typical_seconds().get(one.id, 0.0))

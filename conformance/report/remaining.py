@@ -1,7 +1,6 @@
 """How much longer a run will take: an estimate from what its checks took in a recorded run and from its own pace.
 
-`typical_seconds.json` has the seconds of each check in a whole run against our own stack, written by
-`python -m conformance.catalogue EVENTS`. They only weigh checks against each other: the run's own pace scales them, so
+What checks took elsewhere (`conformance.typical`) only weighs them against each other: the run's own pace scales it, so
 that a slower machine or target is told from the first checks that are done.
 """
 
@@ -9,12 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from statistics import median
 from typing import Final
 
-import orjson
+from conformance.typical import typical_seconds
 
 # Part of the whole that must be done before the run's own pace is believed.
 _TELLING: Final = 0.03
@@ -22,13 +19,6 @@ _SHORT: Final = 10.0
 _MINUTES: Final = 100.0
 # Companies that are phases of a run; all others run one after the other, beside each other.
 _PHASES: Final = frozenset({"together", "alone"})
-
-
-@cache
-def typical_seconds() -> Mapping[str, float]:
-    """Return what each check took in the recorded run."""
-    seconds: Mapping[str, float] = orjson.loads(files("conformance").joinpath("typical_seconds.json").read_bytes())
-    return seconds
 
 
 class Remaining:

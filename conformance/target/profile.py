@@ -204,6 +204,15 @@ class Profile(Table):
             solana=own.solana or self.chains.solana,
         )
 
+    def checkout_node_apart(self, lane: str) -> bool:
+        """Return whether what is done to the node of a lane's checkout payments is not done to that of `[chains]`.
+
+        It is so where both can be controlled, each at an address of its own.
+        """
+        own, other = getattr(self.gateway.chains, lane), getattr(self.chains, lane)
+        controls = {None if one is None else one.control for one in (own, other)}
+        return len(controls) > 1 and None not in controls
+
     def network_label(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
         bound = self.networks.get(network, NetworkNames()).label

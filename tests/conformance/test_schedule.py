@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,10 @@ from conformance.events import EventLog
 from conformance.ledger import load
 from conformance.runner import Plan, Run
 from conformance.target import Claims, Profile, Surface
+from conformance.target.chains import BaseChain, Chains
+from conformance.target.gateway import Gateway
 from conformance.target.profile import Clock
+from conformance.typical import typical_seconds
 
 NOBODY = "http://127.0.0.1:9"
 ROW = "X-ROB-01"
@@ -34,17 +38,19 @@ def check(
     return Check(name, (ROW,), surface, lane, exclusive, "", body, self_contained)
 
 
-async def run(*checks: Check, workers: int, clock_file: Path | None = None) -> None:
-    """Run checks; none of them may break off."""
+async def run(*checks: Check, workers: int, clock_file: Path | None = None, **nodes: Any) -> EventLog:
+    """Run checks, none of which may break off, against `nodes`, and return the log."""
     profile = Profile(
         surfaces={name: Surface(url=NOBODY) for name in SURFACES},
         claims=Claims(surfaces=SURFACES),
         clock=Clock(offset_file=clock_file),
+        **nodes,
     )
     log = EventLog()
     await Run(Plan((load()[ROW],), checks, seed=1, workers=workers), profile, log).execute()
     assert {event["outcome"] for event in log.of("check.finished")} == {"done"}, log.of("check.finished")
     assert sorted(event["check"] for event in log.of("check.finished")) == sorted(one.id for one in checks)
+    return log
 
 
 class Notes:
@@ -128,3 +134,69 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
     moves = -(-4 // workers)
     assert {after - before for before, after in moments} == {360.0}
     assert clock.offset_of(file) == 360.0 * moves
+
+
+async def test_what_takes_long_elsewhere_begins_first() -> None:
+    """And the rest in the seed's order, which is not that of the plan."""
+    body = Notes().body("any")
+    seconds = typical_seconds()
+    known = sorted(seconds, key=lambda one: seconds[one])
+    plan = [check(name, body) for name in (*known[:20], *known[-20:])]
+    log = await run(*plan, workers=1)
+    began = [event["check"] for event in log.of("check.started")]
+    assert [seconds[one] for one in began[:20]] == sorted((seconds[one] for one in known[-20:]), reverse=True)
+    assert sorted(began[20:]) == sorted(known[:20])
+    assert began[20:] != known[:20]
+
+
+def _nodes(rail: str, checkouts: str) -> dict[str, Any]:
+    return {
+        "chains": Chains(base=BaseChain(rpc=NOBODY, control=rail)),
+        "gateway": Gateway(chains=Chains(base=BaseChain(rpc=NOBODY, control=checkouts))),
+    }
+
+
+def _beside_each_other(notes: Notes) -> list[Check]:
+    return [check(one, notes.body(one), one, exclusive="chain", lane="base") for one in ("rail", "gateway")]
+
+
+async def test_nodes_of_one_lane_are_disturbed_side_by_side() -> None:
+    notes = Notes()
+    log = await run(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/2"))
+    assert notes.met == {"rail": {"gateway"}, "gateway": {"rail"}}
+    (started,) = log.of("run.started")
+    assert [company for _, company in started["checks"]] == ["chain base", "chain base of checkouts"]
+
+
+async def test_a_node_that_is_the_same_is_disturbed_by_one_check_at_a_time() -> None:
+    notes = Notes()
+    log = await run(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/1"))
+    assert notes.met == {"rail": set(), "gateway": set()}
+    (started,) = log.of("run.started")
+    assert [company for _, company in started["checks"]] == ["chain base", "chain base"]
+
+
+@pytest.mark.parametrize(("workers", "left"), [(1, 1), (2, 1), (8, 5)])
+async def test_workers_make_room_for_what_runs_in_turn(workers: int, left: int) -> None:
+    """One of them goes on in any case."""
+    done = asyncio.Event()
+    inside: set[Check] = set()
+    met: list[int] = []
+
+    async def lasts(case: Case) -> None:
+        inside.add(case.check)
+        met.append(len(inside))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        inside.remove(case.check)
+        if len(met) == 40 and not inside:
+            done.set()
+
+    async def disturbs(_: Case) -> None:
+        await asyncio.wait_for(done.wait(), 600)
+
+    own = [check(f"own{n}", lasts, "control_plane", self_contained=True) for n in range(40)]
+    lanes = [check(lane, disturbs, exclusive="chain", lane=lane) for lane in ("algorand", "base", "solana")]
+    await run(*own, *lanes, workers=workers)
+    # Those that began before any lane did have left by then.
+    assert max(met[20:]) == left

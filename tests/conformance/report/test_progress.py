@@ -19,8 +19,9 @@ from rich.console import Console
 
 from conformance.events import EventLog
 from conformance.report.progress import Progress
-from conformance.report.remaining import Remaining, left_words, typical_seconds
+from conformance.report.remaining import Remaining, left_words
 from conformance.runner import registered
+from conformance.typical import typical_seconds
 from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
@@ -109,7 +110,7 @@ SCREEN = """
 import sys
 from conformance.events import EventLog
 from conformance.report.progress import Progress
-from conformance.report.remaining import typical_seconds
+from conformance.typical import typical_seconds
 now = [0.0]
 progress, log = Progress(seconds=lambda: now[0]), EventLog()
 log.listen(progress)
