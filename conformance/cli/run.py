@@ -79,7 +79,8 @@ DOCUMENT_ROW = "X-OAS-01"
 @click.option(
     "--fuzz-seconds",
     type=click.FloatRange(min=1),
-    help="Seconds for requests generated from OpenAPI documents (X-OAS-01); more than 10 goes deeper.",
+    help="Seconds for requests generated from OpenAPI documents (X-OAS-01), in place of a fixed number of them; more "
+    "than 10 goes deeper.",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first requirement that fails.")
 @click.option("--report", "kinds", multiple=True, type=click.Choice(sorted(formats.FORMATS)), help="Report to write.")

@@ -19,6 +19,7 @@ import hypothesis
 import requests
 import schemathesis
 from hypothesis.errors import Unsatisfiable
+from hypothesis.internal.conjecture import engine
 from requests.structures import CaseInsensitiveDict
 from schemathesis.core.control import SkipTest
 from schemathesis.core.failures import Failure, FailureGroup
@@ -52,6 +53,9 @@ _WALKS = 3
 _NO_ENTRY = frozenset({401, 403})
 # A secured operation that refused so many credentials in a row is one for which the runner has none.
 _HOPELESS = 6
+# Draws that come to nothing before Hypothesis gives an operation up: with so many it is 99 % sure that less than one in
+# twenty would do. Its own bound, one in a hundred, costs seconds wherever a document leaves no room for wrong input.
+engine.INVALID_THRESHOLD_BASE = 90
 
 
 class Talk(Protocol):

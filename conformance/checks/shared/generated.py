@@ -33,6 +33,8 @@ _FIX = (
     "to their schemas."
 )
 NORMAL_SECONDS: float = Budgets().fuzz
+# How many times the seconds a normal run may take for its fixed number, on a slow target or a busy machine.
+_PATIENCE = 6
 _QUICK = one_of_several("the surfaces' generated calls")
 
 
@@ -107,11 +109,12 @@ class _Calls:
         if self.case.quick is not None and seconds < NORMAL_SECONDS:
             shortened(self.case.log, self.case.check, "seconds", int(seconds), int(NORMAL_SECONDS))
         started = time.monotonic()
-        self.ends = started + seconds
+        most = seconds * _PATIENCE if seconds == NORMAL_SECONDS else seconds
+        self.ends = started + most
         order = Order(
             document=dict(document),
             seed=self.case.rng.getrandbits(48),
-            seconds=seconds,
+            seconds=most,
             examples=self._examples(seconds, operation_count(document)),
             rounds=0 if seconds > NORMAL_SECONDS else 1,
         )

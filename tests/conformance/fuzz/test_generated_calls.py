@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
+import sys
+import textwrap
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -157,7 +160,7 @@ async def test_closing_the_conversation_ends_the_process() -> None:
 async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A normal run draws one round, a deeper one as many as fit, and of each more."""
+    """A normal run draws one round whatever it takes, a deeper one as many as fit; a short one ends."""
     orders: list[Order] = []
 
     async def driven(order: Order, _: Any) -> AsyncGenerator[End, None]:
@@ -166,9 +169,9 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
 
     monkeypatch.setattr(generated, "drive", driven)
     monkeypatch.setattr(generated, "NORMAL_SECONDS", 10.0)
-    for budget in ("fuzz = 10", "fuzz = 30"):
+    for budget in ("fuzz = 10", "fuzz = 30", "fuzz = 2"):
         await judged(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
-    assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 10.0, 3), (0, 30.0, 6)]
+    assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 60.0, 3), (0, 30.0, 6), (1, 2.0, 3)]
 
 
 async def test_nothing_is_sent_when_the_time_is_up() -> None:
@@ -181,3 +184,24 @@ async def test_nothing_is_sent_when_the_time_is_up() -> None:
     found = [one async for one in drive(Order(document(), 1, 0.0, 5, 0), send)]
     assert found == [End(0)]
     assert sent == []
+
+
+def test_an_operation_that_takes_no_wrong_input_is_given_up_soon() -> None:
+    """The generating process asks Hypothesis for fewer vain draws than it makes by itself."""
+    words = """
+        import hypothesis, hypothesis.strategies as st, conformance.fuzz.generating
+        drawn = []
+        @hypothesis.settings(database=None, suppress_health_check=list(hypothesis.HealthCheck), max_examples=4)
+        @hypothesis.given(st.integers())
+        def vain(number):
+            drawn.append(number)
+            hypothesis.reject()
+        try:
+            vain()
+        except hypothesis.errors.Unsatisfiable:
+            print("drawn", len(drawn))
+    """
+    program = [sys.executable, "-c", textwrap.dedent(words)]
+    said = subprocess.run(program, check=True, capture_output=True, text=True).stdout
+    drawn = int(said.rpartition("drawn ")[2])
+    assert 50 < drawn < 150
