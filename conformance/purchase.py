@@ -15,7 +15,7 @@ from conformance.discovery import Operation
 from conformance.payers import Payer
 
 # Of an authorization on Base: who pays, until when, and for which challenge.
-_LIVE_TERMS = ("from", "validBefore", "nonce")
+_LIVE_TERMS = ("from", "to", "validBefore", "nonce")
 
 # Chain ids of Base and its test network: other EVM chains are lanes of their own, which the suite does not pay on.
 _BASE = frozenset({"eip155:8453", "eip155:84532"})

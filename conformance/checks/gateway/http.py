@@ -174,6 +174,8 @@ async def _successes(case: Case) -> list[tuple[str, Answer]]:
     sent = await together(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
     answers = [(path, answer) for (path, _), answer in zip(posts, sent, strict=True)]
     tokens = [token for path, answer in answers if path == LINKS and (token := token_of(answer)) is not None]
+    for token in tokens:
+        case.client.names.name(token, "TOKEN")
     pages = await together(call("GET", CHECKOUT + token) for token in tokens[:3])
     documents = [bindings.jwks_path] if bindings.jwks_path else []
     read = await together(call("GET", path) for path in documents)
