@@ -177,9 +177,12 @@ def _of_python(env: Mapping[str, str]) -> dict[str, str]:
 def _prepare(module: str) -> None:
     """Import what the module's `__main__` imports, and leave that itself to be run."""
     sys.path.insert(0, str(Path.cwd()))
-    name = f"{module}.__main__"
-    importlib.import_module(name)
-    del sys.modules[name]
+    if module == "conformance":  # its __main__ is the command
+        importlib.import_module("conformance.cli")
+    else:
+        importlib.import_module(f"{module}.__main__")
+        del sys.modules[f"{module}.__main__"]
+    importlib.import_module("tests.prepared_children").prepare(module)
     threads = [*Path("/proc/self/task").iterdir()]
     assert len(threads) == 1, f"{module} starts threads when it is imported: it cannot be forked"
     del sys.path[0]

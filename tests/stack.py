@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import prepared
+
 
 @contextmanager
 def running_stack(folder: Path, *options: str) -> Iterator[dict[str, str]]:
     """Bring a stack up in `folder` on free ports and yield its ready line; end it on leaving."""
-    words = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"]
-    with subprocess.Popen([*words, "--data-dir", str(folder), *options], stdout=subprocess.PIPE) as process:
+    words = ["up", "--json", "--port-base", "0", "--no-working-profile", "--data-dir", str(folder), *options]
+    reading, writing = os.pipe()
+    with open(reading, encoding="utf-8") as said:
+        with open(writing, "wb") as ready:
+            process = prepared.start("localnet", *words, env=os.environ, stdout=ready, stderr=sys.__stderr__)
         try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
+            line = said.readline()
             assert line, "the stack did not come up"
             yield json.loads(line)
         finally:

@@ -1,0 +1,122 @@
+"""What a prepared launcher starts is a fork of it: a stack's services, whose imports the launcher's parent has done.
+
+A stack is ten services, and a command that brings up its own starts the launcher too; each would import for a second.
+Here each is still a process of its own, with its own session, environment, folder and descriptors, and a child of the
+process that started it. What is started in another way, mutants and looks of the reference among them, starts anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextvars
+import fcntl
+import gc
+import importlib
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_ADDONS = ("federation_validator", "zkp_receipt", "atb_verifier")
+_SERVICES = (
+    *("sim.algorand", "sim.base", "sim.solana"),
+    *("reference.rail", "reference.gateway", "reference.agent", "reference.control_plane"),
+    *(f"reference.addons.{name}" for name in _ADDONS),
+)
+# What each prepared program may fork, beside itself.
+PROGRAMS = {"localnet": _SERVICES, "conformance": ("localnet", *_SERVICES)}
+_FLOOR = 512
+_CODE_OF_A_FAULT = 1
+
+# Arguments of CPython's fork_exec, by their places, which are the same in every version that we support.
+_WORDS, _CLOSES, _KEPT, _FOLDER, _ENVIRONMENT = 0, 2, 3, 4, 5
+_STDIN, _STDOUT, _STDERR, _TOLD = 6, 9, 11, 13
+_NEW_SESSION = 15
+
+
+def prepare(program: str) -> None:
+    """Import what a program starts, and have it forked instead of started anew from now on."""
+    known = PROGRAMS.get(program, ())
+    for module in known:
+        importlib.import_module(f"{module}.__main__")
+        del sys.modules[f"{module}.__main__"]
+    if not known:
+        return
+    original: Callable[..., int] = vars(subprocess)["_fork_exec"]
+
+    def fork_exec(*given: Any) -> int:
+        words = [os.fsdecode(word) for word in given[_WORDS]]
+        if words[:2] != [sys.executable, "-m"] or words[2] not in known or not given[_CLOSES] or given[_FOLDER]:
+            return original(*given)
+        for written in (sys.stdout, sys.stderr):
+            written.flush()
+        pid = os.fork()
+        if pid == 0:
+            _leave(given)
+            contextvars.Context().run(_run, words[2:])
+        return pid
+
+    setattr(subprocess, "_fork_exec", fork_exec)  # noqa: B010 - it is no public name
+
+
+def _leave(given: Sequence[Any]) -> None:
+    """Drop what belongs to the process that forked, and take the descriptors and the environment that it gave."""
+    gc.freeze()  # what the other process has open is closed below, by its number, and never by an object's end
+    _forget_the_loop()
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    atexit._clear()
+    vars(weakref.finalize)["_registry"].clear()  # folders of the other process stay
+    if given[_NEW_SESSION]:
+        os.setsid()
+    places = {0: given[_STDIN], 1: given[_STDOUT], 2: given[_STDERR]}
+    taken = {place: fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for place, fd in places.items() if fd != -1}
+    kept = sorted(fd for fd in given[_KEPT] if fd > 2 and fd != given[_TOLD])
+    for place, fd in taken.items():
+        os.dup2(fd, place)
+    for below, above in zip([2, *kept], [*kept, os.sysconf("SC_OPEN_MAX")], strict=True):
+        os.closerange(below + 1, above)
+    for fd in kept:
+        os.set_inheritable(fd, True)
+    if given[_ENVIRONMENT] is not None:
+        os.environ.clear()
+        os.environ.update(os.fsdecode(one).split("=", 1) for one in given[_ENVIRONMENT])
+        time.tzset()
+
+
+def _forget_the_loop() -> None:
+    signal.set_wakeup_fd(-1)
+    loop = asyncio._get_running_loop()
+    task = None if loop is None else asyncio.current_task(loop)
+    if loop is not None and task is not None:
+        asyncio.tasks._leave_task(loop, task)
+    asyncio._set_running_loop(None)
+    asyncio.set_event_loop_policy(None)
+
+
+def _run(words: Sequence[str]) -> None:
+    """Run a module as the program, and end as a process started anew does."""
+    sys.argv = [*words]
+    code = 0
+    try:
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as fault:  # noqa: BLE001 - as the interpreter does
+        sys.excepthook(type(fault), fault, fault.__traceback__)
+        code = _CODE_OF_A_FAULT
+    try:
+        vars(threading)["_shutdown"]()
+        atexit._run_exitfuncs()
+        for written in (sys.stdout, sys.stderr):
+            written.flush()
+    finally:
+        os._exit(code)
