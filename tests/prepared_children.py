@@ -3,6 +3,8 @@
 A stack is ten services, and a command that brings up its own starts the launcher too; each would import for a second.
 Here each is still a process of its own, with its own session, environment, folder and descriptors, and a child of the
 process that started it. What is started in another way, mutants and looks of the reference among them, starts anew.
+
+uvloop starts processes past Python: a prepared command has Python's own event loop, its services have theirs.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 _ADDONS = ("federation_validator", "zkp_receipt", "atb_verifier")
@@ -49,6 +52,9 @@ def prepare(program: str) -> None:
         del sys.modules[f"{module}.__main__"]
     if not known:
         return
+    if program == "conformance":
+        own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
+        vars(importlib.import_module("conformance.interrupt"))["uvloop"] = own_loop
     original: Callable[..., int] = vars(subprocess)["_fork_exec"]
 
     def fork_exec(*given: Any) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import click
 import pytest
 
 from conformance.cli import main
+from tests import prepared
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -47,8 +48,7 @@ def test_its_commands_exist_with_their_options(words: list[str]) -> None:
 @cache
 def help_of(*command: str) -> str:
     """Return what a command says of itself; some are programs of their own."""
-    words = [sys.executable, "-m", "conformance", *command, "--help"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    done = prepared.run("conformance", *command, "--help", env=os.environ, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

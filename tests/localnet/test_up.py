@@ -12,13 +12,15 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from conformance import target
+from tests import prepared
 
 LANES = ("algorand", "base", "solana")
 SECRETS = ("algod_token", "payto_algorand.mnemonic", "payto_base.key", "payto_solana.json", "settler.key")
@@ -26,21 +28,42 @@ SHOP_SECRETS = ("signing_key.pem", "admin_key", "tenant_first.key", "tenant_seco
 HOOK_SECRETS = ("webhook_first.secret", "webhook_first_too.secret", "webhook_second.secret")
 HUB_SECRETS = ("admin_token", "audit_key")
 SERVICES = ("rail", "gateway", "agent", "control_plane", "federation_validator", "zkp_receipt", "atb_verifier")
-UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A launcher, forked with its imports done or started anew, and what it writes."""
+
+    process: prepared.Prepared | subprocess.Popen[bytes]
+    stdout: IO[str]
+    words: Path
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and return how it ended."""
+        self.process.send_signal(number)
+        return self.process.wait(600)
 
 
 @contextmanager
-def start(folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    words = [*UP, "--data-dir", "stack", *options]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stack:
+def start(folder: Path, *options: str, anew: bool = False) -> Iterator[Started]:
+    reading, writing = os.pipe()
+    words, log = ["up", "--json", "--port-base", "0", "--data-dir", "stack", *options], folder / "up.log"
+    process: prepared.Prepared | subprocess.Popen[bytes]
+    with os.fdopen(reading, encoding="utf-8") as stdout:
+        with os.fdopen(writing, "wb") as said, log.open("wb") as stderr:
+            if anew:
+                command = [sys.executable, "-m", "localnet", *words]
+                process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=stderr)
+            else:
+                process = prepared.start("localnet", *words, env=os.environ, cwd=folder, stdout=said, stderr=stderr)
+        stack = Started(process, stdout, log)
         try:
             yield stack
         finally:
-            stack.terminate()  # where a test failed before it did
+            stack.end()  # where a test failed before it did
 
 
-def ready_line(stack: subprocess.Popen[bytes]) -> dict[str, Any]:
-    assert stack.stdout is not None
+def ready_line(stack: Started) -> dict[str, Any]:
     line: dict[str, Any] = json.loads(stack.stdout.readline())
     return line
 
@@ -72,8 +95,7 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         }
         with urllib.request.urlopen(ready["agent"] + "/health", timeout=600) as answer:
             assert json.loads(answer.read())["service"] == "weldproof-agent"
-        stack.send_signal(number)
-        assert stack.wait(600) == 0
+        assert stack.end(number) == 0
     assert not (tmp_path / "weldproof.toml").exists()
     for name in (*SERVICES, "algod", "indexer", "base", "base_sepolia", "solana"):
         assert not listens(ready[name])
@@ -99,8 +121,7 @@ def test_every_service_joins_the_control_plane(tmp_path: Path) -> None:
             time.sleep(0.1)
         names = ("rail", "gateway", "agent", "federation-validator", "zkp-receipt", "atb-credential-verifier")
         assert healthy == {f"weldproof-{name}" for name in names}
-        stack.terminate()
-        assert stack.wait(600) == 0
+        assert stack.end() == 0
 
 
 def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
@@ -108,14 +129,13 @@ def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
     (tmp_path / "weldproof.toml").write_text("version = 1\n")
     with start(tmp_path) as stack:
         ready_line(stack)
-        stack.terminate()
-        assert stack.wait(600) == 0
+        assert stack.end() == 0
     assert (tmp_path / "weldproof.toml").read_text() == "version = 1\n"
 
 
 def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) -> None:
-    """Key files have mode 0600, and no child was given a secret on its command line."""
-    with start(tmp_path) as stack:
+    """Key files have mode 0600, and no child was given a secret on its command line, which a fork does not show."""
+    with start(tmp_path, anew=True) as stack:
         ready = ready_line(stack)
         secrets = [tmp_path / "stack" / name for name in SECRETS]
         secrets += [tmp_path / "stack" / "rail" / name for name in ("signing_key.pem", "token_secret")]
@@ -123,10 +143,9 @@ def test_secrets_are_in_files_of_their_owner_and_in_no_argument(tmp_path: Path) 
         secrets += [tmp_path / "stack" / "control_plane" / name for name in HUB_SECRETS]
         for path in secrets:
             assert path.stat().st_mode & 0o777 == 0o600, path
-            for pid in (stack.pid, *dict(ready["pids"]).values()):
+            for pid in (stack.process.pid, *dict(ready["pids"]).values()):
                 assert path.read_text().strip() not in Path(f"/proc/{pid}/cmdline").read_text()
-        stack.terminate()
-        assert stack.wait(600) == 0
+        assert stack.end() == 0
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
@@ -148,16 +167,14 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
         surfaces = {"the agent", "the control plane", "the gateway", "the rail"}
         assert set(dict(ready["pids"])) == {*addons, *surfaces, "the simulated Algorand"}
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
-        stack.terminate()
-        assert stack.wait(600) == 0
+        assert stack.end() == 0
 
 
 def test_an_unknown_mutant_is_refused(tmp_path: Path) -> None:
     """A mutant that does not exist never passes for one that was caught: the stack does not come up."""
     with start(tmp_path, "--mutant", "no-such") as stack:
-        assert stack.wait(600) == 4
-        assert stack.stderr is not None
-        assert b"no-such" in stack.stderr.read()
+        assert stack.process.wait(600) == 4
+        assert "no-such" in stack.words.read_text()
 
 
 def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
@@ -165,9 +182,8 @@ def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
     with start(tmp_path) as stack:
         ready = ready_line(stack)
         os.kill(int(dict(ready["pids"])["the rail"]), signal.SIGKILL)
-        assert stack.wait(600) == 4
-        assert stack.stderr is not None
-        assert b"the rail" in stack.stderr.read()
+        assert stack.process.wait(600) == 4
+        assert "the rail" in stack.words.read_text()
     assert not listens(ready["algod"])
 
 
@@ -186,8 +202,7 @@ def test_a_stack_that_starts_again_keeps_its_webhook_destinations(tmp_path: Path
                 assert ready[f"webhook_{name}"] == one.url
                 assert Path(ready[f"webhook_{name}_secret_file"]) == one.secret.file
                 assert one.secret.read() not in json.dumps(ready)
-            stack.terminate()
-            assert stack.wait(600) == 0
+            assert stack.end() == 0
     first, again = starts
     assert first == again
     assert {name: tenant for name, (_, _, tenant, _) in first.items()} == {

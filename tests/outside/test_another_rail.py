@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 import time
 import tomllib
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from localnet import accounts
+from tests import prepared
 from tests.reference.postgres_cluster import private_cluster
 
 PRICES = {"receipt-verify": "7000", "rfc9421-verify": "12345", "compliance-receipt": "99999"}
@@ -100,13 +100,15 @@ def _control(url: str, verb: str, address: str, amount: int) -> None:
 
 @contextmanager
 def _process(environment: Mapping[str, str], listening: socket.socket) -> Iterator[None]:
-    words = [sys.executable, "-m", "reference.rail"]
-    with subprocess.Popen(words, env=dict(environment), pass_fds=[listening.fileno()]) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(600)
+    handed = [listening.fileno()]
+    written = sys.__stderr__
+    assert written is not None
+    process = prepared.start("reference.rail", env=environment, pass_fds=handed, stdout=written, stderr=written)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(600)
 
 
 def _wait(url: str) -> None:
@@ -119,7 +121,5 @@ def _wait(url: str) -> None:
 
 
 def _weldproof(folder: Path, *words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = prepared.run("conformance", *words, env=os.environ, cwd=folder, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

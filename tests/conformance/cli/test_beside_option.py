@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.report import json as json_report
 from conformance.runner import Plan
+from tests import prepared
 from tests.stack import running_stack
 
 STACK = ("--surface", "rail", "--surface", "gateway", "--lane", "algorand", "--no-addons")
@@ -44,13 +44,8 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
         beside.write_text(text.replace('lanes = ["algorand"]', 'lanes = ["algorand", "base"]'))
         assert target.load(beside).claims.lanes == ("algorand", "base")
         words = ["run", "RAIL-KEY-03", "GW-SCR-01", "--config", ours["profile"], "--beside", str(beside)]
-        done = subprocess.run(
-            [sys.executable, "-m", "conformance", *words, "--report-dir", str(tmp_path / "report")],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        words += ["--report-dir", str(tmp_path / "report")]
+        done = prepared.run("conformance", *words, env=os.environ, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     document = json.loads((tmp_path / "report" / "report.json").read_text())
     jsonschema_rs.validator_for(dict(json_report.schema())).validate(document)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import tomlkit
 
+from tests import prepared
 from tests.stack import running_stack
 
 ELSEWHERE = "https://node.example/rpc"
@@ -16,17 +16,8 @@ ELSEWHERE = "https://node.example/rpc"
 
 def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the suite in a folder, without an operator's algod."""
-    command = [sys.executable, "-m", "conformance", "run", *words]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALGOD_", "INDEXER_"))}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return prepared.run("conformance", "run", *words, env={**kept, **environment}, cwd=folder, timeout=600)
 
 
 def chains(folder: Path, **members: str) -> Path:
@@ -88,7 +79,7 @@ def test_what_a_real_node_needs_is_named_by_run_too(tmp_path: Path) -> None:
 def test_a_single_payment_is_guarded_too(tmp_path: Path) -> None:
     """`pay` pays on no main network without its own flag either."""
     path = chains(tmp_path)
-    command = [sys.executable, "-m", "conformance", "pay", "http://127.0.0.1:9/pay", "--config", str(path)]
-    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    words = ["pay", "http://127.0.0.1:9/pay", "--config", str(path)]
+    refused = prepared.run("conformance", *words, env=os.environ, cwd=tmp_path, timeout=600)
     assert refused.returncode == 2
     assert "--main-network" in refused.stderr

@@ -21,14 +21,13 @@ from conformance.check import Case
 from conformance.cli import main
 from conformance.events import LOG, read
 from conformance.runner import Run
+from tests import prepared
 
 WELDPROOF = [sys.executable, "-m", "conformance"]
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*WELDPROOF, "run", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600
-    )
+    return prepared.run("conformance", "run", *words, env=os.environ, cwd=folder, timeout=600)
 
 
 def counts(folder: Path) -> dict[str, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +13,18 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.cli.mutants import checked_mutant, mutant_in
 from conformance.cli.usage import UsageFault
+from tests import prepared
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference's own process, which knows its mutants, with its imports done."""
+
+    def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert words[:2] == [sys.executable, "-m"]
+        return prepared.run(*words[2:], env=os.environ, timeout=300)
+
+    monkeypatch.setattr("conformance.cli.mutants.subprocess", SimpleNamespace(run=run))
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +17,7 @@ from conformance.events import LOG, EventLog, read
 from conformance.ledger import load
 from conformance.recorded import template
 from conformance.runner import Plan, Run, select_checks
+from tests import prepared
 from tests.conformance.checks.webhooks.flawed_receiver import SECRET, FlawedReceiver
 
 ROWS = load().select(["WH-RECV"])
@@ -231,16 +230,11 @@ async def test_the_command_ends_as_the_rows_weigh(flaw: str, words: list[str], c
     async with TestServer(FlawedReceiver(flaw).app()) as server:
         profile = tmp_path / "profile.toml"
         profile.write_text(PROFILE.replace("URL", str(server.make_url("")).rstrip("/")))
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "conformance", "run", *words, "--config", str(profile)),
-            *("--report-dir", str(tmp_path / "report")),
-            env={**os.environ, "FLAWED_SECRET": SECRET},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        said, _ = await process.communicate()
-        assert process.returncode == code, said.decode()
-        assert SECRET.encode() not in said
+        words = ["run", *words, "--config", str(profile), "--report-dir", str(tmp_path / "report")]
+        told = {**os.environ, "FLAWED_SECRET": SECRET}
+        done = await asyncio.to_thread(prepared.run, "conformance", *words, env=told, timeout=600)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert SECRET not in done.stdout + done.stderr
 
 
 def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
@@ -248,9 +242,7 @@ def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
     profile = tmp_path / "profile.toml"
     profile.write_text('[target]\ndefaults = "reference"\n[claims]\nsurfaces = ["webhooks"]\n')
     words = ["run", "WH-RECV", "--config", str(profile), "--report-dir", str(tmp_path / "report"), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words], capture_output=True, text=True, check=False, timeout=600
-    )
+    done = prepared.run("conformance", *words, env=os.environ, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     judged = [event for event in read(tmp_path / "report" / LOG) if event["event"] == "judgement"]
     assert {event["row"] for event in judged} == {row.id for row in ROWS}
