@@ -27,7 +27,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -113,9 +112,15 @@ class _Parent:
         return Prepared(int(told), reading)
 
 
-@cache
+_PARENTS: dict[str, _Parent] = {}
+_MAKING = threading.Lock()  # tests that start several side by side do so in threads
+
+
 def _parent(module: str) -> _Parent:
-    return _Parent(module)
+    with _MAKING:
+        if module not in _PARENTS:
+            _PARENTS[module] = _Parent(module)
+        return _PARENTS[module]
 
 
 def start(

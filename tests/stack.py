@@ -17,6 +17,7 @@ def running_stack(folder: Path, *options: str) -> Iterator[dict[str, str]]:
     """Bring a stack up in `folder` on free ports and yield its ready line; end it on leaving."""
     words = ["up", "--json", "--port-base", "0", "--no-working-profile", "--data-dir", str(folder), *options]
     reading, writing = os.pipe()
+    assert sys.__stderr__ is not None
     with os.fdopen(reading, encoding="utf-8") as said:
         with os.fdopen(writing, "wb") as ready:
             process = prepared.start("localnet", *words, env=os.environ, stdout=ready, stderr=sys.__stderr__)

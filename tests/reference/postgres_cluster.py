@@ -17,6 +17,8 @@ from programs import postgres
 _SECONDS = "200"  # to start or to stop; a busy machine takes its time
 # Who owns a cluster that root starts: the server refuses to run as root.
 _OWNERS = ("postgres", "nobody")
+# Nobody cuts this machine's power: what is killed are our own workers and servers, and the kernel keeps their writes.
+_UNSYNCED = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
         # The locale of this machine may be of another encoding, or named and not there.
         form = (f"--encoding={encoding}", "--locale=C")
         run(tools / "initdb", "-D", data, "-U", "weldproof", "--auth=trust", "--no-sync", *form)
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
+        options = f"{_UNSYNCED} -c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=200"
         run(tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-t", _SECONDS, "-o", options, "start")
         try:
             yield f"postgresql://weldproof@/postgres?host={folder}"

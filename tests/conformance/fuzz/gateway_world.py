@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Coroutine, Iterator, Mapping
@@ -18,12 +17,14 @@ from typing import Any, TypeVar
 
 import httpx
 
+from conformance import target
 from conformance.check import Inconclusive
 from conformance.client import Names
 from conformance.fuzz.gateway_machine import Reply
-from conformance.own_stack import OwnStack, own_stack
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import USDC, Bill
+from tests import prepared
+from tests.stack import running_stack
 
 T = TypeVar("T")
 LANES = {"algorand_testnet": "algorand", "base_sepolia": "base", "solana_devnet": "solana"}
@@ -55,8 +56,7 @@ class GatewayWorld:
 
     memo_prefix = "weldproof:"
 
-    def __init__(self, folder: Path, stack: OwnStack, loop: Loop) -> None:
-        profile = stack.profile
+    def __init__(self, folder: Path, profile: target.Profile, loop: Loop) -> None:
         clock = profile.clock.offset_file
         assert clock is not None
         self.payouts: Mapping[str, str] = profile.tenants["first"].payout
@@ -134,16 +134,12 @@ class GatewayWorld:
         """Return what the service said last."""
         return (self._folder / "gateway.log").read_text("utf-8", "replace")[-4000:]
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> prepared.Prepared | subprocess.Popen[bytes]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("WP_")}
         with (self._folder / "gateway.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "reference.gateway"],
-                env={**own, **self._settings()},
-                pass_fds=[self._socket.fileno()],
-                stdout=log,
-                stderr=log,
-            )
+            handed = [self._socket.fileno()]
+            told = {**own, **self._settings()}
+            process = prepared.start("reference.gateway", env=told, pass_fds=handed, stdout=log, stderr=log)
         ends = time.monotonic() + _READY_SECONDS
         while time.monotonic() < ends and process.poll() is None:
             with contextlib.suppress(httpx.TransportError):
@@ -180,14 +176,12 @@ class GatewayWorld:
 def world(folder: Path) -> Iterator[GatewayWorld]:
     """Bring a stack and a gateway of its own up, and end both on leaving."""
     loop = Loop()
-    context = own_stack(("--surface", "gateway"))
-    stack = loop.run(context.__aenter__())
-    made: GatewayWorld | None = None
     try:
-        made = GatewayWorld(folder, stack, loop)
-        yield made
+        with running_stack(folder / "stack", "--surface", "gateway", "--no-addons") as ready:
+            made = GatewayWorld(folder, target.load(Path(ready["profile"])), loop)
+            try:
+                yield made
+            finally:
+                made.close()
     finally:
-        if made is not None:
-            made.close()
-        loop.run(context.__aexit__(None, None, None))
         loop.stop()

@@ -19,6 +19,7 @@ from conformance.events import EventLog
 from conformance.ledger import load
 from conformance.runner import Plan, Run, registered
 from programs.node import node
+from tests import prepared
 from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serving
 
 ROOT = Path(__file__).parents[4]
@@ -233,15 +234,8 @@ async def test_an_operator_without_bundled_services_is_not_asked_for_them() -> N
 
 async def ran(*words: str, cwd: Path) -> tuple[int, str]:
     """Run the command and return its exit code and its words."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "conformance", "run", *words),
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    said, _ = await process.communicate()
-    return int(process.returncode or 0), said.decode()
+    done = await asyncio.to_thread(prepared.run, "conformance", "run", *words, env=os.environ, cwd=cwd, timeout=600)
+    return done.returncode, done.stdout + done.stderr
 
 
 async def test_the_example_in_node_passes(tmp_path: Path) -> None:
