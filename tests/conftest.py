@@ -7,11 +7,15 @@ Hypothesis draws the same examples in every run, so that a run fails for what wa
 fails none for the time that it took: a busy machine holds up any call. `--hypothesis-profile explore` draws others.
 
 Folders whose tests start stacks and programs come first, so that workers end together, on files of a second each.
+What collecting makes stays to the end: the collector of garbage waits meanwhile and never looks at it again. It would
+look through fourteen thousand tests dozens of times, and each time that a test asks for it.
+
 `--part 2/3` keeps the tests of a part, by their names: what is in one today is in it tomorrow.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -20,6 +24,7 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.disable()
 _LIMIT = sys.getrecursionlimit()
 importlib.import_module("py_ecc")
 sys.setrecursionlimit(_LIMIT)
@@ -56,6 +61,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     part = {item: zlib.crc32(item.nodeid.partition("[")[0].encode()) % parts + 1 for item in items}
     config.hook.pytest_deselected(items=[item for item in items if part[item] != asked])
     items[:] = sorted((item for item in items if part[item] == asked), key=_place)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of the collector's sight."""
+    gc.freeze()
+    gc.enable()
 
 
 def _place(item: pytest.Item) -> int:

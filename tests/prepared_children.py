@@ -94,7 +94,9 @@ def _leave(given: Sequence[Any]) -> None:
         os.set_inheritable(fd, True)
     if given[_ENVIRONMENT] is not None:
         os.environ.clear()
-        os.environ.update(os.fsdecode(one).split("=", 1) for one in given[_ENVIRONMENT])
+        for one in given[_ENVIRONMENT]:
+            name, _, value = os.fsdecode(one).partition("=")
+            os.environ[name] = value
         time.tzset()
 
 
