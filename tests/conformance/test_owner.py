@@ -45,6 +45,7 @@ MANY = 1000
 # Everything in the suite that starts a thread or hands work to one, and what runs there. Whoever adds a place here
 # says what it runs: a function of values, which reaches nothing that the event loop keeps for itself.
 PLACES = {
+    ("conformance/checkout/browser.py", "chromium.found", "to_thread"): "where a program lies, of this machine alone",
     ("conformance/hub/credentials.py", "_proven", "to_thread"): "a proof, of its payload and two seeds",
     ("conformance/hub/credentials.py", "_signed", "to_thread"): "a signature, of its payload and a seed",
     ("conformance/hub/listening.py", "bound", "to_thread"): "sockets, of a host and a port",
