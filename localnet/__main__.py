@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import click
-import orjson
 
-from localnet import background
 from localnet import chains as chain_kinds
 from localnet.chains import LANES
-from localnet.examination import doctor
-from localnet.hub import ADDONS
-from localnet.processes import ChildFault, kill_all
-from localnet.profile import SURFACES, WORKING_NAME, profile_text
-from localnet.rpc import NodeFault
-from localnet.stack import Plan, Stack, running
-from programs.missing import Missing
+from localnet.surface_names import SURFACES
 
-EXIT_MISSING, EXIT_FAULT = 3, 4
-_DEMO = '{"method":"POST","authority":"example.com","path":"/orders","body":"{}"}'
+# Commands that stand elsewhere: the module of each, and what the overview says of it.
+_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
+    "doctor": ("examination", "Say which real nodes can run here, and how to get the others."),
+    "fund": ("background", "Give an address on a chain USDC, or its native coin."),
+    "hold": ("background", ""),
+    "start": ("background", "Start real nodes in the background: all three chains, or some."),
+    "status": ("background", "Ask each node that runs in the background for its newest block."),
+    "stop": ("background", "End the nodes that run in the background."),
+}
+# Letters of what the overview says of a command.
+_LINE: Final = 120
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Lazy(click.Group):
+    """Imports what starts nodes when it is used: help waits for no SDK."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted([*super().list_commands(ctx), *_ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, or None where there is none of this name."""
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        found: Any = getattr(import_module(f"localnet.{_ELSEWHERE[cmd_name][0]}"), cmd_name)
+        return found if isinstance(found, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write the overview without importing what it tells of."""
+        told = {name: words for name, (_, words) in _ELSEWHERE.items() if words}
+        told |= {name: one.get_short_help_str(_LINE) for name, one in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(told.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Chains and surfaces on this machine."""
 
@@ -116,165 +136,15 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
-def up(
-    kinds: Mapping[str, str],
-    port_base: int | None,
-    data_dir: Path,
-    mutant: str | None,
-    chameleon: int | None,
-    faults: tuple[tuple[str, int], ...],
-    lanes: tuple[str, ...],
-    surfaces: tuple[str, ...],
-    companions: bool,
-    addons: bool,
-    settings: tuple[tuple[str, str], ...],
-    block_seconds: float,
-    working_profile: bool,
-    as_json: bool,
-) -> None:
+def up(**options: Any) -> None:
     """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C.
 
     Prints the addresses and where the credentials lie. Exit codes: 0 it was ended, 2 usage, 3 a program or node that is
     wanted is missing, 4 a part did not come up or ended by itself.
     """
-    if set(surfaces) == {"control_plane"}:
-        lanes = ()
-    plan = Plan(
-        *(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds, surfaces),
-        companions=companions,
-        addons=ADDONS if addons else (),
-        chameleon=chameleon,
-    )
-    if mutant is not None and chameleon is not None:
-        raise click.UsageError("a mutant and a chameleon do not go together")
-    try:
-        sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
-    except (ChildFault, Missing, NodeFault) as fault:
-        click.echo(f"weldproof up: {fault}", err=True)
-        sys.exit(EXIT_MISSING if isinstance(fault, Missing) else EXIT_FAULT)
+    from localnet.serving import up as serve  # noqa: PLC0415 - `--help` waits for nothing that it imports
 
-
-async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
-    plan.data_dir.mkdir(parents=True, exist_ok=True)
-    stop, up = asyncio.Event(), asyncio.Event()
-    starting = asyncio.current_task()
-
-    def end() -> None:
-        if stop.is_set():
-            kill_all()  # somebody will not wait: the clean-up that is under way has nothing left to wait for
-        elif starting is not None and not up.is_set():
-            starting.cancel()
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, end)
-    try:
-        return await _up(plan, stop, up, working_profile=working_profile, as_json=as_json)
-    except asyncio.CancelledError:
-        if not stop.is_set():
-            raise
-        return 0
-
-
-async def _up(plan: Plan, stop: asyncio.Event, up: asyncio.Event, *, working_profile: bool, as_json: bool) -> int:
-    async with running(plan) as stack:
-        up.set()
-        written = _write_profiles(stack, working=working_profile)
-        try:
-            _announce(stack, as_json=as_json)
-            return await _until(stop, stack)
-        finally:
-            if written is not None:
-                written.unlink(missing_ok=True)
-
-
-def _disguise(plan: Plan) -> str:
-    """Return what the surfaces run as when it is not the reference itself."""
-    if plan.mutant is not None:
-        return f" with mutant {plan.mutant}"
-    return "" if plan.chameleon is None else f" in the look of seed {plan.chameleon}"
-
-
-async def _until(stop: asyncio.Event, stack: Stack) -> int:
-    tasks = [
-        asyncio.create_task(stop.wait()),
-        ended := asyncio.create_task(stack.first_end()),
-        asyncio.create_task(stack.follow_clock()),
-    ]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks, return_exceptions=True)
-    if stop.is_set():
-        return 0
-    child = ended.result() if ended.done() and not ended.cancelled() else None
-    click.echo(
-        f"weldproof up: {child.name if child else 'a part'} ended by itself: {child.last_words() if child else ''}",
-        err=True,
-    )
-    return EXIT_FAULT
-
-
-def _write_profiles(stack: Stack, *, working: bool) -> Path | None:
-    text = profile_text(stack.facts)
-    (stack.plan.data_dir / WORKING_NAME).write_text(text, "utf-8")
-    here = Path.cwd() / WORKING_NAME
-    if not working or here.exists():
-        return None
-    here.write_text(text, "utf-8")
-    return here
-
-
-def _announce(stack: Stack, *, as_json: bool) -> None:
-    facts = stack.facts.as_json()
-    profile = str(stack.plan.data_dir / WORKING_NAME)
-    if as_json:
-        line = {"ready": True, "profile": profile, **facts, "pids": {one.name: one.pid for one in stack.children}}
-        click.echo(orjson.dumps(line).decode())
-    else:
-        mixture = chain_kinds.told(stack.plan.kinds, stack.plan.lanes)
-        if mixture is not None:
-            click.secho(mixture, bold=True)
-        click.echo(f"The stack is up{_disguise(stack.plan)}.")
-        for name, value in {**facts, "profile": profile}.items():
-            click.echo(f"  {name:18} {value}")
-        for hint in _keys_and_hints(stack, facts):
-            click.echo(hint)
-    sys.stdout.flush()
-
-
-def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
-    """Yield what people try first; keys go to a terminal only, never into a log."""
-    selling = stack.facts.sells
-    if selling is not None and sys.stdout.isatty():
-        for name, tenant in selling.tenants.items():
-            yield f"  {f'tenant_{name}_key':18} {tenant.key_file.read_text('ascii').strip()}"
-    yield "\nTry:  weldproof run"
-    if "rail" in facts:
-        yield f"      weldproof pay {facts['rail']}/pay/v1/compliance/receipt"
-    if "agent" in facts:
-        yield f"      curl {facts['agent']}/verify/rfc9421/sign -d '{_DEMO}'"
-    if selling is not None:
-        first = selling.tenants["first"]
-        network = next(iter(first.payout))
-        body = f'{{"amount": 8.41, "currency": "USD", "label": "Order 7", "preferred_network": "{network}"}}'
-        yield (
-            f"      curl {facts['gateway']}/v1/payment-links -H 'Content-Type: application/json' "
-            f"-H 'X-Tenant-Id: {first.id}' \\\n"
-            f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
-        )
-        yield "      weldproof pay CHECKOUT_URL"
-        told = selling.destinations["first"]
-        yield f"      weldproof listen --port {urlsplit(told.url).port} --secret-file {told.secret_file}"
-        yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"
-    yield "Ctrl-C ends it."
-
-
-for _command in (background.start, background.hold, background.stop, background.status, background.fund, doctor):
-    main.add_command(_command)
+    serve(**options)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ import tomlkit
 from localnet.chains import told
 from localnet.destinations import Destination
 from localnet.hub import ADDONS, HubFacts
+from localnet.surface_names import SURFACES
 from localnet.tenants import Tenant
-
-SURFACES = ("rail", "gateway", "agent", "control_plane")
 
 WORKING_NAME = "weldproof.toml"
 MARK = "# Written by `weldproof up` for the stack it runs.\n"

@@ -19,7 +19,8 @@ from localnet.control import ControlFault, control, verbs_of
 from localnet.hub import ADDONS
 from localnet.nodes import Nodes, Starter
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import SURFACES, StackFacts
+from localnet.profile import StackFacts
+from localnet.surface_names import SURFACES
 from localnet.surfaces import Surfaces, payees
 
 # Every address of a stack with its usual port, in the order in which `--port-base` numbers them.

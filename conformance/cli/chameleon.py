@@ -12,7 +12,7 @@ import click
 import orjson
 import uvloop
 
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.interrupt import interruptible
 from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault

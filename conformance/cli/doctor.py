@@ -16,10 +16,6 @@ import click
 import orjson
 from packaging.requirements import Requirement
 
-from conformance.cli.targets import named_profile
-from conformance.target import Profile, ProfileError
-from conformance.webhooks.inbox import listening_at
-from conformance.webhooks.receiver import CannotListen, bound
 from programs import cache, chromium, node, postgres
 from programs.found import Program
 
@@ -69,8 +65,9 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
     Exit codes: 0 nothing required is missing, 1 something is, 2 usage.
     """
-    profile = named_profile(config, (), ours=False)
-    findings = (*examine(), *(() if profile is None else destinations(profile)))
+    from conformance.cli.doctor_profile import destinations_named  # noqa: PLC0415 - `--help` waits for nothing of it
+
+    findings = (*examine(), *destinations_named(config))
     healthy = all(finding.state != "missing" for finding in findings)
     if as_json:
         value = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
@@ -190,25 +187,6 @@ def free_port(name: str, port: int) -> Finding:
             remedy = "end what listens there, or `weldproof up --port-base 0`"
             return Finding(f"port {port} ({name})", "absent", fault.strerror or "taken", disables, remedy)
     return Finding(f"port {port} ({name})", "ok", "free")
-
-
-def destinations(profile: Profile) -> Iterator[Finding]:
-    """Say for each webhook destination of a profile whether the suite could receive there."""
-    disables = "the webhook rows of its tenant (WH-DELIV, WH-SIG, WH-BODY)"
-    for name, one in profile.webhook.destinations.items():
-        title = f"webhook destination {name}"
-        try:
-            one.secret.read()
-            host, port = listening_at(one)
-            for bound_socket in bound(host, port):
-                bound_socket.close()
-        except (ProfileError, ValueError) as fault:
-            yield Finding(title, "absent", str(fault), disables, f"correct [webhook.destinations.{name}]")
-        except CannotListen as fault:
-            remedy = "end what listens there, or give listen = HOST:PORT, to which deliveries are forwarded"
-            yield Finding(title, "absent", str(fault), disables, remedy)
-        else:
-            yield Finding(title, "ok", f"{host}:{port} can be received at")
 
 
 def _show(findings: Sequence[Finding]) -> None:

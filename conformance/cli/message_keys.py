@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.oracles.keys import KeyFault
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import SigningKey, VerifyingKey

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from conformance.cli.receipt_input import receipts
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.encodable import encodable
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES

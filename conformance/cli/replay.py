@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-import orjson
-
-from conformance.check import Check
-from conformance.cli.targets import UsageFault, chain_file, checked_nodes, named_profile, opened, with_nodes
-from conformance.events import Event, EventLog, log_in, read
-from conformance.interrupt import interruptible
-from conformance.ledger import load
-from conformance.own_stack import StackFault, surface_options
-from conformance.quick_look import QuickLook
-from conformance.recorded import curl_line
-from conformance.report.exchange import Exchange
-from conformance.report.text import one_line
-from conformance.runner import Plan, Run, registered, select_checks
-from conformance.verdict import Exit, Verdict, worst
-
-_BESIDE = "beside"
-_RECORDED = frozenset({"exchange", "arrival"})
-# Letters of a curl line, an answer's body or a finding that are shown.
-_SHOWN = 2000
 
 
 @click.command("replay")
@@ -37,15 +16,7 @@ _SHOWN = 2000
 @click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context
-def command(
-    ctx: click.Context,
-    what: str,
-    config: Path | None,
-    own_stack: bool,
-    mutant: str | None,
-    main_network: bool,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
 
     Where N is a delivery that the target made, the check that judged it runs again, and its deliveries are compared.
@@ -53,142 +24,6 @@ def command(
     REPORT is a report folder or its events.ndjson.gz. Exit codes: 0 the status, or the verdict on a delivery, is the
     same, 1 it differs, 3 not reached.
     """
-    events, number = _recorded(what)
-    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
-    if exchange is None:
-        raise UsageFault(f"{what}: the run has no exchange {number}")
-    judgement = _judgement_of(exchange, events)
-    check_id = exchange["check"] if judgement is None else judgement["check"]
-    started = next((event for event in events if event["event"] == "run.started"), None)
-    if started is None:
-        raise UsageFault(f"{what}: the log does not tell how the run began")
-    mutant = mutant or started["options"].get("mutant")
-    chains = started["options"].get("chains")
-    nodes = chain_file(chains)
-    profile = named_profile(config, (), ours=own_stack or bool(mutant or (chains and nodes is None)))
-    profile = profile if nodes is None else with_nodes(profile, nodes)
-    checked_nodes(profile, main_network=main_network)
+    from conformance.cli.replaying import replay  # noqa: PLC0415 - `--help` waits for nothing that it imports
 
-    stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]
-    stack_options += surface_options(load()[row] for row in started["rows"])
-    log = EventLog()
-
-    async def again() -> None:
-        async with opened(profile, stack_options) as found:
-            one = _check(check_id, tuple(found.claims.lanes))
-            rows = tuple(load()[row] for row in one.rows)
-            if one.id not in {candidate.id for candidate in select_checks(rows, found)}:
-                raise UsageFault(f"the target does not claim what the check {one.id} needs")
-            # A quick look tries samples: the exchange is found again only where the same ones are drawn.
-            quick = QuickLook((one,)) if started.get("quick") else None
-            await Run(Plan(rows, (one,), seed=int(started["seed"]), quick=quick), found, log).whole()
-
-    try:
-        asyncio.run(interruptible(again()))
-    except StackFault as fault:
-        click.echo(f"weldproof replay: {fault}", err=True)
-        ctx.exit(Exit.NO_VERDICT)
-    except asyncio.CancelledError:
-        ctx.exit(Exit.INTERRUPTED)
-    if judgement is None:
-        ctx.exit(_compare(exchange, log, as_json=as_json))
-    ctx.exit(_compare_deliveries(exchange, judgement, log, as_json=as_json))
-
-
-def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
-    name, mark, number = what.rpartition("#")
-    if not mark or not number.isdecimal():
-        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
-    path = Path(name)
-    path = log_in(path) if path.is_dir() else path
-    try:
-        return read(path), int(number)
-    except (OSError, ValueError) as fault:
-        raise UsageFault(f"cannot read {path}: {fault}") from fault
-
-
-def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
-    if check_id == _BESIDE:
-        raise UsageFault("that exchange compared two targets and belongs to no check: run again with --beside")
-    for candidate in registered():
-        for one in (candidate, *(candidate.for_lane(lane) for lane in lanes if candidate.lane == "each")):
-            if one.id == check_id:
-                return one
-    raise UsageFault(f"this version of the suite has no check {check_id}")
-
-
-def _judgement_of(recorded: Event, events: tuple[Event, ...]) -> Event | None:
-    """Return the worst judgement of a delivery, None for an exchange, which belongs to a check by itself.
-
-    Raises:
-        UsageFault: No check judged the delivery.
-    """
-    if recorded["event"] == "exchange":
-        return None
-    judged = [one for one in events if one["event"] == "judgement" and one["exchange"] == recorded["n"]]
-    if not judged:
-        raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
-    verdict = worst(Verdict(one["verdict"]) for one in judged)
-    return next(one for one in judged if one["verdict"] == verdict)
-
-
-def _compare_deliveries(before: Event, judgement: Event, log: EventLog, *, as_json: bool) -> int:
-    """Show a delivery beside the one that the same judgement was made on, and compare what it came to."""
-    alike = ("check", "row", "where")
-    later = [one for one in log.of("judgement") if all(one[name] == judgement[name] for name in alike)]
-    same = [one for one in later if one["verdict"] == judgement["verdict"]]
-    judged = next(iter((*same, *later)), None)
-    number = None if judged is None else judged["exchange"]
-    after = next((one for kind in _RECORDED for one in log.of(kind) if one["n"] == number), None)
-    if as_json:
-        value = {"recorded": _repeatable(before), "again": _repeatable(after), "judgements": [judgement, judged]}
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
-    else:
-        for title, event, one in (("recorded", before, judgement), ("again", after, judged)):
-            _show(title, event)
-            if one is not None:
-                judged_so = f"{one['row']} {one['verdict']}: expected {one['expected']}, found {one['found']}"
-                click.echo(f"  {one_line(judged_so, _SHOWN)}")
-    if judged is None:
-        return Exit.NO_VERDICT
-    return Exit.PASSED if same else Exit.FAILED
-
-
-def _compare(before: Event, log: EventLog, *, as_json: bool) -> int:
-    after = next(
-        (
-            event
-            for event in log.of("exchange")
-            if event["check"] == before["check"] and event["ordinal"] == before["ordinal"] and not event["retry"]
-        ),
-        None,
-    )
-    if as_json:
-        click.echo(
-            orjson.dumps({"recorded": _repeatable(before), "again": _repeatable(after)}, option=orjson.OPT_INDENT_2)
-        )
-    else:
-        _show("recorded", before)
-        _show("again", after)
-    if after is None:
-        return Exit.NO_VERDICT
-    return Exit.PASSED if _status(before) == _status(after) else Exit.FAILED
-
-
-def _repeatable(event: Event | None) -> Event | None:
-    return None if event is None else {**event, "curl": curl_line(event["request"])}
-
-
-def _status(exchange: Mapping[str, Any]) -> int | None:
-    response = exchange["response"]
-    return None if response is None else response["status"]
-
-
-def _show(title: str, exchange: Event | None) -> None:
-    click.secho(title, bold=True)
-    if exchange is None:
-        click.echo("  the check did not get this far")
-        return
-    told = Exchange.of(exchange)
-    click.echo(f"  {told.command(_SHOWN)}")
-    click.echo("".join(f"  {line}\n" if line else "\n" for line in told.answered(_SHOWN).split("\n")), nl=False)
+    replay(ctx, **options)

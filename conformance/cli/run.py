@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import secrets
-import sys
-import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
-from conformance import interrupt
-from conformance.cli.mutants import checked_mutant
-from conformance.cli.own_addon import ADDON_ROWS, WithCommand, command_of, with_addon
-from conformance.cli.targets import (
-    UsageFault,
-    beside_profile,
-    chain_file,
-    checked_nodes,
-    named_profile,
-    opened,
-    with_nodes,
-)
-from conformance.cli.unread import unread
-from conformance.client import Names
-from conformance.events import LOG, EventLog
-from conformance.ledger import Requirement, load
-from conformance.own_stack import StackFault, surface_options
-from conformance.quick import FUZZ_SECONDS
-from conformance.quick_look import quick_look
-from conformance.report import console, fault, formats
-from conformance.report.progress import Progress
-from conformance.report.summary import summarise
-from conformance.runner import Afterwards, Plan, Run, brought_in, select_checks
-from conformance.target import LANES, SURFACES, Chains, ExpectedFailure, Profile, ProfileError, parse
-from conformance.verdict import Exit
-
-# Surfaces that publish an OpenAPI document, and the row that drives it.
-PUBLISHING = frozenset({"GW", "RAIL", "AGENT", "CP"})
-DOCUMENT_ROW = "X-OAS-01"
+from conformance.claimable import LANES, SURFACES
+from conformance.cli.addon_command import WithCommand
+from conformance.report.formats import FORMATS
 
 
 @click.command("run", cls=WithCommand)
@@ -83,7 +50,7 @@ DOCUMENT_ROW = "X-OAS-01"
     "than 10 goes deeper.",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first requirement that fails.")
-@click.option("--report", "kinds", multiple=True, type=click.Choice(sorted(formats.FORMATS)), help="Report to write.")
+@click.option("--report", "kinds", multiple=True, type=click.Choice(sorted(FORMATS)), help="Report to write.")
 @click.option(
     "--report-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("report"), show_default=True
 )
@@ -108,210 +75,6 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Exit codes: 0 all pass, 1 a fail or an unexpected pass, 2 usage, 3 no verdict, 4 fault in the suite,
     130 interrupted.
     """
-    nodes = chain_file(options["chains"])
-    kinds = bool(options["chains"]) and nodes is None
-    ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
-    if ours and (options["config"] or options["addresses"]):
-        raise UsageFault("--own-stack, --mutant, --setting and --chains KINDS go without --config and --target")
-    if options["mutant"]:
-        checked_mutant(options["mutant"])
-    words = command_of(ctx)
-    if options["addon"] and ours:
-        raise UsageFault("--addon goes without --own-stack, --mutant, --setting and --chains KINDS")
-    if options["addon_url"] and not options["addon"]:
-        raise UsageFault("--addon-url goes with --addon -- COMMAND")
-    if options["beside"] and options["addon"]:
-        raise UsageFault("--beside compares the receipts of rails and gateways: it goes without --addon")
-    alone = options["addon"] and not (options["config"] or options["addresses"])
-    profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
-    if options["addon"]:
-        profile = with_addon(profile, words, options["addon_url"])
-        options["ids"] = options["ids"] or (ADDON_ROWS,)
-    if nodes is not None:
-        profile = with_nodes(profile, nodes)
-    checked_nodes(profile, main_network=options["main_network"])
-    other = beside_profile(options["beside"], main_network=options["main_network"])
-    rows = _rows(options)
-    expected = _expected(options["xfail"], profile)
-    seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
-    stack_options = [*_stack_options(options), *surface_options(rows, companions=not options["quick"])]
+    from conformance.cli.running import run  # noqa: PLC0415 - `--help` waits for nothing that it imports
 
-    async def body(log: EventLog) -> Exit:
-        async with brought_in(), opened(profile, stack_options) as opened_profile:
-            seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
-            found = with_fuzz(opened_profile, seconds)
-            checks = select_checks(rows, found, options["lanes"])
-            look = quick_look(checks, seed) if options["quick"] else None
-            plan = Plan(
-                rows=rows,
-                checks=checks if look is None else look.tried,
-                quick=look,
-                seed=seed,
-                workers=options["workers"] or found.pace.workers,
-                fail_fast=options["fail_fast"],
-                strict=options["strict"],
-                expected=(*found.xfail, *expected),
-                lanes=tuple(options["lanes"]),
-            )
-            shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
-            return await Run(plan, found, log, _afterwards(other, plan, found), names).execute(options=_plain(shown))
-
-    names = Names()
-    kinds_wanted = options["kinds"] or ("html", "json")
-    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, options["as_json"], names))
-
-
-def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, Afterwards]:
-    """Return what follows the checks: the comparison with another target, where one is given."""
-    if other is None:
-        return {}
-    from conformance.receipts.beside import Beside  # noqa: PLC0415 - it brings every check of the rail along
-    from conformance.receipts.taking import BESIDE  # noqa: PLC0415 - as above
-
-    surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
-    # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.
-    nodes = found.chains if other.chains == Chains() else other.chains
-    return {BESIDE: Beside(other.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
-
-
-def run_and_report(
-    body: Callable[[EventLog], Coroutine[Any, Any, Exit]],
-    directory: Path,
-    kinds: Sequence[str],
-    as_json: bool,
-    names: Names,
-) -> int:
-    """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
-
-    Where the suite itself is at fault, what its maintainers need lies beside them, without what `names` hides.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UsageFault: Nothing can be written into `directory`.
-    """
-    try:
-        log = EventLog(directory / LOG)
-    except OSError as closed:
-        raise UsageFault(f"--report-dir: cannot write {directory / LOG}: {closed.strerror}") from closed
-    progress = None if as_json else Progress()
-    if progress is not None:
-        log.listen(progress)
-    try:
-        code = interrupt.run(body(log))
-    except (StackFault, ProfileError) as trouble:
-        click.echo(f"weldproof run: {trouble}", err=True)
-        return int(Exit.NO_VERDICT if isinstance(trouble, StackFault) else Exit.USAGE)
-    except asyncio.CancelledError:
-        click.echo("weldproof run: interrupted before the first check", err=True)
-        return int(Exit.INTERRUPTED)
-    except click.ClickException:
-        raise
-    except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
-        return _broken(log, directory, kinds, names, escaped)
-    finally:
-        if progress is not None:
-            progress.close()
-        log.close()
-    try:
-        return _reported(log, directory, kinds, names, code, as_json=as_json)
-    except Exception as escaped:  # noqa: BLE001 - as above
-        return _broken(log, directory, (), names, escaped)
-
-
-def _reported(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, code: Exit, *, as_json: bool) -> int:
-    """Write the reports, show the run, and return the exit code."""
-    written = formats.write(log.events, directory, kinds)
-    if code == Exit.SUITE_FAULT:
-        written.append(_fault_file(log, directory, names))
-    try:
-        if as_json:
-            click.echo(formats.FORMATS["json"].render(log.events))
-        else:
-            console.show(summarise(log.events), written=[directory / LOG, *written])
-        if code == Exit.SUITE_FAULT:
-            click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
-    except BrokenPipeError:
-        # The verdict is the same, whether or not it is read to its end.
-        unread()
-    return int(code)
-
-
-def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:
-    """Keep what there is of a run that tripped over itself, say where it lies, and return the exit code."""
-    _fault_file(log, directory, names, escaped)
-    with contextlib.suppress(Exception):  # what broke the run may break its reports
-        formats.write(log.events, directory, kinds)
-    words = names.redact("".join(traceback.format_exception_only(escaped)).strip())
-    click.echo(f"weldproof run: {words}\n{fault.hint(str(directory))}", err=True)
-    return int(Exit.SUITE_FAULT)
-
-
-def _fault_file(log: EventLog, directory: Path, names: Names, escaped: Exception | None = None) -> Path:
-    path = directory / fault.FILE
-    path.write_text(fault.text(log.events, sys.argv[1:], names, escaped), "utf-8")
-    return path
-
-
-def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
-    """Return the profile with another budget for generated requests, when one is given."""
-    if seconds is None:
-        return profile
-    return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
-
-
-def chosen(ids: Sequence[str]) -> tuple[Requirement, ...]:
-    """Return the rows of these ids; a whole surface brings along the row about its OpenAPI document.
-
-    Raises:
-        LookupError: An id matches no row; its text is the id.
-    """
-    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING
-    return load().select([*ids, *([DOCUMENT_ROW] if whole else [])])
-
-
-def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    try:
-        rows = chosen(options["ids"])
-    except LookupError as unknown:
-        raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
-    return tuple(
-        row
-        for row in rows
-        if (not options["surfaces"] or row.surface in options["surfaces"])
-        and (not options["levels"] or row.level in options["levels"])
-        and (not options["lanes"] or row.lane is None or row.lane in options["lanes"])
-    )
-
-
-def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:
-    entries = () if profile is None else profile.xfail
-    if path is not None:
-        try:
-            extra = parse(path.read_text("utf-8"), source=str(path)).xfail
-        except (OSError, ProfileError) as fault:
-            raise UsageFault(str(fault)) from fault
-    else:
-        extra = ()
-    for entry in (*entries, *extra):
-        if entry.id not in load():
-            raise UsageFault(f"xfail: no requirement {entry.id}")
-    return extra
-
-
-def _stack_options(options: Mapping[str, Any]) -> list[str]:
-    words = ["--chains", options["chains"] or "sim"]
-    if "localnet" in words[1]:
-        # A real node is wanted only for the lanes that run.
-        words += [word for lane in options["lanes"] for word in ("--lane", lane)]
-    if options["mutant"]:
-        words += ["--mutant", options["mutant"]]
-    for setting in options["settings"]:
-        words += ["--setting", setting]
-    return words
-
-
-def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    plain: Mapping[str, Any] = orjson.loads(orjson.dumps(dict(options), default=str))
-    return plain
+    run(ctx, **options)

@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import orjson
-
-from conformance.cli.chameleon import against_chameleon
-from conformance.cli.targets import UsageFault
-from conformance.events import EventLog
-from conformance.interrupt import interruptible
-from conformance.ledger import Requirement, load
-from conformance.own_stack import StackFault, own_stack, surface_options
-from conformance.runner import Plan, Run, select_checks
-from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
-from conformance.target import Budgets, Profile
-from conformance.verdict import Exit, Verdict
-
-# Enough generated requests for the rows that judge each exchange.
-FUZZ_SECONDS = 3.0
-# What a broken hub or addon never does is waited for so long; a whole one needs a second or two.
-PROPAGATION_SECONDS = 20.0
 
 
 @click.command("selftest")
@@ -43,16 +22,7 @@ PROPAGATION_SECONDS = 20.0
     "--logs", type=click.Path(path_type=Path, file_okay=False), help="With --chameleon: keep each run's event log here."
 )
 @click.pass_context
-def command(
-    ctx: click.Context,
-    /,
-    ids: tuple[str, ...],
-    part: str | None,
-    seed: int,
-    as_json: bool,
-    only_list: bool,
-    **chameleon: Any,
-) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Run the suite against each deliberately broken reference and compare with the committed kill lists, exactly.
 
     With --chameleon, MUTANT is a seed: run it against a correct server in the look of each seed, where nothing may
@@ -61,89 +31,6 @@ def command(
     Exit codes: 0 every list is exact (no row failed, every point was seen to vary), 1 one is not, 2 usage, 3 a stack
     did not come up.
     """
-    if chameleon["chameleon"]:
-        ctx.exit(against_chameleon(ids, part, chameleon, as_json=as_json))
-    lists = _chosen(ids, part)
-    if only_list:
-        _print_lists(lists, as_json=as_json)
-        return
-    results: list[dict[str, Any]] = []
-    try:
-        asyncio.run(interruptible(_all(lists, seed, results, quiet=as_json)))
-    except StackFault as fault:
-        click.echo(f"weldproof selftest: {fault}", err=True)
-        ctx.exit(Exit.NO_VERDICT)
-    except asyncio.CancelledError:
-        ctx.exit(Exit.INTERRUPTED)
-    if as_json:
-        click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2))
-    exact = sum(not result["differences"] for result in results)
-    if not as_json:
-        click.echo(f"{exact} of {len(results)} kill lists are exact")
-    ctx.exit(Exit.PASSED if exact == len(results) and results else Exit.FAILED)
+    from conformance.cli.selftesting import selftest  # noqa: PLC0415 - `--help` waits for nothing that it imports
 
-
-def _chosen(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
-    lists = load_kill_lists()
-    unknown = sorted(set(ids) - {one.mutant for one in lists})
-    if unknown:
-        raise UsageFault(f"no mutant {', '.join(unknown)}; `weldproof selftest --list` shows them")
-    chosen = tuple(one for one in lists if not ids or one.mutant in ids)
-    if part is None:
-        return chosen
-    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", part)
-    if match is None or int(match[1]) > int(match[2]):
-        raise UsageFault(f"--shard {part}: give I/N with I from 1 to N")
-    return shard(chosen, int(match[1]), int(match[2]))
-
-
-def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:
-    if as_json:
-        click.echo(orjson.dumps([{**_described(one), "also": dict(one.also)} for one in lists]))
-        return
-    for one in lists:
-        click.echo(f"{one.mutant:36} {one.caught_by:16} {one.rule}")
-
-
-def _described(one: KillList) -> dict[str, Any]:
-    return {"mutant": one.mutant, "rule": one.rule, "caught_by": one.caught_by}
-
-
-async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
-    for one in lists:
-        started = time.perf_counter()
-        found = await verdicts_against(one.mutant, one.surface, seed, one.lanes)
-        differences = one.differences(found)
-        result = {**_described(one), "seconds": round(time.perf_counter() - started, 1), "differences": differences}
-        results.append(result)
-        if not quiet:
-            word = click.style("caught", fg="green") if not differences else click.style("NOT EXACT", fg="red")
-            click.echo(f"{one.mutant:36} {word}  {result['seconds']} s")
-            for line in differences:
-                click.echo(f"    {line}")
-
-
-def _budgets(profile: Profile, rows: Sequence[Requirement]) -> Budgets:
-    """Return the budgets of one mutant: generated requests are short where no row is about them."""
-    generated = any(row.id == "X-OAS-01" for row in rows)
-    return profile.budgets if generated else profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
-
-
-async def verdicts_against(
-    mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
-) -> dict[str, Verdict]:
-    """Run the suite over `surface` against our own stack with `mutant` and return the verdict of each row.
-
-    Raises:
-        StackFault: The stack did not come up.
-        CancelledError: The run was interrupted, so that its verdicts say nothing of the mutant.
-    """
-    log = EventLog()
-    rows = load().select(surface.split())
-    options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
-    async with own_stack([*options, *surface_options(rows)]) as stack:
-        hub = stack.profile.hub.model_copy(update={"propagation_budget": PROPAGATION_SECONDS})
-        profile = stack.profile.model_copy(update={"budgets": _budgets(stack.profile, rows), "hub": hub})
-        plan = Plan(rows, select_checks(rows, profile), seed=seed, workers=profile.pace.workers)
-        await Run(plan, profile, log).whole()
-    return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}
+    selftest(ctx, **options)

@@ -13,8 +13,6 @@ from conformance.cli.usage import UsageFault
 from conformance.own_stack import own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Claims, Profile, Surface, Target
 
-__all__ = ("UsageFault",)
-
 SIMULATED_STACK = "our own stack"
 WORKING_PROFILE = Path("weldproof.toml")
 

@@ -7,16 +7,17 @@ import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import orjson
 
-from conformance import target
-from conformance.cli.targets import WORKING_PROFILE, UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.report.text import one_line, shown
-from conformance.tenants import Administrator, GatewayRefused, GatewayUnreachable
 from conformance.verdict import Exit
+
+if TYPE_CHECKING:
+    from conformance.tenants import Administrator
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _USUAL_URL = "http://localhost:8090"
@@ -60,6 +61,9 @@ def _asks(function: Command) -> Command:
     @click.option("--json", "as_json", is_flag=True, help="Print the gateway's answer as JSON.")
     @functools.wraps(function)
     def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
+        # `--help` waits for no HTTP client.
+        from conformance.tenants import Administrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
+
         administrator = Administrator(_address(url), _key(admin_key_file))
         try:
             answer = asyncio.run(function(administrator, **arguments))
@@ -197,6 +201,9 @@ async def retry_delivery(administrator: Administrator, tenant_id: str, delivery_
 
 
 def _address(url: str | None) -> str:
+    from conformance import target  # noqa: PLC0415 - as above, and for no profile
+    from conformance.cli.targets import WORKING_PROFILE  # noqa: PLC0415 - as above
+
     if url is None and WORKING_PROFILE.exists():
         try:
             surface = target.load(WORKING_PROFILE).surfaces.get("gateway")

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from conformance import vectors
-from conformance.cli.targets import UsageFault
+from conformance.cli.usage import UsageFault
 from conformance.cli.vectors import opened
 from conformance.encodable import encodable
 from conformance.interrupt import interruptible

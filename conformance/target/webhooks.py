@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from conformance.target.tables import Secret, Table
+from conformance.webhooks.defaults import TOLERANCE_SECONDS
 
 
 class Destination(Table):
@@ -57,7 +58,7 @@ class WebhookBindings(Table):
 
     header: str | None = None
     signed_string: str | None = None
-    tolerance: int = 300
+    tolerance: int = TOLERANCE_SECONDS
     schedule: tuple[float, ...] | None = None
     timeout: float | None = None
     destinations: Mapping[str, Destination] = Field(default_factory=dict)

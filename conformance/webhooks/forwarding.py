@@ -12,9 +12,9 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from conformance.http_transport import read_up_to
-from conformance.webhooks.receiver import BODY_LIMIT, Arrival, Reply
+from conformance.webhooks.defaults import BODY_LIMIT, FORWARD_SECONDS
+from conformance.webhooks.receiver import Arrival, Reply
 
-SECONDS = 10.0
 # RFC 9110 (7.6.1): what is between two hops is not passed on. Host and Content-Length are those of the new request.
 _HOP_BY_HOP = frozenset(
     {
@@ -60,7 +60,7 @@ class Forwarder:
     comes back to it.
     """
 
-    def __init__(self, url: str, *, seconds: float = SECONDS, limit: int = BODY_LIMIT) -> None:
+    def __init__(self, url: str, *, seconds: float = FORWARD_SECONDS, limit: int = BODY_LIMIT) -> None:
         self.url = url
         self._limit = limit
         self._name = f"weldproof-listen-{secrets.token_hex(6)}"

@@ -21,7 +21,8 @@ from typing import Literal, Self, TypeAlias
 
 from aiohttp import web
 
-BODY_LIMIT = 1_048_576
+from conformance.webhooks.defaults import BODY_LIMIT
+
 _BODY_SECONDS = 30.0
 _CHUNK = 65_536
 _SHUTDOWN_SECONDS = 0.1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.init import _render
+from conformance.cli.initialising import _render
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
 from conformance.probing import GatewayFound, bodies, probe_gateway, properties, selectors

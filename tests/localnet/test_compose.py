@@ -12,8 +12,8 @@ import yaml  # type: ignore[import-untyped]  # its stubs are no dependency of ou
 
 from localnet import npm
 from localnet.hub import ADDONS
-from localnet.profile import SURFACES
 from localnet.stack import PORTS
+from localnet.surface_names import SURFACES
 
 FOLDER = Path(npm.NODES)
 IMAGES = {

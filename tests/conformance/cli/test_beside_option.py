@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from conformance import target
-from conformance.cli.run import _afterwards, command
+from conformance.cli.run import command
+from conformance.cli.running import _afterwards
 from conformance.cli.targets import bare_profile
 from conformance.events import LOG, read
 from conformance.ledger import load

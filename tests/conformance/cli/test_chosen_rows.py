@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cli.run import chosen
+from conformance.cli.running import chosen
 from conformance.ledger import load
 from conformance.own_stack import surface_options
 

@@ -16,13 +16,13 @@ from conformance.cli.doctor import (
     Finding,
     command,
     container_engine,
-    destinations,
     free_port,
     libraries,
     network_namespaces,
     python,
 )
 from conformance.cli.doctor import program as told
+from conformance.cli.doctor_profile import destinations
 from programs.found import Program
 from tests.reserved_port import reserved_port
 

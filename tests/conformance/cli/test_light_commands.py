@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -20,11 +22,30 @@ HEAVY = frozenset(
     }
 )
 
+# What the options of a command are taken from, or what it cannot tell of without, and what costs little.
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "audit": frozenset({"aiohttp", "asyncio", "cryptography"}),
+    "message": frozenset({"cryptography"}),
+    "receipt diff": frozenset({"cryptography", "jinja2", "pydantic"}),
+    "receipt inspect": frozenset({"cryptography"}),
+    "receipt verify": frozenset({"cryptography"}),
+    "report": frozenset({"pydantic", "rich"}),
+    "tenant": frozenset({"asyncio"}),
+    "vectors": frozenset({"asyncio", "uvloop", "rich", "jinja2"}),
+    "vectors run": frozenset({"asyncio", "uvloop", "rich", "jinja2"}),
+}
+# Both hand over to the launcher, which is a program of its own.
+LAUNCHED = ("up", "localnet")
+HELPED = (
+    *(name for name in main.list_commands(click.Context(main)) if name not in LAUNCHED),
+    *("receipt inspect", "receipt verify", "receipt diff", "vectors run"),
+)
 
-def imported(*words: str) -> tuple[str, set[str]]:
+
+def imported(*words: str, module: str = "conformance.cli") -> tuple[str, set[str]]:
     """Run the command in a process of its own; return what it printed and which modules it then had."""
     program = (
-        "import sys\nfrom conformance.cli import main\n"
+        f"import sys\nfrom {module} import main\n"
         f"try:\n    main({list(words)!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         "print(*sys.modules, file=sys.stderr)"
     )
@@ -50,6 +71,22 @@ def test_a_command_that_only_prints_imports_nothing_heavy(words: list[str], show
     printed, modules = imported(*words)
     assert shown in printed
     assert not HEAVY & modules
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_help_waits_for_nothing_that_the_command_needs_at_work(name: str) -> None:
+    """The options of a command stand apart from what it imports to do its work."""
+    printed, modules = imported(*name.split(), "--help")
+    assert f" {name} [OPTIONS]" in printed
+    assert (HEAVY - ALLOWED.get(name, frozenset())) & modules == set()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["up", "--help"]], ids=" ".join)
+def test_the_launcher_s_help_waits_for_no_chain(words: list[str]) -> None:
+    """What starts nodes and surfaces is imported when one is to be started."""
+    printed, modules = imported(*words, module="localnet.__main__")
+    assert "Bring up every surface that exists" in printed
+    assert HEAVY & modules == set()
 
 
 def test_the_help_knows_every_command_without_importing_it() -> None:

@@ -10,7 +10,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.check import Case
 from conformance.checkout.paying import PaymentRefused
-from conformance.cli.pay import _worth_paying
+from conformance.cli.paying import _worth_paying
 from conformance.client import Answer
 from conformance.discovery import Operation
 from conformance.purchase import Challenge

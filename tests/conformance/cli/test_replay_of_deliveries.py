@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance import target
-from conformance.cli import replay
+from conformance.cli import replaying
+from conformance.cli.replay import command
 from conformance.events import LOG, EventLog
 from conformance.runner import Plan
 from conformance.target import Profile
@@ -78,9 +79,9 @@ def again_after(
     async def opened(_: Profile | None, __: Sequence[str]) -> AsyncIterator[Profile]:
         yield target.parse(PROFILE)
 
-    monkeypatch.setattr(replay, "Run", Again)
-    monkeypatch.setattr(replay, "opened", opened)
-    return CliRunner().invoke(replay.command, [f"{folder}#3", "--own-stack", *options])
+    monkeypatch.setattr(replaying, "Run", Again)
+    monkeypatch.setattr(replaying, "opened", opened)
+    return CliRunner().invoke(command, [f"{folder}#3", "--own-stack", *options])
 
 
 @pytest.mark.parametrize(("again", "code"), [(Verdict.FAIL, Exit.PASSED), (Verdict.PASS, Exit.FAILED)])

@@ -1,0 +1,27 @@
+"""The words after `--`: the command of an addon, kept apart from the options of ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+_COMMAND: Final = "conformance.addon.command"
+
+
+class WithCommand(click.Command):
+    """A command that keeps what comes after `--` apart where `--addon` is given."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the addon's command away before anything else is read."""
+        end = args.index("--") if "--" in args else len(args)
+        if "--addon" in args[:end]:
+            ctx.meta[_COMMAND] = tuple(args[end + 1 :])
+            args = args[:end]
+        return super().parse_args(ctx, args)
+
+
+def command_of(ctx: click.Context) -> tuple[str, ...]:
+    """Return the addon's command, word by word."""
+    words: tuple[str, ...] = ctx.meta.get(_COMMAND, ())
+    return words

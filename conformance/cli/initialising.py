@@ -1,0 +1,309 @@
+"""`weldproof init`: a first target profile, written by probing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import tomlkit
+
+from conformance.agent.probing import AgentFound, probe_agent
+from conformance.cli.usage import UsageFault
+from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
+from conformance.discovery import INDEX, Operation, discover
+from conformance.drafting import gateway_help, gateway_tables, lanes_of, writable
+from conformance.events import EventLog
+from conformance.http_transport import HttpTransport
+from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
+from conformance.hub.probing import HubFound, probe_hub
+from conformance.probing import GatewayFound, probe_gateway
+from conformance.purchase import lane_of
+from conformance.report.text import one_line
+from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
+from conformance.verdict import Exit
+
+_HEAD = """\
+# Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:
+# what is claimed here is tested, what is not claimed is reported as not applicable.
+"""
+_CHAIN_HELP: Mapping[str, str] = {
+    "algorand": """\
+# [chains.algorand]
+# network = "algorand_mainnet"
+# algod = "http://127.0.0.1:4001"
+# indexer = "http://127.0.0.1:8980"
+# token = { env = "ALGOD_TOKEN" }
+# control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
+# funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
+""",
+    "base": """\
+# [chains.base]
+# network = "base_mainnet"
+# rpc = "http://127.0.0.1:8545"
+# control = "http://127.0.0.1:8545/control"     # simulated chains only
+# funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
+""",
+    "solana": """\
+# [chains.solana]
+# network = "solana_mainnet"
+# rpc = "http://127.0.0.1:8899"
+# ws = "ws://127.0.0.1:8900"
+# control = "http://127.0.0.1:8899/control"     # simulated chains only
+# funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
+""",
+}
+_MODEST_PACE = 20
+_TENANT_NAMES = ("first", "second")
+_RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
+_CHAIN_HEAD = """
+# How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
+# never by value. Without its table everything that needs a payment on a lane is inconclusive.
+"""
+# Options of the command for each lane: (member of its table, option).
+_CHAIN_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "algorand": (("algod", "algod"), ("indexer", "indexer"), ("control", "control")),
+    "base": (("rpc", "base_rpc"), ("control", "base_control")),
+    "solana": (("rpc", "solana_rpc"), ("ws", "solana_ws"), ("control", "solana_control")),
+}
+_FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "solana_funder_env"}
+
+
+def initialise(
+    ctx: click.Context,
+    /,
+    urls: tuple[str, ...],
+    output: Path,
+    force: bool,
+    pace: float,
+    wait_for_expiry: float,
+    tenants: tuple[str, ...],
+    **chain: Any,
+) -> None:
+    """Do what `weldproof init` says of itself; its options are declared beside its help."""
+    if output.exists() and not force:
+        raise UsageFault(f"{output} is there already; --force replaces it")
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise UsageFault(f"{url}: give an address such as http://localhost:8402")
+    known = _tenants(tenants)
+    found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls], _credentials(known)))
+    for line in trouble:
+        click.echo(f"  {one_line(line, 600)}", err=True)
+    if not found:
+        click.echo("weldproof init: no known surface answered; nothing written", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    text = _render(found, known, chain, pace, wait_for_expiry)
+    parse(text, source=str(output))
+    output.write_text(text, "utf-8")
+    _tell(found, output, chain)
+
+
+def _tenants(given: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return id and environment variable of each tenant by its name in the profile."""
+    if len(given) > len(_TENANT_NAMES):
+        raise UsageFault("--tenant: two tenants are enough")
+    known = {}
+    for name, text in zip(_TENANT_NAMES, given, strict=False):
+        tenant_id, equals, variable = text.partition("=")
+        if not (tenant_id and equals and variable):
+            raise UsageFault(f"--tenant {text}: give ID=VARIABLE, the variable's name, not the key")
+        known[name] = (tenant_id, variable)
+    return known
+
+
+def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the header fields of each tenant."""
+    try:
+        return {
+            name: {"Authorization": f"Bearer {Secret(env=variable).read()}", "X-Tenant-Id": tenant_id}
+            for name, (tenant_id, variable) in tenants.items()
+        }
+    except ProfileError as fault:
+        raise UsageFault(f"--tenant: {fault}") from fault
+
+
+def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
+    if "rail" in found:
+        rail = found["rail"]
+        click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+    if "gateway" in found:
+        gateway: GatewayFound = found["gateway"]
+        names = ", ".join(sorted(gateway.bindings)) or "nothing"
+        click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+    if "agent" in found:
+        agent: AgentFound = found["agent"]
+        names = ", ".join(sorted(agent.bindings)) or "nothing"
+        click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
+    if "control_plane" in found:
+        hub: HubFound = found["control_plane"]
+        click.echo(f"Wrote {output}: a control plane at {hub.url}.")
+        if "token" not in hub.bindings:
+            click.echo(f"  no admin token yet: set {HUB_TOKEN_VARIABLE} and give [hub] token, or most rows stay open")
+    lanes = _lanes(found)
+    click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
+    for lane in lanes:
+        if lane not in _chains(chain):
+            click.echo(
+                f"  no node of {lane} yet: fill in [chains.{lane}], or what needs a payment there is inconclusive"
+            )
+    click.echo("Next: weldproof run")
+
+
+async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:
+    found: dict[str, Any] = {}
+    trouble: list[str] = []
+    async with HttpTransport(seconds=30, requests_per_second=0, connections=4) as transport:
+        for url in urls:
+            client = Client(transport, EventLog(), "init", Names(), Counter())
+            try:
+                gateway = await probe_gateway(client, url, tenants)
+                rail = await _probe_rail(client, url)
+                agent = await probe_agent(client, url)
+                hub = await probe_hub(client, url)
+            except (Unreachable, JsonFault) as fault:
+                trouble.append(f"{url}: {fault}")
+                continue
+            if gateway is not None:
+                found["gateway"] = gateway
+            if rail is not None:
+                found["rail"] = rail
+            if agent is not None:
+                found["agent"] = agent
+            if hub is not None:
+                found["control_plane"] = hub
+            if gateway is None and rail is None and agent is None and hub is None:
+                known = "no paid operation, links, verify or trust set"
+                trouble.append(f"{url}: not a surface this version can probe ({known})")
+    return found, trouble
+
+
+async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
+    profile = Profile(target=Target(), surfaces={"rail": Surface(url=url)}, claims=Claims(surfaces=("rail",)))
+    operations = await discover(client, profile)
+    if not operations:
+        return None
+    answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
+    entries = [entry for answer in answers.values() for entry in _entries(answer)]
+    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in entries)]
+    card = await client.call("GET", url + "/.well-known/agent-card.json")
+    index = (await client.call("GET", url + INDEX)).object()
+    return {
+        "url": url,
+        "operations": operations,
+        "lanes": lanes,
+        "scheme": next((entry.get("scheme") for entry in entries if isinstance(entry.get("scheme"), str)), None),
+        "ttl": _ttl(entries),
+        "prices": {path: _price(answer) for path, answer in answers.items()},
+        "card": card.status == 200,
+        "word": service_word(index),
+    }
+
+
+def service_word(index: Mapping[str, Any]) -> str | None:
+    """Return the service word of a rail by the receipt kind in its index, `<word>/payable-svc-receipt/1`.
+
+    The provider's name gives the spelling where it is the same word.
+    """
+    receipts = index.get("receipts")
+    kind = receipts.get("payable_receipt") if isinstance(receipts, dict) else None
+    found = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
+    if found is None:
+        return None
+    provider = index.get("provider")
+    return provider if isinstance(provider, str) and provider.lower() == found[1] else found[1]
+
+
+def _entries(answer: Answer) -> list[Mapping[str, Any]]:
+    accepts = answer.object().get("accepts")
+    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
+
+
+def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:
+    only = _only(entries, "maxTimeoutSeconds")
+    return only if isinstance(only, int) and not isinstance(only, bool) else None
+
+
+def _price(answer: Answer) -> str | None:
+    only = _only(_entries(answer), "maxAmountRequired")
+    return only if isinstance(only, str) else None
+
+
+def _only(entries: Sequence[Mapping[str, Any]], name: str) -> Any:
+    """Return what every entry has as a member of this name, None where they differ or there is none."""
+    values = [entry.get(name) for entry in entries]
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def _lanes(found: Mapping[str, Any]) -> list[str]:
+    offered = set(found["rail"]["lanes"]) if "rail" in found else set()
+    offered |= set(lanes_of(found["gateway"])) if "gateway" in found else set()
+    return [lane for lane in LANES if lane in offered]
+
+
+def _render(
+    found: Mapping[str, Any],
+    tenants: Mapping[str, tuple[str, str]],
+    chain: Mapping[str, Any],
+    pace: float,
+    wait_for_expiry: float,
+) -> str:
+    rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
+    urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
+    word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
+    document = tomlkit.document()
+    document["version"] = 1
+    document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
+    document["surfaces"] = urls
+    options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
+    document["claims"] = {"surfaces": list(urls), "lanes": _lanes(found), "options": options}
+    if rail is not None:
+        document["rail"] = _bindings(rail)
+    for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
+        document[name] = table
+    if agent is not None and agent.bindings:
+        document["agent"] = agent.bindings
+    hub = found.get("control_plane")
+    if hub is not None and hub.bindings:
+        document["hub"] = hub.bindings
+    tables = _chains(chain)
+    if tables:
+        document["chains"] = tables
+    document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
+    if wait_for_expiry:
+        document["budgets"] = {"wait_for_expiry": wait_for_expiry}
+    missing = [_CHAIN_HELP[lane] for lane in _lanes(found) if lane not in tables]
+    text = _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
+    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
+
+
+def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
+    operations: Sequence[Operation] = rail["operations"]
+    known = [one for one in operations if one.role is not None and writable(one.path)]
+    bindings: dict[str, Any] = {
+        "services": {one.role: one.path for one in known},
+        "bodies": {one.role: one.body for one in known if one.body and writable(one.body)},
+    }
+    price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
+    named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
+    return bindings | {name: value for name, value in named.items() if value is not None and writable(value)}
+
+
+def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the chain tables that the options describe, by lane."""
+    tables = {}
+    for lane, options in _CHAIN_OPTIONS.items():
+        node = options[0][1]
+        if not given.get(node):
+            continue
+        table: dict[str, Any] = {"network": f"{lane}_mainnet"}
+        table |= {member: given[option] for member, option in options if given.get(option)}
+        if lane == "algorand" and given.get("algod_token_file"):
+            table["token"] = {"file": str(Path(given["algod_token_file"]).resolve())}
+        if given.get(_FUNDERS[lane]):
+            table["funder"] = {"env": given[_FUNDERS[lane]]}
+        tables[lane] = table
+    return tables

@@ -1,0 +1,205 @@
+"""`weldproof listen`: a webhook receiver on this machine that verifies, prints and forwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import click
+
+from conformance.cli.listen import SECRET_VARIABLE
+from conformance.cli.usage import UsageFault
+from conformance.client import Names
+from conformance.interrupt import interruptible
+from conformance.report.text import one_line
+from conformance.webhooks.forwarding import Forwarder
+from conformance.webhooks.listener import EFFECTS_PATH, Listener, Terms, Told
+from conformance.webhooks.receiver import CannotListen, Receiver, bound
+
+_COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    host: str
+    port: int
+    body_limit: int
+
+
+def listen(**options: Any) -> None:
+    """Do what `weldproof listen` says of itself; its options are declared beside its help."""
+    secrets = _secrets(options["files"], options["variables"])
+    terms = Terms(_header(options), secrets, _signed_string(options["signed_string"]), options["tolerance"])
+    forwarder = _forwarder(options["forward"], options["forward_timeout"])
+    words = _Words(secrets, as_json=options["as_json"])
+    listener = Listener(
+        terms, words.tell, forwarder=forwarder, fail_first=options["fail_first"], delay=options["delay"]
+    )
+    place = _Place(options["host"], options["port"], options["body_limit"])
+    try:
+        asyncio.run(interruptible(_serve(listener, forwarder, place, terms, words)))
+    except CannotListen as fault:
+        raise UsageFault(str(fault)) from fault
+    except asyncio.CancelledError:
+        words.summary(listener.counts)
+
+
+def _header(options: Mapping[str, Any]) -> str:
+    name = options["header"] or f"X-{options['service_word']}-Signature"
+    if not name.isascii() or not all(letter.isalnum() or letter in "-_" for letter in name):
+        raise UsageFault(f"{name!r} is no name of a header field")
+    return str(name)
+
+
+def _signed_string(template: str) -> str:
+    if "{body}" not in template:
+        raise UsageFault("--signed-string: without {body} a signature covers nothing of the event")
+    return template
+
+
+def _secrets(files: tuple[Path, ...], variables: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the secrets, files before variables; the usual variable only where nothing else is named."""
+    found: list[str] = []
+    for path in files:
+        try:
+            found.append(path.read_text("utf-8").strip())
+        except (OSError, ValueError) as fault:
+            raise UsageFault(f"--secret-file {path}: {getattr(fault, 'strerror', None) or 'not UTF-8'}") from fault
+    named = variables or (() if files else (SECRET_VARIABLE,))
+    found += [os.environ.get(name, "").strip() for name in named]
+    if not all(found):
+        source = [*map(str, files), *named][found.index("")]
+        raise UsageFault(f"no secret in {source}: give --secret-file, or set {SECRET_VARIABLE}")
+    return tuple(dict.fromkeys(found))
+
+
+def _forwarder(url: str | None, seconds: float) -> Forwarder | None:
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageFault(f"--forward {url}: give an http or https URL")
+    return Forwarder(url, seconds=seconds)
+
+
+async def _serve(listener: Listener, forwarder: Forwarder | None, place: _Place, terms: Terms, words: _Words) -> None:
+    sockets = bound(place.host, place.port)
+    async with _open(forwarder), Receiver(listener.plan, place.body_limit, keep=0) as receiver:
+        receiver.listen(listener.unread)
+        await receiver.start(sockets)
+        try:
+            words.ready(_url(place.host, receiver.port), terms, forwarder)
+            await words.lost.wait()
+        finally:
+            await listener.close()
+
+
+@asynccontextmanager
+async def _open(forwarder: Forwarder | None) -> AsyncIterator[None]:
+    if forwarder is None:
+        yield
+        return
+    async with forwarder:
+        yield
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Words:
+    """Prints what happens, as lines for a reader or as JSON lines; no secret is in any."""
+
+    def __init__(self, secrets: tuple[str, ...], *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._names = Names()
+        for secret in secrets:
+            self._names.secret(secret, "WEBHOOK_SECRET")
+            self._names.secret(json.dumps(secret)[1:-1], "WEBHOOK_SECRET")
+        self.lost = asyncio.Event()
+
+    def ready(self, url: str, terms: Terms, forwarder: Forwarder | None) -> None:
+        """Say where events are received."""
+        effects = url + EFFECTS_PATH + "{id}"
+        forward = None if forwarder is None else forwarder.url
+        ready = {"event": "ready", "url": url, "effects": effects, "header": terms.header, "forward": forward}
+        onward = f", forwarding to {forward}" if forward else ""
+        self._say(ready, f"Listening at {url} for {terms.header}{onward}. Ctrl-C ends.")
+
+    def tell(self, told: Told) -> None:
+        """Say what became of an arrival."""
+        stamp = time.strftime("%H:%M:%S", time.localtime(told.arrival.at))
+        what = click.style(f"{told.what:9}", fg=_COLOURS[told.what])
+        text = one_line(_sentence(told), 400)
+        self._say(_record(told), f"{stamp} {what} {told.reply.status} {text}")
+
+    def summary(self, counts: Mapping[str, int]) -> None:
+        """Say what there was in all."""
+        kinds = {what: counts.get(what, 0) for what in _COLOURS}
+        reasons = {name: count for name, count in sorted(counts.items()) if name not in kinds}
+        told = ", ".join(f"{count} {name}" for name, count in kinds.items())
+        more = f" ({', '.join(f'{count} {name}' for name, count in reasons.items())})" if reasons else ""
+        self._say({"event": "summary", **kinds, "reasons": reasons}, f"{told}{more}.")
+
+    def _say(self, record: Mapping[str, Any], line: str) -> None:
+        encoding = sys.stdout.encoding or "utf-8"
+        text = self._names.redact(json.dumps(record) if self._as_json else line)
+        try:
+            click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+        except OSError:
+            # Nobody reads any more; what is not told has had no effect.
+            self.lost.set()
+            raise
+
+
+def _record(told: Told) -> dict[str, Any]:
+    return {
+        "event": told.what,
+        "at": round(told.arrival.at, 3),
+        "status": told.reply.status,
+        "path": told.arrival.path,
+        "peer": told.arrival.peer,
+        "id": None if told.event is None else told.event.id,
+        "secret": None if told.event is None else told.event.secret,
+        "reason": told.reason,
+        "detail": told.detail,
+        "body": _body(told),
+    }
+
+
+def _body(told: Told) -> object:
+    """Return a new event as JSON, or its text where no JSON writer here gives it again: 1e999, a thousand brackets."""
+    if told.event is None or told.what != "delivered":
+        return None
+    try:
+        json.dumps(told.event.members, allow_nan=False)
+    except (ValueError, RecursionError):
+        return told.arrival.body.decode()
+    return told.event.members
+
+
+def _sentence(told: Told) -> str:
+    if told.event is None:
+        return f"{told.reason}: {told.detail} ({told.arrival.method} {told.arrival.path} from {told.arrival.peer})"
+    if told.what != "delivered":
+        return told.event.id + (f", {told.reason}: {told.detail}" if told.reason else "")
+    members = told.event.members
+    data = members.get("data")
+    known: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    parts = (
+        ("", members.get("type")),
+        ("", known.get("amount_pretty")),
+        ("on ", known.get("chain")),
+        ("for ", known.get("tenant_label")),
+        ("tx ", known.get("tx_id")),
+    )
+    return f"{told.event.id} " + ", ".join(f"{name}{text}" for name, text in parts if isinstance(text, str))

@@ -1,0 +1,235 @@
+"""`weldproof pay`: pay a checkout link, or for one call of the rail, on one lane; print every step."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import orjson
+
+from conformance import clock
+from conformance.check import Case, Check, Inconclusive
+from conformance.checkout.paying import PaymentRefused, pay_checkout, token_in
+from conformance.cli.pay_keeping import RECEIPT, Kept
+from conformance.cli.targets import checked_nodes, named_profile
+from conformance.cli.usage import UsageFault
+from conformance.client import Client, Counter, JsonFault, Names, Unreachable
+from conformance.discovery import Operation
+from conformance.events import EventLog
+from conformance.http_transport import HttpTransport
+from conformance.interrupt import interruptible
+from conformance.oracles import hashing, jose, keys
+from conformance.purchase import Challenge, Purchase, challenge, name_live_values, redeem
+from conformance.report.text import one_line
+from conformance.session import Session
+from conformance.target import Profile, ProfileError
+from conformance.verdict import Exit
+
+_MINIMUM_SECONDS_LEFT = 120
+# Digits of a moment in unix seconds; what is longer is another number.
+_LONGEST_TIME = 20
+# Letters of what the other side said that are shown.
+_SHOWN = 1000
+
+
+def pay(
+    ctx: click.Context,
+    url: str,
+    lane: str | None,
+    body: str | None,
+    config: Path | None,
+    receipt_file: Path | None,
+    folder: Path | None,
+    main_network: bool,
+    as_json: bool,
+) -> None:
+    """Do what `weldproof pay` says of itself; its options are declared beside its help."""
+    profile = named_profile(config, (), ours=False)
+    if profile is None:
+        raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
+    checked_nodes(profile, main_network=main_network)
+    sent = _body(body)
+    kept = _places(url, receipt_file, folder)
+    steps = _Steps(quiet=as_json)
+    try:
+        result = asyncio.run(_pay(profile, url, lane, sent, steps, kept))
+    except PaymentRefused as reason:
+        steps.fail(str(reason))
+        ctx.exit(Exit.FAILED)
+    except (Inconclusive, Unreachable, JsonFault, ProfileError) as reason:
+        steps.fail(str(reason))
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        ctx.exit(Exit.INTERRUPTED)
+    if "payable_receipt" in result:
+        result |= _keep_receipt(result["payable_receipt"], result.pop("jwks"), receipt_file, kept, steps)
+    if as_json:
+        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+
+
+def _places(url: str, receipt_file: Path | None, folder: Path | None) -> Kept | None:
+    """Look at where things are to be kept while nothing is paid yet, and return the folder for the call.
+
+    Raises:
+        UsageFault: They cannot be kept there.
+    """
+    if token_in(url) is not None and (folder is not None or receipt_file is not None):
+        raise UsageFault("--keep and --receipt are for calls of the rail: a checkout page gives no receipt")
+    if receipt_file is not None and not receipt_file.absolute().parent.is_dir():
+        raise UsageFault(f"--receipt {receipt_file}: there is no such folder")
+    return Kept.prepared(folder) if folder is not None else None
+
+
+def _keep_receipt(token: str, jwks: str, receipt_file: Path | None, kept: Kept | None, steps: _Steps) -> dict[str, str]:
+    """Keep a receipt, and return where, with the command that verifies it with all that was kept beside it.
+
+    Raises:
+        UsageFault: It cannot be written.
+    """
+    usual = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
+    path = receipt_file or (kept.folder / RECEIPT if kept is not None else Path(usual))
+    try:
+        path.write_text(f"{token}\n", "ascii")
+    except OSError as fault:
+        # It was paid for: where it cannot be kept it is shown.
+        click.echo(token, err=True)
+        raise UsageFault(f"{path}: {fault.strerror}; the receipt stands above") from fault
+    steps.say("receipt kept", str(path))
+    verifying = kept.verification(path, jwks) if kept is not None else None
+    if verifying is None:
+        return {"kept": str(path)}
+    steps.say("verify it", verifying)
+    return {"kept": str(path), "verify": verifying}
+
+
+class _Steps:
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def say(self, step: str, detail: str) -> None:
+        if not self._quiet:
+            click.echo(f"{click.style(step + ':', bold=True)} {one_line(detail, _SHOWN)}")
+
+    def fail(self, reason: str) -> None:
+        click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN)}", err=True)
+
+
+def _body(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        raw = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        return orjson.loads(raw)
+    except (OSError, orjson.JSONDecodeError) as fault:
+        raise UsageFault(f"--body: {fault}") from fault
+
+
+async def _pay(
+    profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps, kept: Kept | None
+) -> dict[str, Any]:
+    log = EventLog()
+    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
+    async with transport:
+        names = Names()
+        client = Client(transport, log, "pay", names, Counter())
+        session = Session(profile, client, names, seed=0)
+        try:
+            if token_in(url) is not None:
+                return await interruptible(pay_checkout(session, client, url, lane, steps.say))
+            await session.open()
+            chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
+            if chosen is None:
+                raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
+            one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
+            case = Case(one, profile, client, log, random.SystemRandom(), session)
+            return await interruptible(_buy(case, url, body, steps, kept))
+        finally:
+            await session.close()
+
+
+async def _buy(case: Case, url: str, body: Any, steps: _Steps, kept: Kept | None) -> dict[str, Any]:
+    operation = _operation(case.session, url, body)
+    quote = await challenge(case, operation)
+    entry = quote.entry(case.lane)
+    price = f"{entry.get('maxAmountRequired')} atomic units of {entry.get('asset')}"
+    steps.say("challenge", f"{price} to {entry.get('payTo')}")
+    _worth_paying(case, quote)
+    proof = await (await case.session.payer(case.lane)).pay(entry)
+    name_live_values(case, proof)
+    steps.say("paid", f"on {case.lane}, {proof.get('tx_id', 'authorized')}")
+    answer = await redeem(case, operation, proof)
+    if answer.status != 200:
+        raise PaymentRefused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
+    steps.say("served", f"200 with {len(answer.body)} bytes")
+    bought = Purchase(quote, case.lane, proof, answer)
+    if kept is not None:
+        _keep(kept, bought, steps)
+    return await _receipt(case, bought, steps)
+
+
+def _keep(kept: Kept, bought: Purchase, steps: _Steps) -> None:
+    """Keep a call before its receipt is looked at: it is paid for, whatever the receipt is worth."""
+    try:
+        kept.call(bought)
+    except OSError as fault:
+        steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
+    else:
+        steps.say("call kept", f"request, answer and settlement in {kept.folder}")
+
+
+def _operation(session: Session, url: str, body: Any) -> Operation:
+    path = urlsplit(url).path
+    known = next((one for one in session.operations if one.path == path), None)
+    if known is None:
+        raise PaymentRefused(
+            f"{url} is none of the rail's paid operations: {', '.join(one.path for one in session.operations)}"
+        )
+    return Operation(known.role, known.url, known.path, known.body if body is None else body, ())
+
+
+async def _no_check(case: Case) -> None:
+    """Judge nothing; paying is not a check."""
+
+
+def _worth_paying(case: Case, quote: Challenge) -> None:
+    """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12)."""
+    extra = quote.entry(case.lane).get("extra")
+    if not isinstance(extra, Mapping):
+        raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
+    told = extra.get("request_hash")
+    operation = quote.operation
+    ours = hashing.request_hashes("POST", operation.path, "", b"", quote.body, extra.get("service_id"))
+    if isinstance(told, str) and not any(told in values for values in ours.values()):
+        raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
+    issued = quote.reference(case.lane).split(":", 1)[0]
+    ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
+    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_TIME else None
+    if moment is not None and isinstance(ttl, int) and moment + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
+        raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
+
+
+async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any]:
+    tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
+    jwks = case.session.rail + "/.well-known/jwks.json"
+    published = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
+    for place, token in tokens:
+        try:
+            claims = jose.verify(token, published)
+        except jose.JwsFault:
+            continue
+        if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
+            steps.say("receipt", f"verified against the published key ({place})")
+            digest = hashing.sha256_hex(token.encode())
+            return {
+                "payable_receipt": token,
+                "claims": claims,
+                "receipt_hash": digest,
+                "proof": dict(bought.proof),
+                "jwks": jwks,
+            }
+    raise PaymentRefused("the answer holds no receipt that verifies against the rail's published keys")

@@ -1,0 +1,178 @@
+"""`weldproof up` at work: a stack until somebody ends it, or a part ends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import orjson
+
+from localnet import chains as chain_kinds
+from localnet.hub import ADDONS
+from localnet.processes import ChildFault, kill_all
+from localnet.profile import WORKING_NAME, profile_text
+from localnet.rpc import NodeFault
+from localnet.stack import Plan, Stack, running
+from programs.missing import Missing
+
+EXIT_MISSING, EXIT_FAULT = 3, 4
+_DEMO = '{"method":"POST","authority":"example.com","path":"/orders","body":"{}"}'
+
+
+def up(
+    kinds: Mapping[str, str],
+    port_base: int | None,
+    data_dir: Path,
+    mutant: str | None,
+    chameleon: int | None,
+    faults: tuple[tuple[str, int], ...],
+    lanes: tuple[str, ...],
+    surfaces: tuple[str, ...],
+    companions: bool,
+    addons: bool,
+    settings: tuple[tuple[str, str], ...],
+    block_seconds: float,
+    working_profile: bool,
+    as_json: bool,
+) -> None:
+    """Do what `weldproof up` says of itself; its options are declared beside its help."""
+    if set(surfaces) == {"control_plane"}:
+        lanes = ()
+    plan = Plan(
+        *(data_dir.resolve(), port_base, block_seconds, mutant, faults, lanes, dict(settings), kinds, surfaces),
+        companions=companions,
+        addons=ADDONS if addons else (),
+        chameleon=chameleon,
+    )
+    if mutant is not None and chameleon is not None:
+        raise click.UsageError("a mutant and a chameleon do not go together")
+    try:
+        sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
+    except (ChildFault, Missing, NodeFault) as fault:
+        click.echo(f"weldproof up: {fault}", err=True)
+        sys.exit(EXIT_MISSING if isinstance(fault, Missing) else EXIT_FAULT)
+
+
+async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
+    plan.data_dir.mkdir(parents=True, exist_ok=True)
+    stop, up = asyncio.Event(), asyncio.Event()
+    starting = asyncio.current_task()
+
+    def end() -> None:
+        if stop.is_set():
+            kill_all()  # somebody will not wait: the clean-up that is under way has nothing left to wait for
+        elif starting is not None and not up.is_set():
+            starting.cancel()
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end)
+    try:
+        return await _up(plan, stop, up, working_profile=working_profile, as_json=as_json)
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        return 0
+
+
+async def _up(plan: Plan, stop: asyncio.Event, up: asyncio.Event, *, working_profile: bool, as_json: bool) -> int:
+    async with running(plan) as stack:
+        up.set()
+        written = _write_profiles(stack, working=working_profile)
+        try:
+            _announce(stack, as_json=as_json)
+            return await _until(stop, stack)
+        finally:
+            if written is not None:
+                written.unlink(missing_ok=True)
+
+
+def _disguise(plan: Plan) -> str:
+    """Return what the surfaces run as when it is not the reference itself."""
+    if plan.mutant is not None:
+        return f" with mutant {plan.mutant}"
+    return "" if plan.chameleon is None else f" in the look of seed {plan.chameleon}"
+
+
+async def _until(stop: asyncio.Event, stack: Stack) -> int:
+    tasks = [
+        asyncio.create_task(stop.wait()),
+        ended := asyncio.create_task(stack.first_end()),
+        asyncio.create_task(stack.follow_clock()),
+    ]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)
+    if stop.is_set():
+        return 0
+    child = ended.result() if ended.done() and not ended.cancelled() else None
+    click.echo(
+        f"weldproof up: {child.name if child else 'a part'} ended by itself: {child.last_words() if child else ''}",
+        err=True,
+    )
+    return EXIT_FAULT
+
+
+def _write_profiles(stack: Stack, *, working: bool) -> Path | None:
+    text = profile_text(stack.facts)
+    (stack.plan.data_dir / WORKING_NAME).write_text(text, "utf-8")
+    here = Path.cwd() / WORKING_NAME
+    if not working or here.exists():
+        return None
+    here.write_text(text, "utf-8")
+    return here
+
+
+def _announce(stack: Stack, *, as_json: bool) -> None:
+    facts = stack.facts.as_json()
+    profile = str(stack.plan.data_dir / WORKING_NAME)
+    if as_json:
+        line = {"ready": True, "profile": profile, **facts, "pids": {one.name: one.pid for one in stack.children}}
+        click.echo(orjson.dumps(line).decode())
+    else:
+        mixture = chain_kinds.told(stack.plan.kinds, stack.plan.lanes)
+        if mixture is not None:
+            click.secho(mixture, bold=True)
+        click.echo(f"The stack is up{_disguise(stack.plan)}.")
+        for name, value in {**facts, "profile": profile}.items():
+            click.echo(f"  {name:18} {value}")
+        for hint in _keys_and_hints(stack, facts):
+            click.echo(hint)
+    sys.stdout.flush()
+
+
+def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
+    """Yield what people try first; keys go to a terminal only, never into a log."""
+    selling = stack.facts.sells
+    if selling is not None and sys.stdout.isatty():
+        for name, tenant in selling.tenants.items():
+            yield f"  {f'tenant_{name}_key':18} {tenant.key_file.read_text('ascii').strip()}"
+    yield "\nTry:  weldproof run"
+    if "rail" in facts:
+        yield f"      weldproof pay {facts['rail']}/pay/v1/compliance/receipt"
+    if "agent" in facts:
+        yield f"      curl {facts['agent']}/verify/rfc9421/sign -d '{_DEMO}'"
+    if selling is not None:
+        first = selling.tenants["first"]
+        network = next(iter(first.payout))
+        body = f'{{"amount": 8.41, "currency": "USD", "label": "Order 7", "preferred_network": "{network}"}}'
+        yield (
+            f"      curl {facts['gateway']}/v1/payment-links -H 'Content-Type: application/json' "
+            f"-H 'X-Tenant-Id: {first.id}' \\\n"
+            f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
+        )
+        yield "      weldproof pay CHECKOUT_URL"
+        told = selling.destinations["first"]
+        yield f"      weldproof listen --port {urlsplit(told.url).port} --secret-file {told.secret_file}"
+        yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"
+    yield "Ctrl-C ends it."
