@@ -9,6 +9,7 @@ from conformance.attacks.engine import receipts
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.base_payments import spellings
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
+from conformance.checks.rail.lockout import QUICK
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
 from conformance.client import Answer
@@ -153,6 +154,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     surface="rail",
     lane="base",
     fix="Hold nothing against a payer that others did with the same token before a payment stood on the chain.",
+    quick=QUICK,
 )
 async def payer_is_not_locked_out(case: Case) -> None:
     """A valid proof is served, however many strangers have claimed its challenge before without paying.

@@ -18,16 +18,19 @@ from conformance.client import Answer
 from conformance.discovery import Operation, variations
 from conformance.payers import algorand, solana
 from conformance.purchase import Challenge, challenge, name_live_values, pay, present
+from conformance.quick import one_of_several
 from conformance.together import together
 
 _FIX = (
     "Let a claim bind only once the chain has shown that it pays: before that, hold nothing against others who name "
     "the same transaction or the same token, however many they are."
 )
+# A hundred claims each; a quick look makes them on one lane.
+QUICK = one_of_several("claims that lock a payer out")
 _INVENTED, _FOREIGN, _FORGED, _ELSEWHERE = 50, 24, 16, 10
 
 
-@check("RAIL-PAY-01", surface="rail", lane="algorand", fix=_FIX)
+@check("RAIL-PAY-01", surface="rail", lane="algorand", fix=_FIX, quick=QUICK)
 async def owner_of_an_algorand_payment_is_not_locked_out(case: Case) -> None:
     """A valid payment is served, however often strangers have claimed its transaction and its token before.
 
@@ -38,7 +41,7 @@ async def owner_of_an_algorand_payment_is_not_locked_out(case: Case) -> None:
     await _owner_is_served(case, "RAIL-PAY-01", algorand.invented_id, 32)
 
 
-@check("RAIL-PAY-03", surface="rail", lane="solana", fix=_FIX)
+@check("RAIL-PAY-03", surface="rail", lane="solana", fix=_FIX, quick=QUICK)
 async def owner_of_a_solana_payment_is_not_locked_out(case: Case) -> None:
     """A valid payment is served, however often strangers have claimed its transaction and its token before.
 

@@ -15,6 +15,7 @@ from conformance.check import Case, check
 from conformance.checks.rail.challenges import entries, leaks, references
 from conformance.client import Answer
 from conformance.discovery import Operation
+from conformance.quick import sample
 from conformance.together import together
 
 Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
@@ -157,7 +158,7 @@ def _wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Mapping[
 
 
 async def _judge(case: Case, row: str, corpus: Corpus) -> None:
-    for operation in case.session.operations:
+    for operation in case.sample(case.session.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
         # One of the usual look when there is no live one, which other rows judge.
         token = min(references(unpaid), default=_STALE_TOKEN)
@@ -194,6 +195,7 @@ def is_challenged(answer: Answer) -> bool:
     "RAIL-402-14",
     surface="rail",
     fix="Treat an unreadable X-PAYMENT as no valid payment: 402 with accepts, never 400 or 5xx.",
+    quick=sample("operations"),
 )
 async def payment_that_is_not_base64(case: Case) -> None:
     """X-PAYMENT that is not base64 answers 402 with accepts.
@@ -208,6 +210,7 @@ async def payment_that_is_not_base64(case: Case) -> None:
     "RAIL-402-15",
     surface="rail",
     fix="Decode, then parse; a failure of either is 402 with accepts, never 400 or 5xx.",
+    quick=sample("operations"),
 )
 async def payment_that_is_not_json(case: Case) -> None:
     """X-PAYMENT that is base64 of non-JSON answers 402 with accepts.
@@ -221,6 +224,7 @@ async def payment_that_is_not_json(case: Case) -> None:
     "RAIL-402-16",
     surface="rail",
     fix="Check presence and type of every proof member before using it; a fault is 402 with accepts.",
+    quick=sample("operations"),
 )
 async def payment_with_wrong_fields(case: Case) -> None:
     """X-PAYMENT JSON with missing, wrongly typed or empty fields answers 402 with accepts.
