@@ -90,7 +90,7 @@ def sentence(summary: Summary) -> str:
 def _passed(summary: Summary, judged: int) -> str:
     passed = summary.counts[Verdict.PASS]
     if summary.quick:
-        return f"{passed} of {_number(judged, 'tried requirement')} without a breach so far"
+        return f"{passed} of {_number(judged, 'tried requirement')} without a breach"
     return f"{passed} of {_number(judged, 'judged requirement')} {'passes' if judged == 1 else 'pass'}"
 
 
@@ -98,9 +98,12 @@ def _quickly(summary: Summary) -> str:
     """Return what a quick look comes to, before its counts: what it found, and that it decides nothing else."""
     if not summary.quick or not summary.finished:
         return ""
-    found = {Exit.PASSED: "no breach found in what was tried", Exit.FAILED: "it breaks what is named below"}
-    text = found.get(Exit(summary.exit_code or 0), "not all of it could be tried")
-    return f"Quick look: {text}; run without --quick for a verdict. "
+    nothing = "some of what was tried warns" if summary.counts[Verdict.WARN] else "no breach found in what was tried"
+    found = {Exit.PASSED: nothing, Exit.FAILED: "it breaks what is named below"}
+    outcome = found.get(Exit(summary.exit_code or 0), "not all of it could be tried")
+    text = f"{outcome}; run without --quick for a verdict. "
+    # Beside a headline that says so itself the words would stand twice.
+    return text[0].upper() + text[1:] if headline(summary) == QUICK_LOOK else f"{QUICK_LOOK}: {text}"
 
 
 def rests_on(summary: Summary) -> tuple[str, ...]:
@@ -111,7 +114,7 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     if counts[Verdict.NOT_APPLICABLE]:
         lines.append(
             f"{_number(counts[Verdict.NOT_APPLICABLE], 'requirement')} claimed absent or not applicable, "
-            f"beside {counts[Verdict.PASS]} {'without a breach so far' if summary.quick else 'passed'}."
+            f"beside {counts[Verdict.PASS]} {'without a breach' if summary.quick else 'passed'}."
         )
     if counts[Verdict.DOCUMENTED]:
         lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")

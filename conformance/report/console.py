@@ -105,16 +105,18 @@ def _groups(summary: Summary) -> Table:
     table.add_column("group")
     for verdict in shown:
         table.add_column(words(summary)[verdict], justify="right")
+    styles = {**STYLES, Verdict.PASS: "default"} if summary.quick else STYLES
+    styled = [styles[verdict] for verdict in shown]
     for name, rows in summary.groups.items():
         counts = [sum(row.verdict is verdict for row in rows) for verdict in shown]
-        table.add_row(Text(name), *_cells(shown, counts))
-    table.add_row(Text("all", style="bold"), *_cells(shown, [summary.counts[verdict] for verdict in shown]))
+        table.add_row(Text(name), *_cells(styled, counts))
+    table.add_row(Text("all", style="bold"), *_cells(styled, [summary.counts[verdict] for verdict in shown]))
     return table
 
 
-def _cells(verdicts: Iterable[Verdict], counts: Iterable[int]) -> list[Text]:
-    pairs = zip(verdicts, counts, strict=True)
-    return [Text(str(count), style=STYLES[verdict]) if count else Text("·", style="dim") for verdict, count in pairs]
+def _cells(styles: Iterable[str], counts: Iterable[int]) -> list[Text]:
+    pairs = zip(styles, counts, strict=True)
+    return [Text(str(count), style=style) if count else Text("·", style="dim") for style, count in pairs]
 
 
 def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> None:
@@ -149,7 +151,7 @@ def _inconclusive(console: Console, summary: Summary) -> None:
 def _absent(console: Console, summary: Summary) -> None:
     if not summary.absent:
         return
-    passed = "without a breach so far" if summary.quick else "passed"
+    passed = "without a breach" if summary.quick else "passed"
     _heading(console, f"Claimed absent or not applicable, beside {summary.counts[Verdict.PASS]} {passed}")
     for reason, ids in summary.absent.items():
         _line(console, Text(f"  {len(ids):4}  {one_line(reason, 400)}", style="dim"))

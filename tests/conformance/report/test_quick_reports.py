@@ -20,7 +20,7 @@ from conformance.verdict import Exit, Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 REASON = "left out by --quick: moves the clock, so it would run alone after all others"
-CONCLUSION = "no breach found in what was tried; run without --quick for a verdict"
+CONCLUSION = "No breach found in what was tried; run without --quick for a verdict"
 ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03")
 
 
@@ -104,6 +104,31 @@ def test_junit_of_a_quick_look_skips_what_it_did_not_fail() -> None:
     results = [case.result[0] for suite in suites for case in suite]
     assert all(isinstance(one, Skipped) for one in results)
     assert [one.type for one in results] == ["quick_look", "left_out", "quick_look"]
+
+
+def test_a_quick_look_says_what_it_is_once() -> None:
+    """The headline and the sentence stand beside each other wherever there are words."""
+    texts = rendered(quick_run())
+    assert "Quick look: No breach found" in texts["console"]
+    assert not [name for name, text in texts.items() if "Quick look: Quick look" in text]
+
+
+def test_a_quick_look_that_warns_does_not_say_that_it_found_nothing() -> None:
+    """A breach that only warns ends with 0, and is a breach all the same."""
+    summary = summarise(quick_run(Verdict.WARN))
+    assert (summary.exit_code, headline(summary)) == (Exit.PASSED, "Quick look")
+    assert sentence(summary).startswith("Some of what was tried warns; run without --quick for a verdict.")
+
+
+def test_nothing_of_a_quick_look_is_green() -> None:
+    """A row in which nothing was found has the colour of what was not judged, on paper and on a terminal."""
+    out = io.StringIO()
+    console.show(summarise(quick_run()), console=Console(file=out, width=200, highlight=False, force_terminal=True))
+    assert not re.search(r"\x1b\[[0-9;]*\b(32|92)m", out.getvalue())
+    page = rendered(quick_run())["html"]
+    assert '<body class="tone-inconclusive quick">' in page
+    assert ".quick { --pass: var(--quiet); }" in page
+    assert "quick" not in re.findall(r"<body[^>]*>", rendered(RunBuilder(ROWS).finish({}))["html"])[0]
 
 
 def test_a_breach_of_a_quick_look_is_a_breach() -> None:
