@@ -18,7 +18,7 @@ from localnet.surface_names import SURFACES
 _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
     "doctor": ("examination", "Say which real nodes can run here, and how to get the others."),
     "fund": ("background", "Give an address on a chain USDC, or its native coin."),
-    "hold": ("background", ""),
+    "hold": ("holding", ""),
     "start": ("background", "Start real nodes in the background: all three chains, or some."),
     "status": ("background", "Ask each node that runs in the background for its newest block."),
     "stop": ("background", "End the nodes that run in the background."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import subprocess
@@ -19,20 +18,15 @@ import orjson
 from localnet import state
 from localnet.chains import LANES
 from localnet.control import ControlFault, control
-from localnet.nodes import Starter
-from localnet.processes import ChildFault, first_end
 from localnet.rpc import NodeFault, Rpc
-from localnet.stack import PORTS
-from localnet.state import Process, State
-from programs.missing import Missing
+from localnet.state import State
 
 T = TypeVar("T")
 EXIT_USAGE, EXIT_MISSING, EXIT_FAULT = 2, 3, 4
 _END_SECONDS, _ASK_SECONDS = 20.0, 5.0
-_BLOCK_SECONDS = 0.2
 _HEAD = {"base": "eth_blockNumber", "base_sepolia": "eth_blockNumber", "solana": "getSlot"}
 
-_data_dir = click.option(
+IN_FOLDER = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("data/localnet"),
@@ -44,7 +38,7 @@ _data_dir = click.option(
 @click.command()
 @click.argument("lanes", nargs=-1, type=click.Choice(LANES), metavar="[CHAIN]...")
 @click.option("--port-base", type=click.IntRange(0, 65000), help="First port; 0 picks free ones. Default: usual ports.")
-@_data_dir
+@IN_FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print localnet.json's content.")
 def start(lanes: tuple[str, ...], port_base: int | None, data_dir: Path, as_json: bool) -> None:
     """Start real nodes in the background: all three chains, or those named.
@@ -74,65 +68,8 @@ def start(lanes: tuple[str, ...], port_base: int | None, data_dir: Path, as_json
     _show(orjson.loads(line), as_json=as_json)
 
 
-@click.command(hidden=True)
-@click.argument("lanes", nargs=-1, type=click.Choice(LANES))
-@click.option("--port-base", type=click.IntRange(0, 65000))
-@_data_dir
-def hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -> None:
-    """Start real nodes, print localnet.json's content in one line, and end them on SIGTERM."""
-    try:
-        sys.exit(asyncio.run(_hold(lanes or LANES, port_base, data_dir.resolve())))
-    except (ChildFault, Missing) as fault:
-        click.echo(f"weldproof localnet: {fault}", err=True)
-        sys.exit(EXIT_MISSING if isinstance(fault, Missing) else EXIT_FAULT)
-
-
-async def _hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -> int:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-
-    def port(name: str) -> int:
-        if port_base is None:
-            return PORTS[name]
-        return port_base + list(PORTS).index(name) if port_base else 0
-
-    async def run(session: aiohttp.ClientSession) -> int:
-        starter = Starter(session, data_dir, port, _BLOCK_SECONDS)
-        try:
-            nodes = await _unless(stop, starter.start(lanes))
-            if nodes is None:
-                return 0
-            processes = {child.name: Process.of(child.pid) for child in nodes.children}
-            running = State(Process.of(os.getpid()), processes, nodes.lanes, nodes.urls, nodes.controls)
-            click.echo(orjson.dumps(orjson.loads(running.write(data_dir).read_bytes())))
-            ended = await _unless(stop, first_end(nodes.children))
-            if ended is None:
-                return 0
-            click.echo(f"weldproof localnet: {ended.name} ended by itself: {ended.last_words()}", err=True)
-            return EXIT_FAULT
-        finally:
-            await asyncio.gather(*(child.stop() for child in reversed(starter.nodes.children)))
-            (data_dir / state.NAME).unlink(missing_ok=True)
-
-    return await _asking(run)
-
-
-async def _unless(stop: asyncio.Event, awaited: Awaitable[T]) -> T | None:
-    """Return what is awaited, or None when the stop comes before it."""
-    task, stopped = asyncio.ensure_future(awaited), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
-    finally:
-        for one in (task, stopped):
-            one.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(task, stopped, return_exceptions=True)
-
-
 @click.command()
-@_data_dir
+@IN_FOLDER
 def stop(data_dir: Path) -> None:
     """End the nodes that run in the background; nothing of them is left behind."""
     running = state.read(data_dir)
@@ -149,7 +86,7 @@ def stop(data_dir: Path) -> None:
 
 
 @click.command()
-@_data_dir
+@IN_FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(data_dir: Path, as_json: bool) -> None:
     """Ask each node that runs in the background for its newest block.
@@ -160,7 +97,7 @@ def status(data_dir: Path, as_json: bool) -> None:
     if running is None:
         click.echo(orjson.dumps({"running": False}) if as_json else "localnet does not run")
         sys.exit(EXIT_MISSING)
-    heads = asyncio.run(_asking(lambda session: _heads(session, running)))
+    heads = asyncio.run(asking(lambda session: _heads(session, running)))
     if as_json:
         click.echo(orjson.dumps({"running": True, "nodes": heads, "urls": running.urls, "control": running.control}))
     else:
@@ -189,7 +126,7 @@ async def _heads(session: aiohttp.ClientSession, running: State) -> dict[str, in
 @click.argument("address")
 @click.argument("amount")
 @click.option("--coin", is_flag=True, help="Native coin for fees instead of USDC.")
-@_data_dir
+@IN_FOLDER
 def fund(chain: str, address: str, amount: str, coin: bool, data_dir: Path) -> None:
     """Give ADDRESS on CHAIN so many atomic units of USDC (or of the native coin).
 
@@ -205,14 +142,15 @@ def fund(chain: str, address: str, amount: str, coin: bool, data_dir: Path) -> N
         return await control(session, running.control[chain], verb, address=address, amount=amount)
 
     try:
-        given = asyncio.run(_asking(give))
+        given = asyncio.run(asking(give))
     except ControlFault as fault:
         click.echo(f"weldproof localnet: {fault}", err=True)
         sys.exit(1)
     click.echo(f"given{', in transaction ' + given['tx_id'] if 'tx_id' in given else ''}")
 
 
-async def _asking(call: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
+async def asking(call: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
+    """Call with a session to nodes, and return what the call returns."""
     timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS * 6, sock_connect=_ASK_SECONDS)
     async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as session:
         return await call(session)
