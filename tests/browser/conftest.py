@@ -115,14 +115,14 @@ class Shop:
         draft.replace(clock)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stack() -> Iterator[dict[str, Any]]:
     """A stack with a gateway on simulated chains."""
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder), "--surface", "gateway") as ready:
         yield ready
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shop(stack: dict[str, Any]) -> AsyncIterator[Shop]:
     """The tenant whose links are paid."""
     made = Shop(stack, load(Path(stack["profile"])))

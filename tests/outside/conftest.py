@@ -10,7 +10,7 @@ import pytest
 from tests.stack import running_stack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """A running stack; its ready line."""
     folder: Path = tmp_path_factory.mktemp("outside")

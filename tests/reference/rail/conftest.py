@@ -22,7 +22,7 @@ from tests.reference.rail.rail_tables import rows_of, settlements_of
 PAYERS = 4
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chain() -> Iterator[SimulatedChain]:
     """A simulated Algorand."""
     running = SimulatedChain()
@@ -30,7 +30,7 @@ def chain() -> Iterator[SimulatedChain]:
     running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pay_to(chain: SimulatedChain) -> str:
     """A payee's address that holds USDC."""
     address: str = account.generate_account()[1]
@@ -39,7 +39,7 @@ def pay_to(chain: SimulatedChain) -> str:
     return address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def payer(chain: SimulatedChain) -> Payer:
     """Somebody with money."""
     return Payer(chain)
@@ -80,7 +80,7 @@ def calm_chain(chain: SimulatedChain) -> Iterator[SimulatedChain]:
     chain.calm()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def base() -> Iterator[SimulatedBase]:
     """A simulated Base."""
     running = SimulatedBase()

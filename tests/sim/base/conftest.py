@@ -137,7 +137,7 @@ def _bench() -> Bench:
     return Bench()
 
 
-@pytest.fixture(scope="session", name="node")
+@pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[dict[str, Any]]:
     """The ready line of a running simulator with blocks every 10 ms."""
     command = [sys.executable, "-m", "sim.base", "--port", "0", "--block-seconds", "0.01"]

@@ -165,7 +165,7 @@ def _bench() -> Bench:
     return Bench()
 
 
-@pytest.fixture(scope="session", name="node")
+@pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[dict[str, Any]]:
     """The ready line of a running simulator with slots of 5 ms."""
     command = [sys.executable, "-m", "sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005"]

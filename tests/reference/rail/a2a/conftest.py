@@ -22,7 +22,7 @@ LANES = "algorand_mainnet,base_mainnet,solana_mainnet"
 Paying: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def solana() -> Iterator[SimulatedSolana]:
     """A simulated Solana."""
     running = SimulatedSolana()
