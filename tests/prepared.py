@@ -151,6 +151,18 @@ def start(
     return _parent(module).fork(request, [stdout.fileno(), stderr.fileno(), *pass_fds])
 
 
+def ready(module: str, *words: str) -> tuple[Prepared | subprocess.Popen[bytes], dict[str, Any]]:
+    """Start what `python -m MODULE WORDS…` runs, and return it with the JSON object that it prints when it is ready."""
+    assert sys.__stderr__ is not None
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as said:
+        with os.fdopen(writing, "wb") as stdout:
+            process = start(module, *words, env=os.environ, stdout=stdout, stderr=sys.__stderr__)
+        line = said.readline()
+    assert line, f"{module} ended before it was ready"
+    return process, json.loads(line)
+
+
 def run(
     module: str,
     *words: str,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +13,8 @@ from eth_abi.abi import encode
 from eth_account import Account
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
+
+from tests import prepared
 
 CAIP2 = "eip155:8453"
 PRICE = 50_000
@@ -37,10 +36,8 @@ class SimulatedBase:
     """A simulated Base as a process of its own."""
 
     def __init__(self, *, block_seconds: float = 0.05) -> None:
-        command = [sys.executable, "-m", "sim.base", "--port", "0", "--block-seconds", str(block_seconds)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        ready = json.loads(self._process.stdout.readline())
+        command = ["sim.base", "--port", "0", "--block-seconds", str(block_seconds)]
+        self._process, ready = prepared.ready(*command)
         self.rpc: str = ready["rpc"]
         self.usdc: str = ready["usdc"]
         self._http = httpx.Client(trust_env=False, timeout=30)

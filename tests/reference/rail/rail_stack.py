@@ -36,11 +36,9 @@ class SimulatedChain:
     """A simulated Algorand as a process of its own."""
 
     def __init__(self, *, block_seconds: float = 0.05) -> None:
-        command = [sys.executable, "-m", "sim.algorand", "--algod-port", "0", "--indexer-port", "0"]
+        command = ["sim.algorand", "--algod-port", "0", "--indexer-port", "0"]
         command += ["--block-seconds", str(block_seconds)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        ready = json.loads(self._process.stdout.readline())
+        self._process, ready = prepared.ready(*command)
         self.algod: str = ready["algod"]
         self.indexer: str = ready["indexer"]
         self.token: str = ready["token"]

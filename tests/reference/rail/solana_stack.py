@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +18,7 @@ from spl.token.constants import TOKEN_PROGRAM_ID
 from spl.token.instructions import get_associated_token_address, transfer_checked
 from spl.token.models import TransferCheckedParams
 
+from tests import prepared
 from tests.reference.rail.base_stack import until
 
 
@@ -28,10 +26,8 @@ class SimulatedSolana:
     """A simulated Solana as a process of its own."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.02"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        ready = json.loads(self._process.stdout.readline())
+        command = ["sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.02"]
+        self._process, ready = prepared.ready(*command)
         self.rpc: str = ready["rpc"]
         self.mint = Pubkey.from_string(ready["mints"][0])
         self._http = httpx.Client(trust_env=False, timeout=30)
