@@ -12,7 +12,7 @@ from pathlib import Path
 
 import aiohttp
 
-from localnet import accounts, algod, anvil, npm, solana_bank
+from localnet import accounts, algod, anvil, npm
 from localnet.front import Front
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of, listening_socket
 from localnet.rpc import NodeFault, Rpc
@@ -148,6 +148,8 @@ class Starter:
 
     async def _test_validator(self, program: str, bank: str) -> tuple[str, str]:
         """Start solana-test-validator, which is written after its documentation and was not tried here."""
+        from localnet import solana_bank  # noqa: PLC0415 - every stack starts with this module, few with a validator
+
         port, faucet = _free(self._port("solana")), _free(0)
         folder = self._data_dir / "test-validator"
         words = [

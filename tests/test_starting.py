@@ -26,7 +26,7 @@ NOT_AT_START: Mapping[str, Sequence[str]] = {
     "sim.algorand.__main__": (*_EVERY, "sqlalchemy", "algosdk", "solders", "eth_utils"),
     "sim.base.__main__": (*_EVERY, "sqlalchemy", "algosdk", "solders", "eth_account"),
     "sim.solana.__main__": (*_EVERY, "sqlalchemy", "algosdk", "eth_account", "eth_utils"),
-    "localnet.serving": (*_EVERY, "sqlalchemy", "quart", "eth_account"),
+    "localnet.serving": (*_EVERY, "sqlalchemy", "quart", "eth_account", "solana", "spl"),
 }
 
 
