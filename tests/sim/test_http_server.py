@@ -190,7 +190,8 @@ async def test_a_client_that_asks_before_it_sends_is_let() -> None:
 
 
 async def test_an_app_that_fails_takes_its_connection_with_it() -> None:
-    async def fails(*_: Any) -> None:
+    async def fails(scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive, send
         raise ConnectionAbortedError
 
     async with served(fails) as port, Talk.at(port) as talk:
@@ -200,7 +201,8 @@ async def test_an_app_that_fails_takes_its_connection_with_it() -> None:
 
 
 async def test_an_answer_in_pieces_that_breaks_off_is_no_whole_answer() -> None:
-    async def breaks_off(_scope: Any, _receive: Any, send: Any) -> None:
+    async def breaks_off(scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"100")]})
         await send({"type": "http.response.body", "body": b"begins", "more_body": True})
         raise ConnectionAbortedError
@@ -236,7 +238,8 @@ async def test_a_websocket_is_refused_where_only_calls_are_answered() -> None:
 
 
 async def test_a_handshake_without_its_key_is_a_bad_request(caplog: pytest.LogCaptureFixture) -> None:
-    async def accepts(_scope: Any, receive: Any, send: Any) -> None:
+    async def accepts(scope: Any, receive: Any, send: Any) -> None:
+        del scope
         await receive()
         await send({"type": "websocket.accept"})
 
