@@ -107,8 +107,8 @@ class Clock(Table):
 class Budgets(Table):
     """Seconds the suite may spend on waiting, and on generated requests.
 
-    `fuzz` of 10 draws a fixed number of requests and ends at the latest after a minute; another value ends after so
-    many seconds, and more than 10 goes deeper.
+    `fuzz` of 10 draws a fixed number of requests and ends at the latest after two minutes; another value ends after
+    so many seconds, and more than 10 goes deeper.
     """
 
     confirmation: float = 30.0

@@ -34,7 +34,7 @@ _FIX = (
 )
 NORMAL_SECONDS: float = Budgets().fuzz
 # How many times the seconds a normal run may take for its fixed number, on a slow target or a busy machine.
-_PATIENCE = 6
+_PATIENCE = 12
 _QUICK = one_of_several("the surfaces' generated calls")
 
 

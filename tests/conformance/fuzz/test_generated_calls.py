@@ -171,7 +171,7 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
     monkeypatch.setattr(generated, "NORMAL_SECONDS", 10.0)
     for budget in ("fuzz = 10", "fuzz = 30", "fuzz = 2"):
         await judged(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
-    assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 60.0, 3), (0, 30.0, 6), (1, 2.0, 3)]
+    assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 120.0, 3), (0, 30.0, 6), (1, 2.0, 3)]
 
 
 async def test_nothing_is_sent_when_the_time_is_up() -> None:
