@@ -85,8 +85,8 @@ async def brought_in() -> AsyncIterator[None]:
 
     async def each() -> None:
         for package in CHECK_PACKAGES:
-            await asyncio.sleep(0)
-            import_module(package)
+            # In a thread: a signal must not wait for an import, which takes long on a busy machine.
+            await asyncio.to_thread(import_module, package)
 
     task = asyncio.create_task(each())
     try:
