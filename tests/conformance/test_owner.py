@@ -49,6 +49,11 @@ PLACES = {
     ("conformance/hub/credentials.py", "_proven", "to_thread"): "a proof, of its payload and two seeds",
     ("conformance/hub/credentials.py", "_signed", "to_thread"): "a signature, of its payload and a seed",
     ("conformance/hub/listening.py", "bound", "to_thread"): "sockets, of a host and a port",
+    (
+        "conformance/runner.py",
+        "import_module",
+        "to_thread",
+    ): "checks come in, which register themselves before any is asked for",
     ("conformance/payers/algorand_node.py", "call", "run_in_executor"): "a call of the SDK, whose client keeps nothing",
     ("conformance/payers/algorand_node.py", "_THREADS", "ThreadPoolExecutor"): "the same",
     ("conformance/fuzz/gateway_machine.py", "_AT_ONCE", "ThreadPoolExecutor"): "equal requests; no log, no names",
