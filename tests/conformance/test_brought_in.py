@@ -12,14 +12,17 @@ from conformance.runner import CHECK_PACKAGES, brought_in
 async def waits():
     async with brought_in():
         assert not any(one in sys.modules for one in CHECK_PACKAGES), "before anybody waits for anything"
-        for _ in range(len(CHECK_PACKAGES) + 2):
+        turns = 0
+        while not all(one in sys.modules for one in CHECK_PACKAGES):
             await asyncio.sleep(0)
-        return [one for one in CHECK_PACKAGES if one not in sys.modules]
+            turns += 1
+        return turns > len(CHECK_PACKAGES)
 
 print(asyncio.run(waits()))
 """
 
 
 def test_checks_are_imported_while_something_is_waited_for() -> None:
+    """They come in while the caller waits, and the event loop goes on with others meanwhile, more often than between two."""
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+    assert (done.stdout.strip(), done.stderr) == ("True", "")
