@@ -5,8 +5,9 @@ PYTHON ?= python3
 # What running needs, and what tests need beside it.
 READY := $(VENV)/.ready-run
 READY_TEST := $(VENV)/.ready-test
-# A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py.
-UNIT := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py. A third worker uses
+# what two leave of two processors while they wait.
+UNIT := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
