@@ -173,8 +173,9 @@ class Schedule:
                     group.create_task(self._waiting_together(waiting))
 
     async def _waiting_together(self, waiting: list[Check]) -> None:
-        while waiting:
-            with self._session.waiting.taking_part():
+        # From one check to the next, too: the time must not move for others while the next one begins.
+        with self._session.waiting.taking_part():
+            while waiting:
                 await self._run(waiting.pop(0))
 
 

@@ -136,6 +136,34 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
     assert clock.offset_of(file) == 360.0 * moves
 
 
+async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path) -> None:
+    """Whoever waits for a later moment goes on waiting when a worker takes its next check."""
+    file = tmp_path / "clock"
+    seen = []
+
+    async def others_go_on() -> None:
+        for _turn in range(20):
+            await asyncio.sleep(0)
+
+    def waits(seconds: int) -> Body:
+        async def body(case: Case) -> None:
+            if seconds == 100:
+                await others_go_on()
+            await clock.pass_time(case, seconds)
+
+        return body
+
+    async def looks_on(_: Case) -> None:
+        before = clock.offset_of(file)
+        await others_go_on()
+        seen.append((before, clock.offset_of(file)))
+
+    bodies = {"a_sooner": waits(100), "b_later": waits(360), "c_looks_on": looks_on}
+    await run(*(check(name, body, exclusive=True) for name, body in bodies.items()), workers=2, clock_file=file)
+
+    assert seen == [(100.0, 100.0)]
+
+
 async def test_what_takes_long_elsewhere_begins_first() -> None:
     """And the rest in the seed's order, which is not that of the plan."""
     body = Notes().body("any")
