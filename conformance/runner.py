@@ -357,8 +357,8 @@ async def ended_within(seconds: float, task: asyncio.Task[None]) -> None:
 
 def _left_out(judgements: Sequence[Event]) -> str | None:
     """Return why a row that passes was not looked at by all of its checks, None when it was."""
-    partial = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
-    reasons = {(one["check"], one["expected"]) for one in judgements if one["verdict"] in partial}
+    not_whole = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
+    reasons = {(one["check"], one["expected"]) for one in judgements if one["verdict"] in not_whole}
     return "; ".join(f"{check}: {reason}" for check, reason in sorted(reasons)) or None
 
 

@@ -58,7 +58,7 @@ def issued(case: Case, label: str) -> Issued:
 
 
 async def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Issued:
-    """Return a fresh ZK receipt of a fresh issuer, named in the log; a thread makes its proof for a second or two.
+    """Return a fresh ZK receipt of a fresh issuer, named in the log; a thread makes its proof.
 
     Args:
         case: The check that wants it.
