@@ -32,6 +32,7 @@ _PAGES = 1_000
 _ADDRESSES = frozenset({"snd", "arcv", "asnd", "aclose", "rekey"})
 _BYTES = frozenset({"note", "lx", "grp", "gh"})
 
+_Header = Mapping[str, Any]
 _Payments = Sequence[tuple[str, str]]
 
 
@@ -42,16 +43,17 @@ class AlgorandFinder:
         self._asset = int(network.asset_id)
         self._algod = algod
         self._indexer = indexer
-        self._rounds: OrderedDict[int, _Payments] = OrderedDict()
+        self._rounds: OrderedDict[int, tuple[_Header, _Payments]] = OrderedDict()
         self._reading = asyncio.Lock()
 
     async def head(self) -> Head:
         """Return algod's last round; a round is final."""
         status = await _given(self._algod, "/v2/status")
         last = _integer(status, "last-round")
-        if self._rounds and last < next(reversed(self._rounds)):
-            self._rounds.clear()  # another chain, or an older state of it
-        return Head(last, last, await self._time_of(last))
+        header = await self._header(last)
+        if not await self._same_chain(last, header):
+            self._rounds.clear()
+        return Head(last, last, None if header is None else _integer(header, "ts"))
 
     async def start(self, since: int, head: Head) -> int:
         """Search backwards by the times of blocks."""
@@ -117,12 +119,13 @@ class AlgorandFinder:
         """Return the payments of a round: ids and receivers."""
         async with self._reading:  # who searches another address meanwhile wants the same rounds
             if number in self._rounds:
-                return self._rounds[number]
+                return self._rounds[number][1]
             answer = await _given(self._algod, f"/v2/blocks/{number}?format=json")
             block = answer.get("block")
             if not isinstance(block, dict) or _integer(block, "rnd") != number:
                 raise ChainUnavailable("algod answered about another round")
-            payments = self._rounds[number] = self._payments(block.get("txns"), block)
+            payments = self._payments(block.get("txns"), block)
+            self._rounds[number] = _without_payments(block), payments
             if len(self._rounds) > _KEPT_ROUNDS:
                 self._rounds.popitem(last=False)
             return payments
@@ -137,11 +140,31 @@ class AlgorandFinder:
                 found.append((_id_of(told, one, block), told["arcv"]))
         return tuple(found)
 
+    async def _same_chain(self, last: int, header: _Header | None) -> bool:
+        """Tell whether the newest round kept is still the chain's; a header names the one before it, so all are then.
+
+        A node that was set back may have grown past what is kept before it is asked again: its height says nothing.
+        """
+        if not self._rounds:
+            return True
+        newest = max(self._rounds)
+        now = header if newest == last else await self._header(newest)
+        return now == self._rounds[newest][0]
+
     async def _time_of(self, number: int) -> int | None:
+        header = await self._header(number)
+        return None if header is None else _integer(header, "ts")
+
+    async def _header(self, number: int) -> _Header | None:
+        """Return the header of a round; None where algod has no such round."""
         path = f"/v2/blocks/{number}?format=json&header-only=true"
         answer = await self._algod.get(path, absent=_NOT_FOUND)
         block = None if answer is None else answer.get("block")
-        return _integer(block, "ts") if isinstance(block, dict) else None
+        return _without_payments(block) if isinstance(block, dict) else None
+
+
+def _without_payments(block: _Header) -> _Header:
+    return {name: value for name, value in block.items() if name != "txns"}
 
 
 def _id_of(txn: Mapping[str, Any], signed: Mapping[str, Any], block: Mapping[str, Any] | None) -> str:
