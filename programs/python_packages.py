@@ -6,11 +6,13 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from programs import cache, installing
+from programs.found import Program
 from programs.installing import Say
 from programs.missing import Missing
 
@@ -46,6 +48,30 @@ def present(kind: str, pins: Path) -> Path | None:
     """Return the folder of an environment that is there already."""
     place = _place(kind, pins)
     return place / "venv" if cache.is_whole(place) else None
+
+
+def program(look: Callable[[], Program | None], kind: str, pins: Path, *, what: str, remedy: str, say: Say) -> Program:
+    """Return a program that is in an environment of the cache, making the environment at first use.
+
+    Args:
+        look: Returns the program as the cache has it.
+        kind: The folder of the cache.
+        pins: What the environment consists of.
+        what: The program, and what it must be.
+        remedy: What to do when it cannot be got.
+        say: Takes the lines that tell of the work.
+
+    Raises:
+        Missing: It could not be got, or does not run here.
+    """
+    try:
+        environment(kind, pins, what=what, say=say)
+    except Missing as missing:
+        raise Missing(f"no {what}: {missing.what}", remedy) from missing
+    got = look()
+    if got is None or not got.version:
+        raise Missing(f"the {what} that PyPI has does not run on this machine", remedy)
+    return got
 
 
 def packages(environment_folder: Path) -> Path:
