@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from reference.protocol import proof
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenges
+from reference.rail.collecting import in_progress
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.web.clock import WpClock
@@ -49,6 +51,7 @@ class Door:
         presented: RateLimit,
         proxies: Networks,
         disabled: Sequence[str],
+        within: float,
     ) -> None:
         self._challenges = challenges
         self._redeemer = redeemer
@@ -57,6 +60,7 @@ class Door:
         self._presented = presented
         self._proxies = proxies
         self._disabled = disabled
+        self._within = within
 
     @property
     def paths(self) -> frozenset[str]:
@@ -126,13 +130,17 @@ class Door:
 
         Raises:
             PaymentRefused: The proof buys nothing.
-            Refused: 409, 415 or 503.
+            Refused: 409, 415 or 503; 409 too when it takes too long, while the work goes on.
             Unprocessable: What is asked is nothing that the service accepts.
         """
-        presented = await self._redeemer.present(proof.decode(proofs))
-        asked = order()
-        accepted = service.accepts(asked.body)
-        return await self._redeemer.redeem(presented, Call.of(service, asked.body, asked.query), accepted)
+        try:
+            async with asyncio.timeout(self._within):
+                presented = await self._redeemer.present(proof.decode(proofs))
+                asked = order()
+                accepted = service.accepts(asked.body)
+                return await self._redeemer.redeem(presented, Call.of(service, asked.body, asked.query), accepted)
+        except TimeoutError as late:
+            raise in_progress() from late
 
     def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
         issued = offered.issue(quoted(request, offered.service), error=refusal.code, unix=self._clock.now())

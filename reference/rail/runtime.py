@@ -203,6 +203,7 @@ def _door(settings: RailSettings, challenges: Mapping[str, Challenges], redeemer
         presented=RateLimit(settings.rail_rate, clock, on=settings.rate_limits),
         proxies=settings.proxies(),
         disabled=settings.rail_disabled_services,
+        within=settings.answer_within,
     )
 
 

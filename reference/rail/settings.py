@@ -93,6 +93,11 @@ class RailSettings(CommonSettings):
         """File of the active signing key, PKCS#8 PEM."""
         return self.rail_signing_key_file or self.rail_data_dir / "signing_key.pem"
 
+    @property
+    def answer_within(self) -> float:
+        """Seconds in which whoever pays is answered: 9.5, or more where longer waits were set."""
+        return max(9.5, self.rail_confirm_wait + 4.5, self.rail_join_wait - 0.5)
+
     def price(self, service_id: str) -> int:
         """Return a service's price in micro-USDC."""
         return self.rail_prices.get(service_id, DEFAULT_PRICES[service_id])

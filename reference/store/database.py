@@ -24,7 +24,10 @@ class Missed(Exception):
 
 
 class DatabaseUnavailable(Exception):
-    """The database did not do what it was asked; a change that was asked for is not there."""
+    """The database did not do what it was asked; a change that was asked for is not there.
+
+    Unless it took too long: then it may be there or come to be, as after a crash.
+    """
 
 
 @dataclass(frozen=True, slots=True)

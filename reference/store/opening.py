@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from reference.store.database import Database
+from reference.store.patience import STATEMENT_SECONDS
 from reference.store.sqlite import SqliteDatabase
 
 
@@ -14,11 +15,12 @@ class UnsupportedDatabase(ValueError):
     """The address names a database we do not speak."""
 
 
-def open_database(dsn: str) -> Database:
+def open_database(dsn: str, seconds: float = STATEMENT_SECONDS) -> Database:
     """Return the database of an address; it is connected to when it is first asked for something.
 
     Args:
         dsn: A path-like SQLite address (`sqlite:///…`) or `postgresql://…`.
+        seconds: How long a statement may take.
 
     Raises:
         UnsupportedDatabase: Another scheme, or no file.
@@ -27,12 +29,12 @@ def open_database(dsn: str) -> Database:
     if url.get_backend_name() == "postgresql":
         from reference.store.postgres import PostgresDatabase  # noqa: PLC0415 - half of SQLAlchemy; SQLite needs none of it
 
-        return PostgresDatabase(url)
+        return PostgresDatabase(url, seconds)
     if url.get_backend_name() != "sqlite":
         raise UnsupportedDatabase(f"{url.get_backend_name()} is not supported; use postgresql:// or leave it unset")
     if not url.database:
         raise UnsupportedDatabase("a SQLite address names a file: sqlite:///path")
-    return SqliteDatabase(url.database)
+    return SqliteDatabase(url.database, seconds)
 
 
 def sqlite_dsn(path: Path) -> str:

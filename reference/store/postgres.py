@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Index, MetaData, column, func, select, table
+from sqlalchemy import Index, MetaData, column, func, select, table, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -14,6 +14,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.base import Executable
 
 from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
+from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, bounded
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
 _PREPARING = 0x7765_6C64
@@ -23,11 +24,18 @@ _RELATIONS = table("pg_class", column("relname"), column("oid"), schema="pg_cata
 _THERE = select(_RELATIONS.c.relname).where(func.pg_table_is_visible(_RELATIONS.c.oid))
 
 
+# The server ends what we have given up, so that it neither holds a lock nor comes to be carried out much later. Each as
+# so many times as long as a statement may take.
+_LIMITS = {"statement_timeout": 1.0, "lock_timeout": 0.9, "idle_in_transaction_session_timeout": 2.0}
+_WITHOUT_LIMIT = (text("SET LOCAL statement_timeout = 0"), text("SET LOCAL lock_timeout = 0"))
+
+
 class PostgresDatabase:
     """A pool of connections to one PostgreSQL database."""
 
-    def __init__(self, url: URL) -> None:
-        """Take the address of the database; nothing is connected yet."""
+    def __init__(self, url: URL, seconds: float = STATEMENT_SECONDS) -> None:
+        """Take the address of the database, and how long a statement may take; nothing is connected yet."""
+        self._seconds = seconds
         # In autocommit a lone statement costs one round trip instead of three. A cluster that was made in the locale C
         # has databases without an encoding, out of which text would come as bytes unless the client names one.
         self._engine = create_async_engine(
@@ -35,31 +43,49 @@ class PostgresDatabase:
             pool_size=8,
             max_overflow=8,
             isolation_level="AUTOCOMMIT",
-            connect_args={"client_encoding": "utf8"},
+            pool_timeout=seconds,
+            connect_args={"client_encoding": "utf8", **_limits(url, seconds)},
             execution_options={"preserve_rowcount": True},
         )
 
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds."""
-        async with self._connected() as connection:
-            return (await connection.execute(statement, values)).all()
+
+        async def read() -> Sequence[Row]:
+            async with self._connected() as connection:
+                return (await connection.execute(statement, values)).all()
+
+        return await bounded(read(), self._seconds)
 
     async def change(self, statement: Executable, /, **values: Any) -> int:
         """Carry out one statement and return how many rows it changed."""
-        async with self._connected() as connection:
-            return int((await connection.execute(statement, values)).rowcount)
+
+        async def write() -> int:
+            async with self._connected() as connection:
+                return int((await connection.execute(statement, values)).rowcount)
+
+        return await bounded(write(), self._seconds)
 
     async def change_all(self, *changes: Change) -> None:
         """Carry out several statements in one transaction."""
-        async with self._transaction() as connection:
-            for change in changes:
-                done = await connection.execute(change.statement, dict(change.values))
-                if change.needed and done.rowcount == 0:
-                    raise Missed
+
+        async def write() -> None:
+            async with self._transaction() as connection:
+                for change in changes:
+                    done = await connection.execute(change.statement, dict(change.values))
+                    if change.needed and done.rowcount == 0:
+                        raise Missed
+
+        await bounded(write(), self._seconds)
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing, one worker at a time; what is there is not touched."""
+        await bounded(self._create(tables), PREPARING_SECONDS)
+
+    async def _create(self, tables: MetaData) -> None:
         async with self._transaction() as connection:
+            for setting in _WITHOUT_LIMIT:
+                await connection.execute(setting)
             await connection.execute(select(func.pg_advisory_xact_lock(_PREPARING)))
             there = set((await connection.execute(_THERE)).scalars())
             for one in tables.sorted_tables:
@@ -89,6 +115,16 @@ class PostgresDatabase:
             await connection.execution_options(isolation_level="READ COMMITTED")
             async with connection.begin():
                 yield connection
+
+
+def _limits(url: URL, seconds: float) -> dict[str, str | int]:
+    """Return what limits a session; what the address itself says of it goes before."""
+    limits: dict[str, str | int] = {
+        "connect_timeout": max(2, int(seconds)),  # libpq takes no less
+        "tcp_user_timeout": int(seconds * 1000),
+        "options": " ".join(f"-c {name}={int(seconds * share * 1000)}" for name, share in _LIMITS.items()),
+    }
+    return {name: value for name, value in limits.items() if name not in url.query}
 
 
 def _partial(index: Index) -> Index:

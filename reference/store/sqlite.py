@@ -28,9 +28,11 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
 from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
+from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, no_answer
 
-_BUSY_SECONDS = 30
 _RETRY_SECONDS = 0.02
+# SQLite gives up at the end of the time; only a disk that stands still takes longer.
+_GRACE_SECONDS = 1.0
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 _OWNERS_ALONE = 0o600
 _making = threading.Lock()
@@ -71,12 +73,14 @@ class _Job:
         work: What is done inside a transaction.
         several: Whether it is more than one statement, which must then be undone together.
         waiting: Who waits.
+        until: Monotonic time after which it is not begun any more, and nobody waits for it.
         outcome: What came of it, or the fault.
     """
 
     work: Callable[[sqlite3.Connection], Any]
     several: bool
     waiting: asyncio.Future[Any]
+    until: float
     outcome: Any = None
     fault: Exception | None = field(default=None)
 
@@ -92,8 +96,9 @@ class _Job:
 class SqliteDatabase:
     """One SQLite file, used from one event loop."""
 
-    def __init__(self, path: str) -> None:
-        """Take the path of the file; it is opened when it is first used."""
+    def __init__(self, path: str, seconds: float = STATEMENT_SECONDS) -> None:
+        """Take the path of the file, which is opened when it is first used, and how long a statement may take."""
+        self._seconds = seconds
         self._path = path
         self._reader: sqlite3.Connection | None = None
         self._gathered: list[_Job] = []
@@ -145,7 +150,7 @@ class SqliteDatabase:
             for text in texts:
                 writer.execute(text)
 
-        await self._hand_over(work, several=True)
+        await self._hand_over(work, several=True, seconds=PREPARING_SECONDS)
 
     async def close(self) -> None:
         """Finish what was asked for, also while it closes, and close the file."""
@@ -160,7 +165,10 @@ class SqliteDatabase:
             self._reader.close()
         self._reader = None
 
-    async def _hand_over(self, work: Callable[[sqlite3.Connection], Any], *, several: bool = False) -> Any:
+    async def _hand_over(
+        self, work: Callable[[sqlite3.Connection], Any], *, several: bool = False, seconds: float | None = None
+    ) -> Any:
+        seconds = self._seconds if seconds is None else seconds
         loop = asyncio.get_running_loop()
         if self._thread is None:
             given = (loop, self._handed)
@@ -168,9 +176,13 @@ class SqliteDatabase:
             self._thread.start()
         if not self._gathered:
             loop.call_soon(self._flush)  # with all that is asked for in this turn of the loop
-        job = _Job(work, several, loop.create_future())
+        job = _Job(work, several, loop.create_future(), time.monotonic() + seconds)
         self._gathered.append(job)
-        return await job.waiting
+        try:
+            async with asyncio.timeout(seconds + _GRACE_SECONDS):
+                return await job.waiting
+        except TimeoutError as late:  # the file was not locked, the disk stands still
+            raise no_answer(seconds) from late
 
     def _flush(self) -> None:
         if self._gathered:
@@ -188,16 +200,35 @@ class SqliteDatabase:
                 batches.append(handed.get())
             going_on = batches[-1] is not None
             jobs = [job for batch in batches if batch is not None for job in batch]
+            in_time = _in_time(jobs)
             try:
-                connection = connection or _opened(self._path)
-                _carry_out(connection, jobs)
+                if in_time:
+                    until = min(job.until for job in in_time)
+                    connection = connection or _opened(self._path, until)
+                    _wait_at_most(connection, until)
+                    _carry_out(connection, in_time)
             except sqlite3.Error as fault:
-                for job in jobs:
+                for job in in_time:
                     job.fault = DatabaseUnavailable(str(fault))
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_deliver, jobs)
         if connection is not None:
             connection.close()
+
+
+def _in_time(jobs: list[_Job]) -> list[_Job]:
+    """Return the jobs that somebody still waits for; the others have waited too long and are told so."""
+    now = time.monotonic()
+    for job in jobs:
+        if job.until <= now:
+            job.fault = DatabaseUnavailable("the file was locked for too long")
+    return [job for job in jobs if job.fault is None]
+
+
+def _wait_at_most(connection: sqlite3.Connection, until: float) -> None:
+    """Let SQLite wait for another writer until a monotonic time, and a moment in any case."""
+    milliseconds = max(1, int((until - time.monotonic()) * 1000))
+    connection.execute(f"PRAGMA busy_timeout={milliseconds}")
 
 
 def _deliver(jobs: list[_Job]) -> None:
@@ -252,21 +283,22 @@ def _made(path: str) -> None:
         os.close(os.open(os.path.realpath(path), flags, _OWNERS_ALONE))
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def _opened(path: str, until: float) -> sqlite3.Connection:
     """Return the writer's connection, each commit of which survives a crash: WAL, and an fsync for every commit.
 
     The change to WAL needs the file alone, and SQLite answers "locked" at once when two connections try together:
     its busy timeout does not cover that. So the change is tried again for as long as a write would have waited.
     """
     _made(path)
-    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
-    deadline = time.monotonic() + _BUSY_SECONDS
+    connection = sqlite3.connect(path, isolation_level=None)
+    _wait_at_most(connection, until)
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             break
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                connection.close()
                 raise
         time.sleep(_RETRY_SECONDS)
     connection.execute("PRAGMA synchronous=FULL")

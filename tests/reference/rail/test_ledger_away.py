@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
@@ -43,3 +48,46 @@ def test_a_payment_outlives_an_outage_of_the_ledger(
         assert (answer.status_code, answer.json()["error"]) == (503, "store_unavailable"), answer.text
         assert int(answer.headers["Retry-After"]) >= 1
     assert artifact(pay(rail, task, proof)) == rail.present(proof).json()
+
+
+@contextmanager
+def locked_file(path: Path) -> Iterator[None]:
+    """Hold a SQLite file for writing."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    yield
+    other.execute("ROLLBACK")
+    other.close()
+
+
+@contextmanager
+def locked_table(address: str) -> Iterator[None]:
+    """Hold the ledger's table so that nobody else reads it either."""
+    with psycopg.connect(address) as other, other.transaction():
+        other.execute("LOCK TABLE rail_redemptions IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_a_locked_ledger_keeps_nobody_waiting(
+    own_rail: Callable[..., Rail], payer: Payer, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Twenty paid calls are answered while the ledger is locked, and health too; afterwards each proof is served.
+
+    They used to wait for half a minute, or for as long as the lock was held.
+    """
+    address = request.getfixturevalue("postgres_database") if kind == "postgres" else ""
+    rail = own_rail(**({"WP_RAIL_DB": address} if address else {}))
+    entries = [rail.quote() for _ in range(20)]
+    proofs = [proof_of(payer.pay(entry), entry) for entry in entries]
+    rail.http.timeout = httpx.Timeout(20)
+    lock = locked_table(address) if address else locked_file(rail.folder / "data" / "rail.sqlite3")
+    with lock, ThreadPoolExecutor(21) as threads:
+        health = threads.submit(rail.http.get, "/health")
+        away = list(threads.map(rail.present, proofs))
+        assert health.result().status_code == 200
+    for answer in away:
+        assert (answer.status_code, answer.json()["error"]) == (503, "store_unavailable"), answer.text
+        assert int(answer.headers["Retry-After"]) >= 1
+    for proof in proofs:
+        assert rail.present(proof).status_code == 200

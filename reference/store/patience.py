@@ -1,0 +1,52 @@
+"""How long a statement may take: whoever pays is answered, also when the database is locked or half gone.
+
+A call carries out several statements one after another and ends with the first that fails, so that one limit bounds
+them all. A statement that was given up may still have been carried out, as after a crash: what relies on the database
+finds out by reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from reference.store.database import DatabaseUnavailable
+
+# Below the ten seconds in which everybody has an answer.
+STATEMENT_SECONDS: Final = 8.0
+# At the start nobody waits for an answer, and workers that start together make the tables one after another.
+PREPARING_SECONDS: Final = 60.0
+
+_Result = TypeVar("_Result")
+
+
+async def bounded(work: Coroutine[Any, Any, _Result], seconds: float) -> _Result:
+    """Return what `work` returns, giving it up after a time.
+
+    It is not waited for any longer, whether or not it lets itself be cancelled: a driver may want to hear from its
+    server before it does.
+
+    Raises:
+        DatabaseUnavailable: It took too long.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        if not task.done():
+            task.add_done_callback(_unheard)
+            task.cancel()
+    if not done:
+        raise no_answer(seconds)
+    return task.result()
+
+
+def no_answer(seconds: float) -> DatabaseUnavailable:
+    """Return the fault of a database that took too long."""
+    return DatabaseUnavailable(f"no answer within {seconds:g} s")
+
+
+def _unheard(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()  # nobody waits for it any more

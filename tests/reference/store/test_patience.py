@@ -1,0 +1,133 @@
+"""A database that is locked or does not answer: whoever waits is told in time, and nothing is done afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, insert, make_url, select
+
+from reference.store.database import Change, Database, DatabaseUnavailable
+from reference.store.opening import open_database
+from tests.reference.stalling_relay import stalling_relay
+
+SECONDS = 0.5
+# Far from what a statement may take, and not so far from what it took before: half a minute, or for ever.
+PATIENCE = 20
+THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True))
+ADD = insert(THINGS).values(key=bindparam("thing"))
+ALL = select(THINGS.c.key).order_by(THINGS.c.key)
+
+Lock = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+async def things(dsn: str) -> AsyncIterator[Database]:
+    """A database with a table of things, whose statements may take half a second."""
+    opened = open_database(dsn, SECONDS)
+    await opened.create(THINGS.metadata)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def patient(dsn: str) -> AsyncIterator[Database]:
+    """The same database for who has time."""
+    opened = open_database(dsn, PATIENCE)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def lock(dsn: str) -> Lock:
+    """Keeps everybody else from writing things."""
+
+    @contextmanager
+    def locked() -> Iterator[None]:
+        url = make_url(dsn)
+        if url.get_backend_name() == "sqlite":
+            other = sqlite3.connect(str(url.database), isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
+            other.close()
+        else:
+            with psycopg.connect(dsn) as connection, connection.transaction():
+                connection.execute("LOCK TABLE things IN SHARE MODE")
+                yield
+
+    return locked
+
+
+async def test_a_locked_database_is_told_in_time(things: Database, patient: Database, lock: Lock) -> None:
+    """Alone, together with others, in a transaction of several: told while the lock is held, and served after it."""
+    with lock():
+        async with asyncio.timeout(PATIENCE):
+            outcomes = await asyncio.gather(
+                *(things.change(ADD, thing=number) for number in range(5)),
+                things.change_all(Change(ADD, {"thing": 8}), Change(ADD, {"thing": 9})),
+                return_exceptions=True,
+            )
+    assert [type(one) for one in outcomes] == [DatabaseUnavailable] * 6
+    assert await patient.change(ADD, thing=7) == 1
+    assert (7,) in await patient.rows(ALL)  # of the others, whatever reached the server just before the lock was gone
+
+
+async def test_a_short_lock_is_waited_for(things: Database, patient: Database, lock: Lock) -> None:
+    """Who has patience is served when the lock is gone."""
+    del things  # whose table it is
+    with lock():
+        waiting = asyncio.create_task(patient.change(ADD, thing=1))
+        await asyncio.sleep(2 * SECONDS)
+        assert not waiting.done()
+    assert await waiting == 1
+    assert await patient.rows(ALL) == [(1,)]
+
+
+async def test_tables_are_made_however_long_another_worker_takes(dsn: str, things: Database, lock: Lock) -> None:
+    """Workers that start together make the tables one after another, and nobody waits for an answer yet."""
+    further = MetaData()
+    Table("further", further, Column("key", Integer, primary_key=True))
+    Table("things", further, Column("key", Integer, primary_key=True))
+    if make_url(dsn).get_backend_name() == "sqlite":
+        with lock():
+            making = asyncio.create_task(things.create(further))
+            await asyncio.sleep(3 * SECONDS)
+            assert not making.done()
+    else:
+        with psycopg.connect(dsn) as other, other.transaction():
+            other.execute("SELECT pg_advisory_xact_lock(%s)", [0x7765_6C64])
+            making = asyncio.create_task(things.create(further))
+            await asyncio.sleep(3 * SECONDS)
+            assert not making.done()
+    await making
+
+
+@pytest.mark.postgres
+async def test_a_server_that_stands_still_is_told_in_time(postgres_database: str) -> None:
+    """Nothing comes through, though every connection is open; more ask than there are connections. Then it goes on."""
+    with (
+        tempfile.TemporaryDirectory(prefix="weldproof-", dir="/tmp") as folder,
+        stalling_relay(postgres_database, Path(folder)) as relay,
+    ):
+        things = open_database(relay.address, SECONDS)
+        await things.create(THINGS.metadata)
+        relay.flowing.clear()
+        async with asyncio.timeout(PATIENCE):
+            outcomes = await asyncio.gather(*(things.rows(ALL) for _ in range(40)), return_exceptions=True)
+        assert [type(one) for one in outcomes] == [DatabaseUnavailable] * 40
+        relay.flowing.set()
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    assert await things.rows(ALL) == []
+                    break
+                except DatabaseUnavailable:
+                    await asyncio.sleep(0.1)
+        await things.close()
