@@ -23,6 +23,7 @@ from conformance.events import Event, EventLog
 from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
 from conformance.owner import OwnRandom
+from conformance.payers.spending import Wallet
 from conformance.quick_look import QuickLook
 from conformance.schedule import Schedule, company
 from conformance.session import Session
@@ -150,12 +151,14 @@ class Run:
         log: EventLog,
         afterwards: Mapping[str, Afterwards] | None = None,
         names: Names | None = None,
+        wallet: Wallet | None = None,
     ) -> None:
         self.plan = plan
         self._afterwards = dict(afterwards or {})
         self.profile = profile
         self.log = log
         self.names = names or Names()
+        self._wallet = wallet
         self._counter = Counter()
         self._started = time.perf_counter()
         self._interrupted = False
@@ -170,7 +173,8 @@ class Run:
             seconds=self.profile.budgets.request, requests_per_second=pace.requests_per_second, connections=128
         )
         async with transport:
-            session = Session(self.profile, self._client(transport, "discovery"), self.names, self.plan.seed)
+            first = self._client(transport, "discovery")
+            session = Session(self.profile, first, self.names, self.plan.seed, wallet=self._wallet)
             work = asyncio.create_task(self._work(transport, session))
             try:
                 await asyncio.wait([work])

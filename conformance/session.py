@@ -15,6 +15,7 @@ from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import Operation, discover
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import CheckoutPayer
+from conformance.payers.spending import Wallet
 from conformance.target import Profile, Tenant
 from conformance.waiting import Waiting
 from conformance.webhooks.inbox import Inbox
@@ -59,13 +60,23 @@ class Session:
         pages: Looks at checkout pages.
         networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
         kept: What is opened during the run and closed at its end, before anything else.
+        wallet: What the run may take of the operator's money, and took.
     """
 
-    def __init__(self, profile: Profile, client: Client, names: Names, seed: int, prefix: str = "") -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        client: Client,
+        names: Names,
+        seed: int,
+        prefix: str = "",
+        wallet: Wallet | None = None,
+    ) -> None:
         self.profile = profile
         self.client = client
         self._names = names
         self._prefix = prefix
+        self.wallet = wallet or Wallet()
         self.seed = seed
         self._operations: tuple[Operation, ...] = ()
         self._trouble: str | None = None
@@ -200,7 +211,7 @@ class Session:
         """
         async with self._lock:
             if lane not in self._payers:
-                self._payers[lane] = await payer_for(lane, self.profile, self._names, self.seed)
+                self._payers[lane] = await payer_for(lane, self.profile, self._names, self.seed, wallet=self.wallet)
             return self._payers[lane]
 
     async def gateway_payer(self, lane: str) -> Payer:
@@ -213,7 +224,7 @@ class Session:
         async with self._lock:
             if place not in self._payers:
                 nodes = self.profile.gateway_chains
-                self._payers[place] = await payer_for(lane, self.profile, self._names, self.seed, nodes)
+                self._payers[place] = await payer_for(lane, self.profile, self._names, self.seed, nodes, self.wallet)
             return self._payers[place]
 
     async def checkout_payer(self, lane: str) -> CheckoutPayer:

@@ -17,6 +17,7 @@ from conformance.events import Event, EventLog, log_in, read
 from conformance.interrupt import interruptible
 from conformance.ledger import load
 from conformance.own_stack import StackFault, surface_options
+from conformance.payers.spending import Wallet
 from conformance.quick_look import QuickLook
 from conformance.recorded import curl_line
 from conformance.report.exchange import Exchange
@@ -68,7 +69,8 @@ def replay(
                 raise UsageFault(f"the target does not claim what the check {one.id} needs")
             # A quick look tries samples: the exchange is found again only where the same ones are drawn.
             quick = QuickLook((one,)) if started.get("quick") else None
-            await Run(Plan(rows, (one,), seed=int(started["seed"]), quick=quick), found, log).whole()
+            plan = Plan(rows, (one,), seed=int(started["seed"]), quick=quick)
+            await Run(plan, found, log, wallet=Wallet(main_network=main_network)).whole()
 
     try:
         asyncio.run(interruptible(again()))

@@ -32,6 +32,7 @@ from conformance.client import Names
 from conformance.events import LOG, EventLog
 from conformance.ledger import Requirement, load
 from conformance.own_stack import StackFault, surface_options
+from conformance.payers.spending import Wallet
 from conformance.quick import FUZZ_SECONDS
 from conformance.quick_look import quick_look
 from conformance.report import console, fault, formats
@@ -94,9 +95,10 @@ def run(ctx: click.Context, /, **options: Any) -> None:
                 lanes=tuple(options["lanes"]),
             )
             shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
-            return await Run(plan, found, log, _afterwards(other, plan, found), names).execute(options=_plain(shown))
+            whole = Run(plan, found, log, _afterwards(other, plan, found), names, wallet)
+            return await whole.execute(options=_plain(shown))
 
-    names = Names()
+    names, wallet = Names(), Wallet(main_network=options["main_network"])
     kinds_wanted = options["kinds"] or ("html", "json")
     ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, options["as_json"], names))
 

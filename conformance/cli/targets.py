@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import click
 
 from conformance import networks, target
+from conformance.check import Inconclusive
 from conformance.cli.usage import UsageFault
+from conformance.client import Names
 from conformance.own_stack import own_stack
-from conformance.target import LANES, OPTIONS, SURFACES, Claims, Profile, Surface, Target
+from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Claims, Profile, Surface, Target
 
 SIMULATED_STACK = "our own stack"
 WORKING_PROFILE = Path("weldproof.toml")
@@ -66,16 +69,34 @@ def with_nodes(profile: Profile | None, nodes: Profile) -> Profile:
 
 
 def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
-    """Look whether a profile's chain nodes may be paid on.
+    """Look whether a profile's chain nodes may be paid on; those paid on from an account of the operator are asked.
+
+    A node that cannot be asked now is asked again before anything is paid there.
 
     Raises:
         UsageFault: They may not.
     """
+    if profile is None:
+        return
     try:
-        if profile is not None:
-            networks.guard(profile, main_network=main_network)
+        networks.guard(profile, main_network=main_network)
     except target.ProfileError as fault:
         raise UsageFault(str(fault)) from fault
+    funded = [(table, chain) for table, chain in networks.tables(profile) if chain.funder is not None]
+    for table, chain in funded:
+        served = _served(chain, profile.budgets)
+        reason = served and networks.refusal(table, chain, served, main_network=main_network)
+        if reason:
+            raise UsageFault(reason)
+
+
+def _served(chain: networks.Chain, budgets: Budgets) -> networks.Served | None:
+    from conformance.payers import served_by  # noqa: PLC0415 - commands that pay nothing do without the chains' SDKs
+
+    try:
+        return asyncio.run(served_by(chain, budgets, Names()))
+    except Inconclusive:
+        return None
 
 
 def bare_profile(addresses: Sequence[str], option: str = "--target") -> Profile:

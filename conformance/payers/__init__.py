@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Chain, Served
 from conformance.payers.bill import CheckoutPayer
-from conformance.target import Chains, Profile
+from conformance.payers.spending import Wallet
+from conformance.target import AlgorandChain, BaseChain, Budgets, Chains, Profile
 
 
 class Payer(Protocol):
@@ -55,8 +57,23 @@ class Payer(Protocol):
         """
 
 
-async def payer_for(lane: str, profile: Profile, names: Names, seed: int, chains: Chains | None = None) -> Payer:
+async def payer_for(
+    lane: str,
+    profile: Profile,
+    names: Names,
+    seed: int,
+    chains: Chains | None = None,
+    wallet: Wallet | None = None,
+) -> Payer:
     """Open the payer of a lane with a funded account, on other nodes than the rail's where `chains` gives them.
+
+    Args:
+        lane: The lane.
+        profile: The target's profile.
+        names: What shows in no log.
+        seed: Seed of everything random that is sent to the target.
+        chains: Other nodes than the rail's.
+        wallet: What the run may take of the operator's money; a payer's own, off main networks, when None.
 
     Raises:
         Inconclusive: The profile gives no node for the lane, or no way to fund an account.
@@ -65,16 +82,47 @@ async def payer_for(lane: str, profile: Profile, names: Names, seed: int, chains
     if lane == "algorand" and nodes.algorand is not None:
         from conformance.payers.algorand import AlgorandPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-        return await AlgorandPayer.open(nodes.algorand, profile.budgets, names, seed)
+        return await AlgorandPayer.open(nodes.algorand, profile.budgets, names, seed, wallet)
     if lane == "base" and nodes.base is not None:
         from conformance.payers.base import BasePayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-        return await BasePayer.open(nodes.base, profile.budgets, names, seed)
+        return await BasePayer.open(nodes.base, profile.budgets, names, seed, wallet)
     if lane == "solana" and nodes.solana is not None:
         from conformance.payers.solana import SolanaPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-        return await SolanaPayer.open(nodes.solana, profile.budgets, names, seed)
+        return await SolanaPayer.open(nodes.solana, profile.budgets, names, seed, wallet)
     raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")
+
+
+async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
+    """Return what network a node serves, as it says itself.
+
+    Raises:
+        Inconclusive: The node could not be asked.
+    """
+    node: _Asked
+    if isinstance(chain, AlgorandChain):
+        from conformance.payers.algorand_node import AlgorandNode  # noqa: PLC0415 - SDKs are imported when needed
+
+        node = AlgorandNode(chain, budgets, names)
+    elif isinstance(chain, BaseChain):
+        from conformance.payers.base_node import BaseNode  # noqa: PLC0415 - SDKs are imported when needed
+
+        node = BaseNode(chain, budgets, names)
+    else:
+        from conformance.payers.solana_node import SolanaNode  # noqa: PLC0415 - SDKs are imported when needed
+
+        node = SolanaNode(chain, budgets, names)
+    try:
+        return await node.served()
+    finally:
+        await node.close()
+
+
+class _Asked(Protocol):
+    async def served(self) -> Served: ...
+
+    async def close(self) -> None: ...
 
 
 def checkout_payer(payer: Payer) -> CheckoutPayer:

@@ -12,10 +12,11 @@ from algosdk import encoding, transaction
 
 from conformance.check import Inconclusive
 from conformance.client import Names
-from conformance.networks import forbid_main_network
+from conformance.networks import admit, payable
 from conformance.payers.algorand_funds import Funds, funds_of
 from conformance.payers.algorand_node import Account, AlgorandNode, Refused
 from conformance.payers.node_control import Controlled
+from conformance.payers.spending import Wallet
 from conformance.target import AlgorandChain, Budgets
 
 __all__ = ["Account", "AlgorandPayer", "Refused", "invented_id", "spellings"]
@@ -26,7 +27,11 @@ _UINT64 = 2**64
 
 
 class AlgorandPayer(Controlled):
-    """Pays and attacks on one Algorand network. Node trouble becomes `Inconclusive`."""
+    """Pays and attacks on one Algorand network. Node trouble becomes `Inconclusive`.
+
+    Attributes:
+        caip2: CAIP-2 name of the network by its genesis hash.
+    """
 
     lane = "algorand"
 
@@ -38,21 +43,25 @@ class AlgorandPayer(Controlled):
         self._accounts: list[Account] = []
         self._stock: dict[tuple[str, int], int] = {}
         self._giving = asyncio.Lock()
-        self._genesis = ""
+        self.caip2 = ""
 
     @classmethod
-    async def open(cls, chain: AlgorandChain, budgets: Budgets, names: Names, seed: int) -> AlgorandPayer:
+    async def open(
+        cls, chain: AlgorandChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+    ) -> AlgorandPayer:
         """Open a payer with a funded account.
 
         Raises:
-            Inconclusive: The node cannot be asked, or there is no way to fund an account.
+            Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = AlgorandNode(chain, budgets, names)
         try:
-            self = cls(chain.network, node, funds_of(chain, node, names))
-            self._genesis = str((await node.params()).gh)
-            forbid_main_network("algorand", chain.network, chain.algod, self.caip2)
+            payable("chains.algorand", chain)
+            served, purse = await node.served(), wallet or Wallet()
+            admit("chains.algorand", chain, served, main_network=purse.main_network)
+            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
             await self.new_account()
         except BaseException:
             await node.close()
@@ -65,11 +74,6 @@ class AlgorandPayer(Controlled):
             await self._funds.take_back(self._accounts)
         finally:
             await self._node.close()
-
-    @property
-    def caip2(self) -> str:
-        """CAIP-2 name of the network by its genesis hash."""
-        return "algorand:" + self._genesis.replace("+", "-").replace("/", "_")[:32]
 
     @property
     def main(self) -> Account:

@@ -14,9 +14,10 @@ from algosdk import error, mnemonic, transaction
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Served, usdc_of
 from conformance.payers.algorand_node import Account, AlgorandNode, Refused
 from conformance.payers.node_control import read_secret
-from conformance.payers.spending import SpendingLimit
+from conformance.payers.spending import SpendingLimit, Wallet
 from conformance.target import AlgorandChain
 
 
@@ -96,8 +97,8 @@ class OperatorFunds:
         await self._give([sent], f"{amount} microAlgos")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
-        """Opt the account in and send it the asset from the operator's account."""
-        self._limit.take(amount)
+        """Opt the account in and send it USDC, which the asset must be, from the operator's account."""
+        await self._limit.take(str(asset), amount, lambda: self._node.decimals(asset))
         if await self._node.balance(account.address, asset) is None:
             await opt_in(self._node, account, asset)
         params = await self._node.params()
@@ -150,18 +151,17 @@ async def opt_in(node: AlgorandNode, account: Account, asset: int) -> None:
     await node.submit([transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)], account)
 
 
-def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names) -> Funds:
+def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names, served: Served, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
     Raises:
-        Inconclusive: It gives none, or the funder's words are no mnemonic.
+        Inconclusive: The funder's words are no mnemonic, or nothing limits what he gives.
     """
-    if node.control.exists:
+    if node.control.exists or chain.funder is None:
         return ControlFunds(node)
-    if chain.funder is None:
-        raise Inconclusive("[chains.algorand] gives neither control nor funder, so no account can pay")
     words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", "chains.algorand")
-    limit = SpendingLimit("chains.algorand", chain.spending_limit)
+    usdc = usdc_of("chains.algorand", chain, served)
+    limit = SpendingLimit("chains.algorand", chain.spending_limit, usdc, wallet)
     try:
         return OperatorFunds(node, node.account(mnemonic.to_private_key(words)), limit)
     except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):

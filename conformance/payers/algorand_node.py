@@ -18,6 +18,7 @@ from algosdk.v2client.algod import AlgodClient
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Served
 from conformance.payers.node_control import NodeControl, read_secret
 from conformance.target import AlgorandChain, Budgets
 
@@ -27,6 +28,8 @@ _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
 _LIFE = 1000
 _LIVES = 500
 _SHORT = 300
+# Letters of a genesis hash in a CAIP-2 name.
+_CAIP2 = 32
 # What the SDK lets through when an answer is no answer of an algod: not JSON, not an object, members missing.
 _STRANGE = (AlgodResponseError, http.client.HTTPException, OSError, ValueError, LookupError, TypeError, AttributeError)
 
@@ -104,6 +107,20 @@ class AlgorandNode:
         params.first = params.first if first_valid is None else first_valid
         params.last = params.first + _LIFE - next(self._lives) % _LIVES
         return params
+
+    async def served(self) -> Served:
+        """Return what network the node serves, by its genesis hash."""
+        genesis = str((await self.params()).gh)
+        return Served("algorand:" + genesis.replace("+", "-").replace("/", "_")[:_CAIP2])
+
+    async def decimals(self, asset: int) -> int:
+        """Return an asset's decimals."""
+
+        def asked() -> int:
+            info: Any = self._algod.asset_info(asset)
+            return int(info["params"]["decimals"])
+
+        return await self._ask(asked)
 
     async def block_time(self) -> int:
         """Return the time of the newest block in unix seconds."""

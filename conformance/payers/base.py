@@ -12,12 +12,13 @@ from eth_utils.address import is_address, to_checksum_address
 
 from conformance.check import Inconclusive
 from conformance.client import Names
-from conformance.networks import forbid_main_network
+from conformance.networks import admit, payable
 from conformance.payers.base_authorization import Authorization, Domain, cancellation, nonce_of
-from conformance.payers.base_funds import Funds, funds_of
+from conformance.payers.base_funds import Funds, Home, funds_of
 from conformance.payers.base_node import Account, BaseNode, Refused
 from conformance.payers.base_token import SPLIT, Token, creation, own_call
 from conformance.payers.node_control import Controlled
+from conformance.payers.spending import Wallet
 from conformance.target import BaseChain, Budgets
 
 __all__ = ["Account", "BasePayer", "Refused"]
@@ -29,7 +30,11 @@ _LIFETIME, _SPARE = 1800, 3600
 
 
 class BasePayer(Controlled):
-    """Pays and attacks on one EVM network. Node trouble becomes `Inconclusive`."""
+    """Pays and attacks on one EVM network. Node trouble becomes `Inconclusive`.
+
+    Attributes:
+        caip2: CAIP-2 name of the network by its chain id.
+    """
 
     lane = "base"
 
@@ -39,25 +44,28 @@ class BasePayer(Controlled):
         self.node = node
         self._funds = funds
         self._accounts: list[Account] = []
-        self._domains: dict[str, Domain] = {}
         self._stock: dict[str, int] = {}
         self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
         self._batcher: str | None = None
-        self._chain_id = 0
+        self.caip2 = ""
 
     @classmethod
-    async def open(cls, chain: BaseChain, budgets: Budgets, names: Names, seed: int) -> BasePayer:
+    async def open(
+        cls, chain: BaseChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+    ) -> BasePayer:
         """Open a payer with a funded account.
 
         Raises:
-            Inconclusive: The node cannot be asked, or there is no way to fund an account.
+            Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = BaseNode(chain, budgets, names)
         try:
-            self = cls(chain.network, node, funds_of(chain, node, names))
-            self._chain_id = await node.chain_id()
-            forbid_main_network("base", chain.network, chain.rpc, self.caip2)
+            payable("chains.base", chain)
+            served, purse = await node.served(), wallet or Wallet()
+            admit("chains.base", chain, served, main_network=purse.main_network)
+            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
             await self.new_account(coin=True)
         except BaseException:
             await node.close()
@@ -73,25 +81,28 @@ class BasePayer(Controlled):
         finally:
             await self.node.close()
 
-    async def _tokens_home(self, home: str) -> None:
-        """Give tokens back by authorizations that the paying account uses, since most accounts cannot pay for gas."""
-        for asset, domain in self._domains.items():
-            token, calls = Token(self.node, asset), list[tuple[str, bytes]]()
+    async def _tokens_home(self, home: Home) -> None:
+        """Give USDC back by authorizations that the paying account uses, since most accounts cannot pay for gas.
+
+        Their domain is the contract's own, not what some offer said of it.
+        """
+        token, calls = Token(self.node, home.asset), list[tuple[str, bytes]]()
+        with suppress(Inconclusive):
+            domain = Domain(*await token.names(), self.chain_id, token.address)
             for account in self._accounts:
-                with suppress(Inconclusive):
-                    if left := await token.balance(account.address):
-                        terms = Authorization(
-                            account.address, home, left, 0, _UINT256 - 1, os.urandom(32), domain, token=""
-                        )
-                        calls.append((asset, token.use_call(terms.signed(account.key))))
-            for start in range(0, len(calls), _A_BATCH):
-                with suppress(Inconclusive):
-                    await self.batch(calls[start : start + _A_BATCH])
+                if left := await token.balance(account.address):
+                    terms = Authorization(
+                        account.address, home.address, left, 0, _UINT256 - 1, os.urandom(32), domain, token=""
+                    )
+                    calls.append((token.address, token.use_call(terms.signed(account.key))))
+        for start in range(0, len(calls), _A_BATCH):
+            with suppress(Inconclusive):
+                await self.batch(calls[start : start + _A_BATCH])
 
     @property
-    def caip2(self) -> str:
-        """CAIP-2 name of the network by its chain id."""
-        return f"eip155:{self._chain_id}"
+    def chain_id(self) -> int:
+        """The network's EIP-155 chain id."""
+        return int(self.caip2.removeprefix("eip155:"))
 
     @property
     def main(self) -> Account:
@@ -168,6 +179,11 @@ class BasePayer(Controlled):
             Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
         """
         given = await self.authorize(entry)
+        if self._funds.home is not None and given.domain.chain_id != self.chain_id:
+            raise Inconclusive(
+                f"the entry is paid on eip155:{given.domain.chain_id}, and the node of [chains.base] serves "
+                f"{self.caip2}: nothing is signed"
+            )
         await self.set_aside(given.domain.contract, given.value)
         return given.proof()
 
@@ -213,10 +229,8 @@ class BasePayer(Controlled):
         number = network.removeprefix("eip155:")
         chain_id = int(number) if network.startswith("eip155:") and number.isascii() and number.isdecimal() else None
         if chain_id is None:
-            chain_id = self._chain_id
-        made = Domain(_extra(entry, "name"), _extra(entry, "version"), chain_id, _address(entry, "asset"))
-        self._domains.setdefault(made.contract, made)
-        return made
+            chain_id = self.chain_id
+        return Domain(_extra(entry, "name"), _extra(entry, "version"), chain_id, _address(entry, "asset"))
 
     # Transactions.
 

@@ -58,7 +58,7 @@ class BaseCheckout:
 
     async def _domain(self, token: Token) -> Domain:
         name, version = await token.names()
-        return Domain(name, version, int(self.payer.caip2.removeprefix("eip155:")), token.address)
+        return Domain(name, version, self.payer.chain_id, token.address)
 
     async def _transfer(self, bill: Bill, suffix: bytes = b"") -> str:
         """Send a plain transfer whose call data ends in `suffix`."""

@@ -8,28 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Served, usdc_of
 from conformance.payers.base_node import Account, BaseNode, Refused
 from conformance.payers.base_token import Token
 from conformance.payers.evm_sdk import Signer
 from conformance.payers.node_control import read_secret
-from conformance.payers.spending import SpendingLimit
+from conformance.payers.spending import SpendingLimit, Wallet
 from conformance.target import BaseChain
 
 _TRANSFER_GAS = 21_000
+
+
+class Home(NamedTuple):
+    """Where what is left goes back.
+
+    Attributes:
+        address: The operator's account.
+        asset: USDC, which is all that he gave.
+    """
+
+    address: str
+    asset: str
 
 
 class Funds(Protocol):
     """A source of native coin and of a token.
 
     Attributes:
-        home: Address to which what is left goes back; None when nobody misses it.
+        home: Where what is left goes back; None when nobody misses it.
     """
 
-    home: str | None
+    home: Home | None
 
     @property
     def purse(self) -> int:
@@ -57,7 +70,7 @@ class ControlFunds:
     """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
 
     purse = 1_000_000_000
-    home: str | None = None
+    home: Home | None = None
 
     def __init__(self, node: BaseNode) -> None:
         self._node = node
@@ -85,7 +98,7 @@ class OperatorFunds:
         self._node = node
         self._funder = funder
         self._limit = limit
-        self.home: str | None = funder.address
+        self.home: Home | None = Home(funder.address, limit.usdc.asset_id)
 
     @property
     def purse(self) -> int:
@@ -98,9 +111,10 @@ class OperatorFunds:
         await self._give(account.address, b"", amount, f"{amount} wei")
 
     async def token(self, address: str, asset: str, amount: int) -> None:
-        """Send the token from the operator's account."""
-        self._limit.take(amount)
-        data = Token(self._node, asset).transfer_call(address, amount)
+        """Send USDC, which the token must be, from the operator's account."""
+        token = Token(self._node, asset)
+        await self._limit.take(asset, amount, token.decimals)
+        data = token.transfer_call(address, amount)
         await self._give(asset, data, 0, f"{amount} atomic units of {asset}")
 
     async def _give(self, to: str, data: bytes, value: int, what: str) -> None:
@@ -122,18 +136,17 @@ class OperatorFunds:
             await self._node.send(account, self._funder.address, value=left, gas=_TRANSFER_GAS)
 
 
-def funds_of(chain: BaseChain, node: BaseNode, names: Names) -> Funds:
+def funds_of(chain: BaseChain, node: BaseNode, names: Names, served: Served, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
     Raises:
-        Inconclusive: It gives none, or the funder's key is no private key.
+        Inconclusive: The funder's key is no private key, or nothing limits what he gives.
     """
-    if node.control.exists:
+    if node.control.exists or chain.funder is None:
         return ControlFunds(node)
-    if chain.funder is None:
-        raise Inconclusive("[chains.base] gives neither control nor funder, so no account can pay")
     text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.base")
-    limit = SpendingLimit("chains.base", chain.spending_limit)
+    usdc = usdc_of("chains.base", chain, served)
+    limit = SpendingLimit("chains.base", chain.spending_limit, usdc, wallet)
     try:
         return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)), limit)
     except ValueError:

@@ -15,6 +15,7 @@ from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Excepti
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Served
 from conformance.payers.base_provider import NodeProvider
 from conformance.payers.evm_sdk import Signer
 from conformance.payers.node_control import NodeControl
@@ -85,6 +86,18 @@ class BaseNode:
     async def chain_id(self) -> int:
         """Return the chain id that the node tells."""
         return await self.ask(self.web3.eth.chain_id)
+
+    async def served(self) -> Served:
+        """Return what network the node serves, by its chain id, and by its first block where it can tell a simulator."""
+        chain_id = await self.chain_id()
+        if not self.control.exists:
+            # The chain id decides alone, and public nodes do not all keep their first block.
+            return Served(f"eip155:{chain_id}")
+        try:
+            first = bytes((await self.ask(self.web3.eth.get_block(0)))["hash"])
+        except (LookupError, TypeError, ValueError) as fault:
+            raise Inconclusive("the Base node told no hash of its first block") from fault
+        return Served(f"eip155:{chain_id}", "0x" + first.hex())
 
     async def newest(self) -> Mapping[str, Any]:
         """Return the newest block."""

@@ -33,6 +33,7 @@ SPLIT, WHOLE = ",uint8,bytes32,bytes32", ",bytes"
 ABI = (
     _function("name", "", "string", view=True),
     _function("version", "", "string", view=True),
+    _function("decimals", "", "uint8", view=True),
     _function("balanceOf", "address", "uint256", view=True),
     _function("authorizationState", "address,bytes32", "bool", view=True),
     _function("transfer", "address,uint256", "bool"),
@@ -54,6 +55,10 @@ class Token:
     async def balance(self, address: str) -> int:
         """Return what an address holds, in atomic units."""
         return int(await self._node.ask(self._contract.functions.balanceOf(checksummed(address)).call()))
+
+    async def decimals(self) -> int:
+        """Return the token's decimals."""
+        return int(await self._node.ask(self._contract.functions.decimals().call()))
 
     async def names(self) -> tuple[str, str]:
         """Return the contract's name and version, as its EIP-712 domain has them."""

@@ -19,7 +19,7 @@ from spl.token.constants import ACCOUNT_LEN, MINT_LEN
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.client import Names
-from conformance.networks import forbid_main_network
+from conformance.networks import admit, payable
 from conformance.payers import solana_relay as relay
 from conformance.payers.node_control import Controlled
 from conformance.payers.solana_funds import Funds, funds_of
@@ -36,6 +36,7 @@ from conformance.payers.solana_instructions import (
 )
 from conformance.payers.solana_node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
 from conformance.payers.solana_table import address_table
+from conformance.payers.spending import Wallet
 from conformance.target import Budgets, SolanaChain
 
 __all__ = ["Account", "Order", "Refused", "SolanaPayer", "invented_id", "spellings"]
@@ -45,7 +46,11 @@ _UINT64 = 2**64
 
 
 class SolanaPayer(Controlled):
-    """Pays and attacks on one Solana network. Node trouble becomes `Inconclusive`."""
+    """Pays and attacks on one Solana network. Node trouble becomes `Inconclusive`.
+
+    Attributes:
+        caip2: CAIP-2 name of the network by its genesis hash.
+    """
 
     lane = "solana"
 
@@ -61,21 +66,25 @@ class SolanaPayer(Controlled):
         self._standing: set[Pubkey] = set()
         self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
         self._relay: Pubkey | None = None
-        self._genesis = ""
+        self.caip2 = ""
 
     @classmethod
-    async def open(cls, chain: SolanaChain, budgets: Budgets, names: Names, seed: int) -> SolanaPayer:
+    async def open(
+        cls, chain: SolanaChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+    ) -> SolanaPayer:
         """Open a payer with a funded account.
 
         Raises:
-            Inconclusive: The node cannot be asked, or there is no way to fund an account.
+            Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = SolanaNode(chain, budgets, names)
         try:
-            self = cls(chain.network, node, funds_of(chain, node, names))
-            self._genesis = await node.genesis_hash()
-            forbid_main_network("solana", chain.network, chain.rpc, self.caip2)
+            payable("chains.solana", chain)
+            served, purse = await node.served(), wallet or Wallet()
+            admit("chains.solana", chain, served, main_network=purse.main_network)
+            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
             await self.new_account()
         except BaseException:
             await node.close()
@@ -88,11 +97,6 @@ class SolanaPayer(Controlled):
             await self._funds.take_back(self._accounts, sorted(self._mints, key=str))
         finally:
             await self.node.close()
-
-    @property
-    def caip2(self) -> str:
-        """CAIP-2 name of the network by its genesis hash."""
-        return f"solana:{self._genesis[:32]}"
 
     @property
     def main(self) -> Account:

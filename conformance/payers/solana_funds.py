@@ -19,10 +19,11 @@ from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Served, usdc_of
 from conformance.payers.node_control import read_secret
 from conformance.payers.solana_instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
 from conformance.payers.solana_node import CONFIRMED, Account, Refused, SolanaNode
-from conformance.payers.spending import SpendingLimit
+from conformance.payers.spending import SpendingLimit, Wallet
 from conformance.target import SolanaChain
 
 _FEE = 5000
@@ -97,17 +98,20 @@ class OperatorFunds:
         await self._give([transfer(params)], f"{amount} lamports")
 
     async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
-        """Send the token from the operator's associated account."""
-        self._limit.take(amount)
+        """Send USDC, which the token must be, from the operator's associated account."""
+        await self._limit.take(str(mint), amount, lambda: self._decimals(mint))
         made = create_idempotent_associated_token_account(self._funder.key, owner, mint)
         sent = await self._transfer(mint, self._funder.key, owner, amount)
         await self._give([made, sent.instruction()], f"{amount} atomic units of {mint}")
 
     async def _transfer(self, mint: Pubkey, owner: Pubkey, to: Pubkey, amount: int) -> TokenTransfer:
-        decimals = decimals_in(await self._node.data(mint))
+        decimals = await self._decimals(mint)
         return TokenTransfer(
             mint, associated_account(owner, mint), associated_account(to, mint), owner, amount, decimals
         )
+
+    async def _decimals(self, mint: Pubkey) -> int:
+        return decimals_in(await self._node.data(mint))
 
     async def _give(self, instructions: Sequence[Instruction], what: str) -> None:
         try:
@@ -144,18 +148,17 @@ class OperatorFunds:
             await self._sent([transfer(params)], account)
 
 
-def funds_of(chain: SolanaChain, node: SolanaNode, names: Names) -> Funds:
+def funds_of(chain: SolanaChain, node: SolanaNode, names: Names, served: Served, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
     Raises:
-        Inconclusive: It gives none, or the funder's key is no key pair.
+        Inconclusive: The funder's key is no key pair, or nothing limits what he gives.
     """
-    if node.control.exists:
+    if node.control.exists or chain.funder is None:
         return ControlFunds(node)
-    if chain.funder is None:
-        raise Inconclusive("[chains.solana] gives neither control nor funder, so no account can pay")
     text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.solana")
-    limit = SpendingLimit("chains.solana", chain.spending_limit)
+    usdc = usdc_of("chains.solana", chain, served)
+    limit = SpendingLimit("chains.solana", chain.spending_limit, usdc, wallet)
     try:
         pair = Keypair.from_bytes(json.loads(text)) if text.startswith("[") else Keypair.from_base58_string(text)
     except (ValueError, TypeError, OverflowError):

@@ -31,11 +31,14 @@ from solders.transaction_status import TransactionConfirmationStatus, Transactio
 
 from conformance.check import Inconclusive
 from conformance.client import Names
+from conformance.networks import Served
 from conformance.payers.node_control import NodeControl
 from conformance.target import Budgets, SolanaChain
 
 T = TypeVar("T")
 _SHORT = 300
+# Letters of a genesis hash in a CAIP-2 name.
+_CAIP2 = 32
 _GATHER_SECONDS = 0.05
 _MOST_STATUSES = 256
 _SOON_SECONDS, _LATER_SECONDS = 2.0, 0.5
@@ -142,9 +145,10 @@ class SolanaNode:
                 raise
             raise Inconclusive(f"the Solana node's answer broke its parser: {fault}"[:_SHORT]) from fault
 
-    async def genesis_hash(self) -> str:
-        """Return the genesis hash in base58."""
-        return str((await self.ask(self.client.get_genesis_hash())).value)
+    async def served(self) -> Served:
+        """Return what network the node serves, by its genesis hash."""
+        genesis = str((await self.ask(self.client.get_genesis_hash())).value)
+        return Served(f"solana:{genesis[:_CAIP2]}")
 
     async def slot(self) -> int:
         """Return the newest confirmed slot."""

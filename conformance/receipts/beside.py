@@ -68,7 +68,7 @@ class Beside:
         )
         async with transport:
             its = client.over(transport)
-            other = Session(self.other, its, client.names, session.seed, _PREFIX)
+            other = Session(self.other, its, client.names, session.seed, _PREFIX, session.wallet)
             left, right = Party(names[0], session, client, log), Party(names[1], other, its, log)
             try:
                 await other.open()

@@ -27,6 +27,7 @@ from tests.reserved_port import reserved_port
 
 USDC = 31566704
 TOKEN = "1767225600:0011223344556677:" + "ab" * 32
+LIMIT = "50000000"
 BUDGETS = Budgets(confirmation=120.0, request=120.0)
 
 
@@ -129,7 +130,7 @@ async def test_an_operator_without_control_verbs_pays_from_an_account_and_gets_t
         await rich.control("fund", address=address, amount="10000000")
         await rich.control("mint", address=address, amount="5000000")
         receiver = await payee(rich)
-        async with opened(node.chain(funder=Secret(file=secret)), names) as payer:
+        async with opened(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), names) as payer:
             assert payer.address != address
             assert not payer.has_control
             await asyncio.gather(*(payer.pay(entry(receiver)) for _ in range(3)))
@@ -164,10 +165,10 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(node: Node) -> N
     secret = node.token_file.with_name("poor")
     secret.write_text(mnemonic.from_private_key(key))
     with pytest.raises(Inconclusive, match="cannot give 3000000 microAlgos"):
-        await AlgorandPayer.open(node.chain(funder=Secret(file=secret)), BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names(), seed=1)
     secret.write_text("these are no words of a mnemonic")
     with pytest.raises(Inconclusive, match="no Algorand mnemonic") as caught:
-        await AlgorandPayer.open(node.chain(funder=Secret(file=secret)), BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names(), seed=1)
     assert "these are" not in str(caught.value)
     with pytest.raises(Inconclusive, match="neither control nor funder"):
         await AlgorandPayer.open(node.chain(), BUDGETS, Names(), seed=1)

@@ -23,12 +23,14 @@ from conformance.payers import payer_for
 from conformance.payers.base import BasePayer, Refused
 from conformance.payers.base_authorization import Authorization, Domain, nonce_of
 from conformance.payers.base_token import SPLIT, WHOLE, Token, own_call
+from conformance.payers.spending import Wallet
 from conformance.target import BaseChain, Budgets, Chains, Profile, Secret
 from tests.reserved_port import reserved_port
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TOKEN = "1767225600:0011223344556677:810b7a167fcae78f8f725677312b195896cc6782690363a2edebdc2642bf33b5"
 PRICE = 10_000
+LIMIT = "50000000"
 BUDGETS = Budgets(confirmation=120.0, request=120.0)
 
 
@@ -46,7 +48,7 @@ def node() -> Iterator[str]:
 @asynccontextmanager
 async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[BasePayer]:
     chain = BaseChain(rpc=url, **(members or {"control": f"{url}/control"}))
-    payer = await BasePayer.open(chain, BUDGETS, names or Names(), seed=1)
+    payer = await BasePayer.open(chain, BUDGETS, names or Names(), seed=1, wallet=Wallet(main_network=True))
     try:
         yield payer
     finally:
@@ -218,7 +220,7 @@ async def test_the_operators_account_funds_throw_away_accounts_and_is_paid_back(
         funder = rich.node.account(bytes.fromhex(key[2:]))
         await rich.control("fund", address=funder.address, amount=str(10**18))
         await rich.give(funder.address, USDC, 5_000_000)
-        async with opened(node, names, funder=Secret(file=tmp_path / "funder")) as payer:
+        async with opened(node, names, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
             assert payer.address != funder.address
             assert not payer.has_control
             assert await payer.fault_names() == ()
@@ -244,7 +246,7 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(
     """A poor funder and a text that is no key make rows inconclusive, without the secret in the sentence."""
     (tmp_path / "funder").write_text(text)
     with pytest.raises(Inconclusive, match=reason) as raised:
-        async with opened(node, funder=Secret(file=tmp_path / "funder")):
+        async with opened(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT):
             pass
     assert text not in str(raised.value)
 

@@ -28,6 +28,7 @@ from conformance.payers.solana import Order, Refused, SolanaPayer, invented_id, 
 from conformance.payers.solana_instructions import TokenTransfer, associated_account, hand_over
 from conformance.payers.solana_node import CONFIRMED
 from conformance.payers.solana_relay import through
+from conformance.payers.spending import Wallet
 from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain
 from tests.reserved_port import reserved_port
 
@@ -35,6 +36,7 @@ USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 TOKEN = "1767225600:0011223344556677:a09b8bbc7b366385e78e577f66a953775dce4472ed6f732572ad6ab56172b995"
 REFERENCE = "FsFR6sRtNSjtXvNCBdTRaDaoWd4jVBysLeRHVHi57ZBs"
 PRICE = 10_000
+LIMIT = "50000000"
 BUDGETS = Budgets(confirmation=120.0, request=120.0)
 
 
@@ -52,7 +54,7 @@ def node() -> Iterator[str]:
 @asynccontextmanager
 async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[SolanaPayer]:
     chain = SolanaChain(rpc=url, **(members or {"control": f"{url}/control"}))
-    payer = await SolanaPayer.open(chain, BUDGETS, names or Names(), seed=1)
+    payer = await SolanaPayer.open(chain, BUDGETS, names or Names(), seed=1, wallet=Wallet(main_network=True))
     try:
         yield payer
     finally:
@@ -217,7 +219,7 @@ async def test_an_operator_funds_the_payer_and_gets_the_rest_back(node: str, tmp
     async with opened(node) as bank:
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
-        async with opened(node, funder=Secret(file=key_file)) as payer:
+        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
             made = await payer.transfer(wanted)
             await payer.send([made.instruction()])
             assert await bank.balance(pair.pubkey(), mint) < 2_000_000 - PRICE
@@ -233,7 +235,8 @@ async def test_a_funder_that_is_no_key_pair(node: str, tmp_path: Path, text: str
     key_file = tmp_path / "funder"
     key_file.write_text(text)
     with pytest.raises(Inconclusive, match="funder is no key pair"):
-        await SolanaPayer.open(SolanaChain(rpc=node, funder=Secret(file=key_file)), BUDGETS, Names(), seed=1)
+        chain = SolanaChain(rpc=node, funder=Secret(file=key_file), spending_limit=LIMIT)
+        await SolanaPayer.open(chain, BUDGETS, Names(), seed=1)
 
 
 async def test_without_funds_nothing_can_be_paid(node: str) -> None:
