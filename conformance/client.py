@@ -11,8 +11,8 @@ import json
 import re
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
@@ -22,7 +22,24 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.events import EventLog
 from conformance.oracles.profile_json import refuse_constant, unique_members
 from conformance.owner import Owned
-from conformance.redaction import PART, SHORTEST, WORD, Secrets, words_of
+from conformance.redaction import Names
+from conformance.shell import Span
+
+__all__ = [
+    "LONGEST_BODY",
+    "Answer",
+    "Client",
+    "Counter",
+    "JsonFault",
+    "Late",
+    "Names",
+    "Recorded",
+    "Transport",
+    "Unreachable",
+    "json_bytes",
+    "retry_after",
+    "too_long",
+]
 
 _SECRET_HEADERS = {
     "x-payment": "$X_PAYMENT",
@@ -102,87 +119,6 @@ class Answer:
 def json_bytes(value: Any) -> bytes:
     """Return a JSON value as the client sends it: compact, in UTF-8."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-# Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
-_REMEMBERED: Final = 4096
-_LONGEST_REMEMBERED: Final = 1024
-
-
-@dataclass(slots=True)
-class _Plain:
-    """A text that was looked at.
-
-    Attributes:
-        text: The text without secrets.
-        words: What it would be changed for, were one of these a live value.
-    """
-
-    text: str
-    words: Collection[str]
-
-
-@dataclass
-class Names(Owned):
-    """Values that never appear in the log, and the name that stands for each.
-
-    Secrets are looked for anywhere in a text, in the order in which they came. Live values (tokens, transaction ids,
-    proofs) are many and stand as words of their own, so they are looked up word by word.
-    """
-
-    _secrets: Secrets = field(default_factory=Secrets)
-    _live: dict[str, str] = field(default_factory=dict)
-    _looked_at: dict[str, _Plain] = field(default_factory=dict)
-
-    def secret(self, value: str, name: str) -> None:
-        """From now on write `$name` wherever `value` would appear, even inside other text."""
-        self._owned()
-        if len(value) >= SHORTEST and self._secrets.hold(value, "$" + name.lstrip("$")):
-            self._looked_at.clear()
-
-    def key(self, value: str, name: str, *, given: bool) -> None:
-        """Keep a private key out of the log: one we were given anywhere, one of the many we make where it is a word."""
-        (self.secret if given else self.name)(value, name)
-
-    def name(self, value: str, name: str) -> None:
-        """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
-        self._owned()
-        if len(value) >= SHORTEST:
-            self._live[value] = "$" + name.lstrip("$")
-
-    def redact(self, text: str) -> str:
-        """Return `text` without secrets and live values."""
-        self._owned()
-        if len(text) < SHORTEST:
-            return text
-        plain = self._looked_at.get(text) or self._look_at(text)
-        if self._live.keys().isdisjoint(plain.words):
-            return plain.text
-        whole = self._live.get(plain.text)
-        return whole or WORD.sub(self._named, plain.text)
-
-    def _look_at(self, text: str) -> _Plain:
-        found = self._secrets.replaced(text)
-        plain = _Plain(found, words_of(found))
-        if len(text) <= _LONGEST_REMEMBERED:
-            if len(self._looked_at) == _REMEMBERED:
-                self._looked_at.clear()
-            self._looked_at[text] = plain
-        return plain
-
-    def _named(self, match: re.Match[str]) -> str:
-        """Return the name of a word, else of its parts: a path's segments, a memo's token.
-
-        Equals signs after it may be padding of base64 or no part of it.
-        """
-        word = match[0]
-        bare = word.rstrip("=")
-        known = self._live.get(bare)
-        if known is None:
-            # Most words are one part, and looked up already.
-            several = "/" in bare or ":" in bare
-            known = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
-        return self._live.get(word) or known + word[len(bare) :]
 
 
 class Transport(Protocol):
@@ -311,16 +247,19 @@ class Client:
         return n
 
     def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
-        shown = [(_shared(name), self._header(name, value)) for name, value in fields]
-        text = None if body is None else _shared(self.names.redact(_text(body)))
+        shown = [(name, *self._header(name, value)) for name, value in fields]
+        text, in_text = (None, []) if body is None else self.names.named(_text(body))
+        address, in_address = self.names.named(url)
         parts = urlsplit(url)
-        path = self.names.redact(parts.path + (f"?{parts.query}" if parts.query else ""))
+        in_fields = {str(place): found for place, (_, _, found) in enumerate(shown) if found}
+        names = {"url": in_address, "headers": in_fields, "body": in_text}
         return {
             "method": method,
-            "url": self.names.redact(url),
-            "path": path,
-            "headers": shown,
-            "body": text,
+            "url": address,
+            "path": self.names.redact(parts.path + (f"?{parts.query}" if parts.query else "")),
+            "headers": [(_shared(name), _shared(value)) for name, value, _ in shown],
+            "body": None if text is None else _shared(text),
+            "names": {part: found for part, found in names.items() if found},
         }
 
     def _name_secrets(self, content: bytes) -> None:
@@ -328,11 +267,11 @@ class Client:
         for member, value in _GIVEN_SECRET.findall(content):
             self.names.name(value.decode("utf-8", "replace"), member.decode().upper())
 
-    def _header(self, name: str, value: str) -> str:
-        told = self.names.redact(value)
+    def _header(self, name: str, value: str) -> tuple[str, list[Span]]:
+        told, names = self.names.named(value)
         hidden = _SECRET_HEADERS.get(name.lower(), "")
         # A credential that is known has a name of its own, so that the reader sees which one was sent.
-        return told if told != value or not hidden else hidden
+        return (told, names) if told != value or not hidden else (hidden, [(0, len(hidden))])
 
     def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
         return {

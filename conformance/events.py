@@ -16,10 +16,12 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   an exchange because the target asked for it), `request` `{method, url, path, headers, body}`, `response` `{status,
   headers, body, body_bytes, milliseconds}` or null, `error` or null. Headers are pairs of name and value. A body is
   text, or null in a request without one. In the file a long body stands once: where it comes again, `{line, of}` says
-  in which line, from 1, and of what, `request` or `response`, it stands; `read` puts the text there. The curl line and
-  the template of a request follow from it; see `recorded`.
+  in which line, from 1, and of what, `request` or `response`, it stands; `read` puts the text there. A request has
+  `names` as well: where in `url`, `headers` (by the field's place, from 0) and `body` the `$NAMES` stand that the suite
+  put there, each `[place, length]`; any other `$` is what was sent. The curl line and the template of a request follow
+  from it; see `recorded`.
 * `arrival`: `n` (of the same count as exchanges), `destination` (its name), `request` `{method, url, path, headers,
-  body}` as the target sent it to us, `response` (ours) or null, `error` or null (why we gave none).
+  body, names}` as the target sent it to us, `response` (ours) or null, `error` or null (why we gave none).
 * `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (the `n` of an exchange or arrival, or null),
   `hint`, `where` (lane, operation …).
 * `check.finished`: `check`, `seconds`, `outcome` (`done`, `unreachable`, `lacking`, `fault`, `cancelled`), `error` or

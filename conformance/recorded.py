@@ -5,8 +5,6 @@ The event log keeps a request once; these are worked out when somebody asks.
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,16 +12,35 @@ from typing import Any
 import orjson
 
 from conformance.events import Event
+from conformance.shell import Span, word
 
 
 def curl_line(request: Mapping[str, Any]) -> str:
-    """Return the command that sends a recorded request once more; `$NAMES` stand for secrets and live values."""
-    words = ["curl", "-sS", "-i", "-X", request["method"], _quoted(request["url"])]
-    for name, value in request["headers"]:
-        words += ["-H", _quoted(f"{name}: {value}")]
+    """Return the command that sends a recorded request once more, for sh and shells of its kind.
+
+    `$NAMES` stand for secrets and live values, where the recording client put them (`names` of the request). A `$` that
+    somebody else wrote is a `$`: a target must not choose which of the reader's variables are sent to it. Nor does curl
+    read anything into what it is given: no patterns in the address, no file for a body that begins with `@`.
+    """
+    texts = [text for field in request["headers"] for text in field]
+    if any("\0" in text for text in (request["method"], request["url"], request["body"] or "", *texts)):
+        return "# not as a command line: the request has a zero byte, which no argument can carry"
+    names = request.get("names") or {}
+    words = ["curl", "-sS", "-i", "-g", "--path-as-is", "-X", word(request["method"])]
+    words += ["--url", word(request["url"], names.get("url", ()))]
+    for place, (name, value) in enumerate(request["headers"]):
+        # curl would read a file of that name; no field's name begins so (RFC 9110, 5.1).
+        if not name.startswith("@"):
+            words += ["-H", _field(name, value, names.get("headers", {}).get(str(place), ()))]
     if request["body"] is not None:
-        words += ["--data-binary", _quoted(request["body"])]
+        words += ["--data-raw", word(request["body"], names.get("body", ()))]
     return " ".join(words)
+
+
+def _field(name: str, value: str, names: Iterable[Span]) -> str:
+    """Return a header field as curl takes it: it would leave out `Name:`."""
+    begin = f"{name}: " if value else f"{name};"
+    return word(begin + value, [(start + len(begin), length) for start, length in names])
 
 
 def template(request: Mapping[str, Any]) -> list[Any]:
@@ -39,10 +56,3 @@ def templates(events: Iterable[Event]) -> Counter[str]:
     """
     sent = (event for event in events if event["event"] == "exchange" and not event["retry"])
     return Counter(orjson.dumps(template(event["request"])).decode() for event in sent)
-
-
-def _quoted(text: str) -> str:
-    """Quote for a shell, leaving `$NAMES` to be filled in by the reader's environment."""
-    if re.search(r"\$[A-Z]", text) is None:
-        return shlex.quote(text)
-    return '"' + re.sub(r'(["\\`]|\$(?![A-Z]))', r"\\\1", text) + '"'

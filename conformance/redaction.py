@@ -1,13 +1,21 @@
-"""How secrets are found in a text, many at once, and live values, of which there are thousands, by its words."""
+"""What shows in no log: secrets, found in a text many at once, and live values, of which there are many, by words."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Final
+
+from conformance.owner import Owned
+from conformance.shell import Span
 
 # The shortest text that is taken for a secret or a live value.
 SHORTEST: Final = 6
+# Stands before a name where the text has been looked through, instead of the `$` that others may write as well. It is
+# half of a surrogate pair, which no text has that was read from bytes.
+MARK: Final = "\udc24"
 WORD: Final = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
 PART: Final = re.compile(r"[^/:]{6,}")
 # Letters of the pieces by which secrets are found, and from one piece to the next.
@@ -71,3 +79,108 @@ def words_of(text: str) -> list[str]:
         if "/" in bare or ":" in bare:
             found += PART.findall(bare)
     return found
+
+
+# Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
+_REMEMBERED: Final = 4096
+_LONGEST_REMEMBERED: Final = 1024
+_MARKED: Final = re.compile(MARK + r"([A-Za-z0-9_]*)")
+_ESCAPED_MARK: Final = MARK.encode("ascii", "backslashreplace").decode()
+
+
+@dataclass(slots=True)
+class _Plain:
+    """A text that was looked at.
+
+    Attributes:
+        text: The text without secrets.
+        words: What it would be changed for, were one of these a live value.
+    """
+
+    text: str
+    words: Collection[str]
+
+
+@dataclass
+class Names(Owned):
+    """Values that never appear in the log, and the name that stands for each.
+
+    Secrets are looked for anywhere in a text, in the order in which they came. Live values (tokens, transaction ids,
+    proofs) are many and stand as words of their own, so they are looked up word by word.
+    """
+
+    _secrets: Secrets = field(default_factory=Secrets)
+    _live: dict[str, str] = field(default_factory=dict)
+    _looked_at: dict[str, _Plain] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def secret(self, value: str, name: str) -> None:
+        """From now on write `$name` wherever `value` would appear, even inside other text."""
+        self._owned()
+        if len(value) >= SHORTEST and self._secrets.hold(value, self._mark(name)):
+            self._looked_at.clear()
+
+    def key(self, value: str, name: str, *, given: bool) -> None:
+        """Keep a private key out of the log: one we were given anywhere, one of the many we make where it is a word."""
+        (self.secret if given else self.name)(value, name)
+
+    def name(self, value: str, name: str) -> None:
+        """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
+        self._owned()
+        if len(value) >= SHORTEST:
+            self._live[value] = self._mark(name)
+
+    def _mark(self, name: str) -> str:
+        bare = name.lstrip("$")
+        self._names.add(bare)
+        return MARK + bare
+
+    def redact(self, text: str) -> str:
+        """Return `text` without secrets and live values, `$NAMES` in their places."""
+        return self._redacted(text).replace(MARK, "$")
+
+    def named(self, text: str) -> tuple[str, list[Span]]:
+        """Return `text` as `redact` does, and where the names stand that it put there; others may write `$`, too."""
+        marked = self._redacted(text)
+        return marked.replace(MARK, "$"), [self._span(found) for found in _MARKED.finditer(marked)]
+
+    def _span(self, found: re.Match[str]) -> Span:
+        """Return where a name stands; letters that follow it may look like more of it."""
+        longest = found[1]
+        name = next((longest[:end] for end in range(len(longest), 0, -1) if longest[:end] in self._names), longest)
+        return found.start(), 1 + len(name)
+
+    def _redacted(self, text: str) -> str:
+        self._owned()
+        if MARK in text:
+            text = text.replace(MARK, _ESCAPED_MARK)
+        if len(text) < SHORTEST:
+            return text
+        plain = self._looked_at.get(text) or self._look_at(text)
+        if self._live.keys().isdisjoint(plain.words):
+            return plain.text
+        whole = self._live.get(plain.text)
+        return whole or WORD.sub(self._named, plain.text)
+
+    def _look_at(self, text: str) -> _Plain:
+        found = self._secrets.replaced(text)
+        plain = _Plain(found, words_of(found))
+        if len(text) <= _LONGEST_REMEMBERED:
+            if len(self._looked_at) == _REMEMBERED:
+                self._looked_at.clear()
+            self._looked_at[text] = plain
+        return plain
+
+    def _named(self, match: re.Match[str]) -> str:
+        """Return the name of a word, else of its parts: a path's segments, a memo's token.
+
+        Equals signs after it may be padding of base64 or no part of it.
+        """
+        word = match[0]
+        bare = word.rstrip("=")
+        known = self._live.get(bare)
+        if known is None:
+            # Most words are one part, and looked up already.
+            several = "/" in bare or ":" in bare
+            known = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
+        return self._live.get(word) or known + word[len(bare) :]

@@ -88,7 +88,7 @@ class BaseNode:
         return await self.ask(self.web3.eth.chain_id)
 
     async def served(self) -> Served:
-        """Return what network the node serves, by its chain id, and by its first block where it can tell a simulator."""
+        """Return what network the node serves, by its chain id, and by its first block where that tells simulators."""
         chain_id = await self.chain_id()
         if not self.control.exists:
             # The chain id decides alone, and public nodes do not all keep their first block.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from conformance.report.exchange import Exchange
 from conformance.report.summary import Finding
 from conformance.report.text import one_line, shown
+from conformance.shell import word
 from conformance.verdict import Verdict
 
 BODY_LIMIT = 2_000
@@ -37,7 +38,8 @@ def finding_text(finding: Finding, exchanges: Mapping[int, Exchange], *, report:
     if exchange is not None:
         sent, answered = exchange.headings
         lines += [sent, _indented(exchange.sent(BODY_LIMIT)), answered, _indented(exchange.answered(BODY_LIMIT))]
-        lines += [f"curl      {exchange.command(BODY_LIMIT * 2)}", f"replay    weldproof replay {report}#{exchange.n}"]
+        lines.append(f"curl      {exchange.command(BODY_LIMIT * 2)}")
+        lines.append(f"replay    weldproof replay {word(report)}#{exchange.n}")
     return "\n".join(lines)
 
 

@@ -90,8 +90,10 @@ class Exchange:
         return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)
 
     def command(self, limit: int) -> str:
-        """Return the curl line, visible; a line feed inside its quotes stays one."""
-        return shown(self.curl, limit)
+        """Return the curl line; a line feed inside its quotes stays one. A part of a command line is not shown."""
+        if len(self.curl) > limit:
+            return f"# the curl line has {len(self.curl)} characters: see report.json, or replay the exchange"
+        return self.curl
 
 
 def _status_line(status: int) -> str:

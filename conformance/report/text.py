@@ -6,12 +6,14 @@ Every report escapes by its own format's rules as well; what is done here is wha
 from __future__ import annotations
 
 import re
+from typing import Final
 
-_UNSHOWABLE = re.compile(
+UNSHOWABLE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]|"
     "[" + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000)) + "]"
 )
+_UNSHOWABLE: Final = re.compile(UNSHOWABLE)
 
 
 def visible(text: str) -> str:

@@ -55,8 +55,9 @@ async def test_an_exchange_is_recorded_without_its_secrets() -> None:
         '{"a":"$PAYMENT_REFERENCE"}',
     ]
     assert curl_line(event["request"]) == (
-        "curl -sS -i -X POST \"http://h/p?q=$PAYMENT_REFERENCE\" -H 'content-type: application/json' "
-        '-H "X-PAYMENT: $X_PAYMENT" -H \'k: v\' --data-binary "{\\"a\\":\\"$PAYMENT_REFERENCE\\"}"'
+        "curl -sS -i -g --path-as-is -X POST --url 'http://h/p?q='\"$PAYMENT_REFERENCE\" "
+        "-H 'content-type: application/json' -H 'X-PAYMENT: '\"$X_PAYMENT\" -H 'k: v' "
+        '--data-raw \'{"a":"\'"$PAYMENT_REFERENCE"\'"}\''
     )
 
 

@@ -17,10 +17,11 @@ def request(body: str | None, **others: Any) -> dict[str, Any]:
 
 
 def test_the_curl_line_leaves_names_to_the_shell() -> None:
-    """What holds a name stands in double quotes, all else is quoted whole."""
-    assert curl_line(request('{"a":"`$TOKEN`"}')) == (
-        "curl -sS -i -X POST \"http://h/$TOKEN\" -H 'B: it'\"'\"'s' -H 'a: $' "
-        '--data-binary "{\\"a\\":\\"\\`$TOKEN\\`\\"}"'
+    """A name that the suite put there stands in double quotes, all else in single ones."""
+    names = {"url": [[9, 6]], "body": [[7, 6]]}
+    assert curl_line(request('{"a":"`$TOKEN`"}', names=names)) == (
+        "curl -sS -i -g --path-as-is -X POST --url 'http://h/'\"$TOKEN\" -H 'B: it'\"'\"'s' -H 'a: $' "
+        '--data-raw \'{"a":"`\'"$TOKEN"\'`"}\''
     )
 
 

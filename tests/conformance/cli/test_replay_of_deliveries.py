@@ -15,6 +15,7 @@ from conformance import target
 from conformance.cli import replaying
 from conformance.cli.replay import command
 from conformance.events import LOG, EventLog
+from conformance.payers.spending import Wallet
 from conformance.runner import Plan
 from conformance.target import Profile
 from conformance.verdict import Exit, Verdict
@@ -66,7 +67,8 @@ def again_after(
     recorded.close()
 
     class Again:
-        def __init__(self, plan: Plan, profile: Profile, log: EventLog) -> None:
+        def __init__(self, plan: Plan, profile: Profile, log: EventLog, wallet: Wallet) -> None:
+            assert not wallet.main_network
             assert [one.id for one in plan.checks] == [CHECK]
             assert plan.seed == 5
             assert profile.claims.lanes == ("algorand",)
@@ -91,8 +93,8 @@ def test_a_delivery_is_compared_by_its_verdict(
     """Both deliveries are shown with what they came to; the exit code says whether that is the same."""
     done = replayed(tmp_path, monkeypatch, again)
     assert done.exit_code == code, done.output
-    assert "--data-binary old" in done.output
-    assert "--data-binary new" in done.output
+    assert "--data-raw old" in done.output
+    assert "--data-raw new" in done.output
     assert f"WH-SIG-04 {again.value}" in done.output
 
 
@@ -107,7 +109,7 @@ def test_both_deliveries_can_be_had_as_json(tmp_path: Path, monkeypatch: pytest.
     """`--json` has the two arrivals and the two judgements."""
     told: dict[str, Any] = orjson.loads(replayed(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
     assert [told[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
-    assert told["again"]["curl"] == "curl -sS -i -X POST http://h/x --data-binary new"
+    assert told["again"]["curl"] == "curl -sS -i -g --path-as-is -X POST --url 'http://h/x' --data-raw new"
     assert [one["verdict"] for one in told["judgements"]] == ["fail", "fail"]
 
 

@@ -234,8 +234,8 @@ async def test_a_funder_that_is_no_key_pair(node: str, tmp_path: Path, text: str
     """What is no key pair is said to be none, and is not repeated."""
     key_file = tmp_path / "funder"
     key_file.write_text(text)
+    chain = SolanaChain(rpc=node, funder=Secret(file=key_file), spending_limit=LIMIT)
     with pytest.raises(Inconclusive, match="funder is no key pair"):
-        chain = SolanaChain(rpc=node, funder=Secret(file=key_file), spending_limit=LIMIT)
         await SolanaPayer.open(chain, BUDGETS, Names(), seed=1)
 
 
