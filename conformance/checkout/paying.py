@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,8 @@ _PATH = re.compile(r".*/checkout/([A-Za-z0-9_%.~-]+)/?")
 _LOOK_SECONDS = 0.5
 
 Say = Callable[[str, str], None]
+# Agrees on millionths of USDC, a payee and a network's key, or raises `PaymentRefused`.
+Agree = Callable[[int, str, str], Awaitable[None]]
 
 
 class PaymentRefused(Exception):
@@ -49,14 +51,17 @@ def token_in(url: str) -> str | None:
     return None if match is None else match[1]
 
 
-async def pay_checkout(session: Session, client: Client, url: str, lane: str | None, say: Say) -> dict[str, Any]:
+async def pay_checkout(
+    session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree
+) -> dict[str, Any]:
     """Pay the link of a checkout page and wait until the page shows Paid.
 
     Returns:
         Members for a machine: what was paid, to whom, in which transaction, and how long Paid took.
 
     Raises:
-        PaymentRefused: The page cannot be paid as it stands, or does not show Paid within the budget.
+        PaymentRefused: The page cannot be paid as it stands, the amount is not agreed to, or the page does not show
+            Paid within the budget.
         Inconclusive: A node or a browser could not do its part.
         Unreachable: The page's host gave no answer.
     """
@@ -68,6 +73,7 @@ async def pay_checkout(session: Session, client: Client, url: str, lane: str | N
     say("amount", f"{demand.microunits} micro-units of {bill.asset} on {demand.network}")
     say("address", bill.address)
     say("memo", bill.memo)
+    await agree(demand.microunits, bill.address, demand.network)
     payer = await session.gateway_payer(demand.lane)
     _same_chain(before, payer.caip2)
     till = await session.checkout_payer(demand.lane)

@@ -15,6 +15,7 @@ import orjson
 from conformance import clock
 from conformance.check import Case, Check, Inconclusive
 from conformance.checkout.paying import PaymentRefused, pay_checkout, token_in
+from conformance.cli.agreeing import Agreement, in_usdc
 from conformance.cli.pay_keeping import RECEIPT, Kept
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
@@ -23,7 +24,9 @@ from conformance.discovery import Operation
 from conformance.events import EventLog
 from conformance.http_transport import HttpTransport
 from conformance.interrupt import interruptible
+from conformance.network_names import network_named
 from conformance.oracles import hashing, jose, keys
+from conformance.payers.spending import Wallet
 from conformance.purchase import Challenge, Purchase, challenge, name_live_values, redeem
 from conformance.report.text import one_line
 from conformance.session import Session
@@ -31,8 +34,8 @@ from conformance.target import Profile, ProfileError
 from conformance.verdict import Exit
 
 _MINIMUM_SECONDS_LEFT = 120
-# Digits of a moment in unix seconds; what is longer is another number.
-_LONGEST_TIME = 20
+# Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.
+_LONGEST_NUMBER = 20
 # Letters of what the other side said that are shown.
 _SHOWN = 1000
 
@@ -45,6 +48,7 @@ def pay(
     config: Path | None,
     receipt_file: Path | None,
     folder: Path | None,
+    most: int,
     main_network: bool,
     as_json: bool,
 ) -> None:
@@ -57,7 +61,8 @@ def pay(
     kept = _places(url, receipt_file, folder)
     steps = _Steps(quiet=as_json)
     try:
-        result = asyncio.run(_pay(profile, url, lane, sent, steps, kept))
+        agreement = Agreement(most, Wallet(main_network=main_network))
+        result = asyncio.run(_pay(profile, url, lane, sent, steps, kept, agreement))
     except PaymentRefused as reason:
         steps.fail(str(reason))
         ctx.exit(Exit.FAILED)
@@ -130,34 +135,37 @@ def _body(text: str | None) -> Any:
 
 
 async def _pay(
-    profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps, kept: Kept | None
+    profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps, kept: Kept | None, agreement: Agreement
 ) -> dict[str, Any]:
     log = EventLog()
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
     async with transport:
         names = Names()
         client = Client(transport, log, "pay", names, Counter())
-        session = Session(profile, client, names, seed=0)
+        session = Session(profile, client, names, seed=0, wallet=agreement.wallet)
         try:
             if token_in(url) is not None:
-                return await interruptible(pay_checkout(session, client, url, lane, steps.say))
+                return await interruptible(pay_checkout(session, client, url, lane, steps.say, agreement.reached))
             await session.open()
             chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
             if chosen is None:
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
             one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
             case = Case(one, profile, client, log, random.SystemRandom(), session)
-            return await interruptible(_buy(case, url, body, steps, kept))
+            return await interruptible(_buy(case, url, body, steps, kept, agreement))
         finally:
             await session.close()
 
 
-async def _buy(case: Case, url: str, body: Any, steps: _Steps, kept: Kept | None) -> dict[str, Any]:
+async def _buy(
+    case: Case, url: str, body: Any, steps: _Steps, kept: Kept | None, agreement: Agreement
+) -> dict[str, Any]:
     operation = _operation(case.session, url, body)
     quote = await challenge(case, operation)
     entry = quote.entry(case.lane)
-    price = f"{entry.get('maxAmountRequired')} atomic units of {entry.get('asset')}"
-    steps.say("challenge", f"{price} to {entry.get('payTo')}")
+    network, units = _price(case, entry)
+    steps.say("challenge", f"{in_usdc(units)} USDC on {network} to {entry.get('payTo')}")
+    await agreement.reached(units, str(entry.get("payTo")), network)
     _worth_paying(case, quote)
     proof = await (await case.session.payer(case.lane)).pay(entry)
     name_live_values(case, proof)
@@ -196,6 +204,25 @@ async def _no_check(case: Case) -> None:
     """Judge nothing; paying is not a check."""
 
 
+def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Return network key and millionths of USDC of an offer.
+
+    Raises:
+        PaymentRefused: It asks for another asset than the USDC of the profile's node, or for no amount.
+    """
+    chain = getattr(case.profile.chains, case.lane)
+    if chain is None:
+        raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
+    network = chain.network
+    usdc, asset, amount = network_named(network), entry.get("asset"), str(entry.get("maxAmountRequired"))
+    if usdc is None or not usdc.is_asset(str(asset)):
+        known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
+        raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")
+    if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
+        raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is no amount. Nothing was paid")
+    return network, int(amount)
+
+
 def _worth_paying(case: Case, quote: Challenge) -> None:
     """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12)."""
     extra = quote.entry(case.lane).get("extra")
@@ -208,7 +235,7 @@ def _worth_paying(case: Case, quote: Challenge) -> None:
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     issued = quote.reference(case.lane).split(":", 1)[0]
     ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
-    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_TIME else None
+    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_NUMBER else None
     if moment is not None and isinstance(ttl, int) and moment + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
         raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
 

@@ -39,13 +39,13 @@ async def paid(checkout: Checkout, url: str = f"{BASE}/checkout/{LINK.token}", l
     session._payers["gateway algorand"] = below
     session._checkout_payers["algorand"] = Payer(checkout)
     try:
-        return await pay_checkout(session, client, url, lane, lambda *_: None)
+        return await pay_checkout(session, client, url, lane, lambda *_: None, _nothing)
     finally:
         await session.close()
 
 
-async def _nothing(self: object) -> None:
-    del self
+async def _nothing(*_: object) -> None:
+    pass
 
 
 def one_link(**members: Any) -> Checkout:
