@@ -22,7 +22,9 @@ from conformance.client import Names
 from conformance.payers import payer_for
 from conformance.payers.base import BasePayer, Refused
 from conformance.payers.base_authorization import Authorization, Domain, nonce_of
+from conformance.payers.base_checkout import BaseCheckout
 from conformance.payers.base_token import SPLIT, WHOLE, Token, own_call
+from conformance.payers.bill import Bill
 from conformance.payers.spending import Wallet
 from conformance.target import BaseChain, Budgets, Chains, Profile, Secret
 from tests.reserved_port import reserved_port
@@ -327,3 +329,40 @@ async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Pa
                 await payer.new_account(asset=USDC, amount=PRICE)
             assert await balance(rich, funder.address) >= 98 * PRICE - 1
         assert await balance(rich, funder.address) == 100 * PRICE
+
+
+async def test_an_account_pays_in_usdc_only_and_has_the_rest_back(node: str, tmp_path: Path) -> None:
+    """Neither another token nor another chain nor a false name of USDC, which an offer may hold, costs him anything."""
+    key = "0x" + "5c" * 32
+    (tmp_path / "funder").write_text(key)
+    async with opened(node) as rich:
+        funder = rich.node.account(bytes.fromhex(key[2:]))
+        await rich.control("fund", address=funder.address, amount=str(10**18))
+        await rich.give(funder.address, USDC, 100 * PRICE)
+        other = await rich.deploy("CopycatToken", "USD Coin", "2")
+        secret = Secret(file=tmp_path / "funder")
+        async with opened(node, funder=secret, spending_limit=LIMIT) as payer:
+            payee = await stranger(payer)
+            with pytest.raises(Inconclusive, match="is not USDC of base_mainnet"):
+                await payer.pay(entry(payee, asset=other))
+            with pytest.raises(Inconclusive, match="serves eip155:8453: nothing is signed"):
+                await payer.pay(entry(payee, network="eip155:84532"))
+            named = {"payment_reference": TOKEN, "name": "Another coin", "version": "7"}
+            assert await payer.pay(entry(payee, extra=named))
+            assert await balance(rich, funder.address) == 0
+        assert await balance(rich, funder.address) == 100 * PRICE
+
+
+async def test_what_is_left_of_a_checkout_payment_comes_home(node: str, tmp_path: Path) -> None:
+    """The rest of the purse is the operator's, whether an offer or a page was paid."""
+    key = "0x" + "5d" * 32
+    (tmp_path / "funder").write_text(key)
+    async with opened(node) as rich:
+        funder = rich.node.account(bytes.fromhex(key[2:]))
+        await rich.control("fund", address=funder.address, amount=str(10**18))
+        await rich.give(funder.address, USDC, 100 * PRICE)
+        async with opened(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
+            payee = await stranger(payer)
+            await BaseCheckout(payer).settle(Bill(USDC, payee, PRICE, "service:token"))
+        assert await balance(rich, payee) == PRICE
+        assert await balance(rich, funder.address) == 99 * PRICE

@@ -358,3 +358,22 @@ async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Pa
             assert (await payer.pay(entry()))["tx_id"]
             with pytest.raises(Inconclusive, match=rf"spending_limit is {limit} atomic units"):
                 await payer.pay(entry())
+
+
+async def test_an_account_pays_in_usdc_only(node: str, tmp_path: Path) -> None:
+    """Another token that it holds stays where it is, whatever decimals it has."""
+    pair, key_file = Keypair(), tmp_path / "funder"
+    key_file.write_text(pair.to_json())
+    async with opened(node) as bank:
+        await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
+        await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
+        other = await bank.create_mint(decimals=8)
+        place = await bank.associated(pair.pubkey(), other)
+        given = await bank.transfer(order(asset=str(other)), destination=place)
+        await bank.send([given.instruction()])
+        assert await bank.balance(pair.pubkey(), other) == PRICE
+        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+            with pytest.raises(Inconclusive, match="is not USDC of solana_mainnet"):
+                await payer.pay(entry(asset=str(other)))
+        assert await bank.balance(pair.pubkey(), other) == PRICE
+        assert await bank.balance(pair.pubkey(), Pubkey.from_string(USDC)) == 100 * PRICE
