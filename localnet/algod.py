@@ -6,6 +6,7 @@ No package registry has an algod, so nothing is started here but AlgoKit's conta
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -26,6 +27,8 @@ from programs.missing import Missing
 
 T = TypeVar("T")
 USDC = 31566704
+# Genesis hash of Algorand's main network, on which nothing is funded: a funder there gives real money away.
+_MAIN_NETWORK = "wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8="
 ALGOKIT_INSTALLED = "pipx install algokit && apt install podman; or ALGOD_URL=http://…"
 SIMULATED_INSTEAD = "or go without it: --chains localnet,algorand=sim (up, run), localnet start base solana"
 _ALGOKIT_URL, _ALGOKIT_INDEXER, _ALGOKIT_TOKEN = "http://localhost:4001", "http://localhost:8980", "a" * 64
@@ -137,7 +140,7 @@ def _start_algokit() -> None:
 
 
 async def check(session: aiohttp.ClientSession, node: Algod) -> None:
-    """Ask the node whether it is there, lets us in, and has the asset that the lane is paid in.
+    """Ask the node whether it is there, lets us in, costs nobody anything, and has the asset that the lane is paid in.
 
     Raises:
         Missing: One of them is not so.
@@ -148,22 +151,38 @@ async def check(session: aiohttp.ClientSession, node: Algod) -> None:
         raise Missing(
             f"cannot read the token of algod, {node.token_file}", "ALGOD_TOKEN_FILE=FILE or ALGOD_TOKEN=…"
         ) from fault
-    timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS)
-    asked = f"{node.url.rstrip('/')}/v2/assets/{USDC}"
-    try:
-        async with session.get(asked, headers={"X-Algo-API-Token": token}, timeout=timeout) as response:
-            status = response.status
-    except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
-        raise Missing(
-            f"no algod answers at {node.url}: {type(fault).__name__}", f"start it, or {SIMULATED_INSTEAD}"
-        ) from fault
+    status, params = await _read(session, node, token, "/v2/transactions/params")
     if status == 401:
         raise Missing(f"algod at {node.url} refuses the token", "ALGOD_TOKEN_FILE=FILE or ALGOD_TOKEN=…")
+    if params.get("genesis-hash") == _MAIN_NETWORK:
+        raise Missing(
+            f"algod at {node.url} is of Algorand's main network, whose money is real",
+            f"a node of a network of your own, {SIMULATED_INSTEAD}",
+        )
+    status, _ = await _read(session, node, token, f"/v2/assets/{USDC}")
     if status != 200:
         raise Missing(
             f"algod at {node.url} has no asset {USDC} (it answered {status}), which the rail is paid in",
             f"a node whose USDC has that id, {SIMULATED_INSTEAD}",
         )
+
+
+async def _read(session: aiohttp.ClientSession, node: Algod, token: str, path: str) -> tuple[int, dict[str, Any]]:
+    """Return status and JSON object of an answer; an empty object where it is none."""
+    timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS)
+    asked = node.url.rstrip("/") + path
+    try:
+        async with session.get(asked, headers={"X-Algo-API-Token": token}, timeout=timeout) as response:
+            status, text = response.status, await response.text()
+    except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
+        raise Missing(
+            f"no algod answers at {node.url}: {type(fault).__name__}", f"start it, or {SIMULATED_INSTEAD}"
+        ) from fault
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return status, value if isinstance(value, dict) else {}
 
 
 async def opt_in(node: Algod, key_file: Path) -> None:

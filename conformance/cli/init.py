@@ -39,6 +39,11 @@ import click
 @click.option("--solana-control", help="Its control address, on simulated chains.")
 @click.option("--solana-funder-env", help="Environment variable with the key pair of an account that pays on Solana.")
 @click.option(
+    "--spending-limit",
+    metavar="UNITS",
+    help="With such an account: the atomic units of USDC that a whole run may take, 5000000 for 5 USDC.",
+)
+@click.option(
     "--tenant",
     "tenants",
     multiple=True,

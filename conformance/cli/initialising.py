@@ -24,6 +24,7 @@ from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
 from conformance.report.text import one_line
 from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
+from conformance.target.chains import ATOMIC_UNITS
 from conformance.verdict import Exit
 
 _HEAD = """\
@@ -39,6 +40,7 @@ _CHAIN_HELP: Mapping[str, str] = {
 # token = { env = "ALGOD_TOKEN" }
 # control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
 # funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
+# spending_limit = "5000000"                    # with a funder: atomic units of USDC a whole run may take, on all lanes
 """,
     "base": """\
 # [chains.base]
@@ -46,6 +48,7 @@ _CHAIN_HELP: Mapping[str, str] = {
 # rpc = "http://127.0.0.1:8545"
 # control = "http://127.0.0.1:8545/control"     # simulated chains only
 # funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
+# spending_limit = "5000000"                    # with a funder
 """,
     "solana": """\
 # [chains.solana]
@@ -54,6 +57,7 @@ _CHAIN_HELP: Mapping[str, str] = {
 # ws = "ws://127.0.0.1:8900"
 # control = "http://127.0.0.1:8899/control"     # simulated chains only
 # funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
+# spending_limit = "5000000"                    # with a funder
 """,
 }
 _MODEST_PACE = 20
@@ -89,6 +93,7 @@ def initialise(
     for url in urls:
         if not url.startswith(("http://", "https://")):
             raise UsageFault(f"{url}: give an address such as http://localhost:8402")
+    _checked_limit(chain)
     known = _tenants(tenants)
     found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls], _credentials(known)))
     for line in trouble:
@@ -100,6 +105,14 @@ def initialise(
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     _tell(found, output, chain)
+
+
+def _checked_limit(chain: Mapping[str, Any]) -> None:
+    limit = chain.get("spending_limit")
+    if any(chain.get(option) for option in _FUNDERS.values()) and limit is None:
+        raise UsageFault("an account that pays goes with --spending-limit, the atomic units of USDC of a whole run")
+    if limit is not None and re.fullmatch(ATOMIC_UNITS, limit) is None:
+        raise UsageFault("--spending-limit: give atomic units of USDC, such as 5000000 for 5 USDC")
 
 
 def _tenants(given: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -304,6 +317,6 @@ def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if lane == "algorand" and given.get("algod_token_file"):
             table["token"] = {"file": str(Path(given["algod_token_file"]).resolve())}
         if given.get(_FUNDERS[lane]):
-            table["funder"] = {"env": given[_FUNDERS[lane]]}
+            table |= {"funder": {"env": given[_FUNDERS[lane]]}, "spending_limit": given["spending_limit"]}
         tables[lane] = table
     return tables

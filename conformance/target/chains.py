@@ -8,7 +8,8 @@ from pydantic import Field
 
 from conformance.target.tables import Secret, Table
 
-AtomicUnits = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,18})$")]
+ATOMIC_UNITS = r"^(0|[1-9][0-9]{0,18})$"
+AtomicUnits = Annotated[str, Field(pattern=ATOMIC_UNITS)]
 
 
 class AlgorandChain(Table):

@@ -63,7 +63,7 @@ HOSTILE = [
 ]
 TEXTS = st.lists(
     st.sampled_from([*HOSTILE, TOKEN, "/", ":", "x"])
-    | st.text(st.characters(min_codepoint=1, exclude_categories=("Cs",)), max_size=12),
+    | st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=12),
     max_size=5,
 ).map("".join)
 

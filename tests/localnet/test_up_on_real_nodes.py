@@ -16,6 +16,7 @@ import pytest
 
 from conformance import target
 from localnet.state import Process
+from tests.conformance.served import served
 from tests.stack import running_stack
 
 UP = [sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--data-dir", "stack"]
@@ -65,6 +66,26 @@ def test_an_algod_that_does_not_answer_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 3
     assert "no algod answers at http://127.0.0.1:9" in done.stderr
+
+
+def test_nothing_is_funded_on_algorands_main_network(tmp_path: Path) -> None:
+    """Whoever forwards such a node here would give real money away by the sidecar's verbs."""
+    (tmp_path / "funder").write_text("no words\n")
+    params = {"genesis-hash": "wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "genesis-id": "mainnet-v1.0"}
+    with served(lambda _, path, *__: (200, params if path == "/v2/transactions/params" else {})) as node:
+        told = {"ALGOD_URL": node.url, "INDEXER_URL": node.url, "ALGOD_FUNDER_FILE": str(tmp_path / "funder")}
+        done = subprocess.run(
+            [*UP, "--chains", "localnet", "--lane", "algorand"],
+            cwd=tmp_path,
+            env={**without_algod(tmp_path), **told},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+    assert done.returncode == 3, done.stderr
+    assert "is of Algorand's main network, whose money is real" in done.stderr
+    assert {path for _, path in node.calls} == {"/v2/transactions/params"}
 
 
 @pytest.mark.slow

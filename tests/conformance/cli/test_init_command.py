@@ -83,3 +83,18 @@ def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> 
         assert f"{file} is there already; --force replaces it" in kept.output
         forced = CliRunner().invoke(main, [*words, "--force"])
     assert (forced.exit_code, tomllib.loads(file.read_text("utf-8"))["rail"]["scheme"]) == (0, "welded")
+
+
+def test_an_account_that_pays_goes_with_a_limit(tmp_path: Path) -> None:
+    """A profile that no command would take is not written; the limit is in each table that names an account."""
+    file = tmp_path / "w.toml"
+    entry = {"network": "base", "scheme": "x", "maxTimeoutSeconds": 600, "maxAmountRequired": "1"}
+    with served(rail({"jws": "a.b.c"}, entry)) as there:
+        words = ["init", there.url, "-o", str(file), "--base-rpc", "http://127.0.0.1:1", "--base-funder-env", "KEY"]
+        for limit in ([], ["--spending-limit", "5.00"]):
+            refused = CliRunner().invoke(main, [*words, *limit])
+            assert (refused.exit_code, "--spending-limit" in refused.output, file.exists()) == (2, True, False)
+        done = CliRunner().invoke(main, [*words, "--spending-limit", "5000000"])
+    assert done.exit_code == 0, done.output
+    base = tomllib.loads(file.read_text("utf-8"))["chains"]["base"]
+    assert (base["funder"], base["spending_limit"]) == ({"env": "KEY"}, "5000000")

@@ -256,7 +256,7 @@ def _algod(_: str, path: str, __: Any, ___: bytes) -> tuple[int, Any]:
 
 def _evm(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
     asked = json.loads(body)
-    found = {"eth_chainId": "0x2105"}.get(asked["method"])
+    found = "0x2105" if asked["method"] == "eth_chainId" else None
     return 200, {"jsonrpc": "2.0", "id": asked["id"], "result": found}
 
 
@@ -264,6 +264,10 @@ def _svm(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
     asked = json.loads(body)
     found = {"getGenesisHash": MAIN_SOLANA}.get(asked["method"])
     return 200, {"jsonrpc": "2.0", "id": asked["id"], "result": found}
+
+
+def _absent(*_: object) -> tuple[int, Any]:
+    return 404, {}
 
 
 NODES = {"algorand": ("algod", _algod), "base": ("rpc", _evm), "solana": ("rpc", _svm)}
@@ -276,7 +280,7 @@ def test_a_forwarded_node_of_a_main_network_needs_its_word(lane: str, command: s
     member, answer = NODES[lane]
     (tmp_path / "key").write_text(base64.b64encode(b"\1" * 32).decode())
     with ExitStack() as stack:
-        chain, target = (stack.enter_context(served(one)) for one in (answer, lambda *_: (404, {})))
+        chain, target = stack.enter_context(served(answer)), stack.enter_context(served(_absent))
         text = (
             f'[surfaces.rail]\nurl = "{target.url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["{lane}"]\n'
             f'[chains.{lane}]\n{member} = "{chain.url}"\nfunder = {{ file = "key" }}\nspending_limit = "1000"\n'
@@ -295,10 +299,20 @@ def test_a_forwarded_node_of_a_main_network_needs_its_word(lane: str, command: s
         assert target.calls == []
 
 
+def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_path: Path) -> None:
+    """Somebody's money is behind them, so that no word makes them give it."""
+    with served(_algod) as chain, rail(asked(payee)) as url:
+        config = profile(tmp_path, url, algod=chain.url, control=f"{chain.url}/control")
+        refused = pay(tmp_path, url, config, "--main-network")
+        assert refused.returncode == 3, refused.stderr
+        assert "somebody's real money: nothing is paid there" in refused.stderr
+        assert {path for _, path in chain.calls} == {"/v2/transactions/params"}
+
+
 def _log(folder: Path) -> Path:
     """Write the log of a run with one exchange."""
     started = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}
-    request = {"method": "GET", "url": "http://h/", "path": "/", "headers": [], "body": None}
+    request: dict[str, Any] = {"method": "GET", "url": "http://h/", "path": "/", "headers": [], "body": None}
     exchange = {"event": "exchange", "n": 1, "check": "x", "ordinal": 1, "retry": False, "request": request}
     lines = [json.dumps(one) for one in (started, {**exchange, "response": None, "error": None})]
     path = folder / "events.ndjson"
