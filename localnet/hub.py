@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from localnet.prepared.service import Prepared
+
 # Addons that come with the control plane: the name of each is its place in a stack and its module's.
 ADDONS = ("federation_validator", "zkp_receipt", "atb_verifier")
 _POLL_SECONDS = "1"
@@ -27,12 +29,14 @@ class HubFacts:
         folder: Its data directory, which holds the files of the admin token and of the chain key.
         words: Words between the interpreter and a service's module, such as those of a mutant.
         addons: Addons that come along.
+        prepared: Where others like it are forked from.
     """
 
     url: str
     folder: Path
     words: Sequence[str] = field(default=())
     addons: tuple[str, ...] = ADDONS
+    prepared: Prepared | None = None
 
     @property
     def token_file(self) -> Path:
@@ -75,4 +79,6 @@ class HubFacts:
         return {"hub_token_file": str(self.token_file), "hub_audit_key_file": str(self.key_file)}
 
     def _command(self, module: str) -> list[str]:
+        if self.prepared is not None and not self.words:
+            return self.prepared.command(module)
         return [sys.executable, "-m", *self.words, module]

@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from localnet.prepared.service import Prepared, PreparedProcess
+
 READY_SECONDS = 200.0
 END_SECONDS = 2.0
 # The groups of the children that were started and not yet ended.
@@ -45,7 +47,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 class Child:
     """One child process, started by module name; its standard error goes to a log file."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process | PreparedProcess, log: Path) -> None:
         self.name = name
         self.log = log
         self._process = process
@@ -59,6 +61,7 @@ class Child:
         log: Path,
         environment: Mapping[str, str] | None = None,
         sockets: Sequence[socket.socket] = (),
+        prepared: Prepared | None = None,
     ) -> Child:
         """Start `python -m MODULE…` in a process group of its own.
 
@@ -68,7 +71,15 @@ class Child:
             log: File that takes its standard error.
             environment: Its whole environment; the parent's when None.
             sockets: Listening sockets it inherits.
+            prepared: Where it is forked from, if it can be.
         """
+        if prepared is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("ab") as said:
+                process = await prepared.start(module, environment=environment, stderr=said, sockets=sockets)
+            if process is not None:
+                _groups.add(process.pid)
+                return cls(name, process, log)
         words = [sys.executable, "-m", *module]
         return await cls.run(name, words, log=log, environment=environment, sockets=sockets)
 

@@ -18,6 +18,7 @@ from localnet.chains import LANES
 from localnet.control import ControlFault, control, verbs_of
 from localnet.hub import ADDONS
 from localnet.nodes import Nodes, Starter
+from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import StackFacts
 from localnet.surface_names import SURFACES
@@ -132,6 +133,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         session = await exits.enter_async_context(
             aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=60))
         )
+        forks = await exits.enter_async_context(prepared(plan.data_dir))
         children: list[Child] = []
         exits.push_async_callback(_stop_all, children)
         real = {name for lane in plan.of_kind("localnet") for name in _NAMES[lane]}
@@ -142,11 +144,11 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         }
         nodes = await _start_nodes(plan, session, children)
         token = _token_file(plan.data_dir) if nodes.algod is None else nodes.algod.token_file
-        await _start_chains(plan, sockets, token, children)
+        await _start_chains(plan, sockets, token, children, forks)
         facts = _facts(plan, sockets, nodes, token)
         facts.clock_file.write_text("0\n", "ascii")
         await asyncio.gather(*_prepared(session, facts, nodes.algod, plan.data_dir / _PAYEE_ALGORAND))
-        await Surfaces(plan, facts, sockets, session, children).start()
+        await Surfaces(plan, facts, sockets, session, children, forks).start()
         for name, seed in plan.faults:
             for url in facts.controls:
                 await _control(session, url, "fault", name=name, seed=seed, count=1_000_000_000)
@@ -166,7 +168,9 @@ async def _start_nodes(plan: Plan, session: aiohttp.ClientSession, children: lis
         children += starter.nodes.children
 
 
-async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token: Path, children: list[Child]) -> None:
+async def _start_chains(
+    plan: Plan, sockets: Mapping[str, socket.socket], token: Path, children: list[Child], forks: Prepared | None
+) -> None:
     """Start every simulated chain side by side: Base twice, since a node has one chain id (P-NW-05)."""
     blocks = ["--block-seconds", str(plan.block_seconds)]
 
@@ -175,7 +179,7 @@ async def _start_chains(plan: Plan, sockets: Mapping[str, socket.socket], token:
         log = plan.data_dir / "logs" / f"{name}.log"
         inherited = [sockets[place] for place in fds.values()]
         words = [module, *passed, *further]
-        child = await Child.start(f"the simulated {name}", words, log=log, sockets=inherited)
+        child = await Child.start(f"the simulated {name}", words, log=log, sockets=inherited, prepared=forks)
         children.append(child)
         await child.ready_line()
 

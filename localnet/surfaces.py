@@ -18,6 +18,7 @@ import aiohttp
 from localnet import accounts, isolation
 from localnet.destinations import destinations
 from localnet.hub import HubFacts
+from localnet.prepared.service import Prepared
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
@@ -53,6 +54,7 @@ class Surfaces:
     sockets: Mapping[str, socket.socket]
     session: aiohttp.ClientSession
     children: list[Child] = field(default_factory=list)
+    prepared: Prepared | None = None
 
     async def start(self) -> None:
         """Start every surface of the plan side by side and wait until each is healthy and its tenants exist.
@@ -118,7 +120,8 @@ class Surfaces:
         facts, folder = self.facts, self.plan.data_dir / "control_plane"
         environment = {"S2CP_DATA_DIR": str(folder), "S2CP_RATE": _RAISED}
         await self._started("control_plane", "control_plane", environment, facts.control_plane, fd="S2CP_FD")
-        facts.hub = HubFacts(facts.control_plane, folder, self._words("control_plane")[:-1], self.plan.addons)
+        before = self._words("control_plane")[:-1]
+        facts.hub = HubFacts(facts.control_plane, folder, before, self.plan.addons, self.prepared)
 
     async def _addon(self, name: str) -> None:
         url = str(getattr(self.facts, name))
@@ -197,21 +200,23 @@ class Surfaces:
         bound = self.sockets[name]
         look = self.plan.data_dir / f"chameleon_{name}.json"
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
-        child = await Child.run(
-            _TITLES[name],
-            [*apart, sys.executable, "-m", *self._words(surface)],
-            log=self.plan.data_dir / "logs" / f"{name}.log",
-            environment={
-                **own,
-                **_nodes(self.facts),
-                "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
-                fd or f"WP_{surface.upper()}_FD": str(bound.fileno()),
-                **({"WP_CHAMELEON_FILE": str(look)} if self.plan.chameleon is not None else {}),
-                **environment,
-                **self.plan.settings,
-            },
-            sockets=[bound],
-        )
+        words, log = self._words(surface), self.plan.data_dir / "logs" / f"{name}.log"
+        told = {
+            **own,
+            **_nodes(self.facts),
+            "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
+            fd or f"WP_{surface.upper()}_FD": str(bound.fileno()),
+            **({"WP_CHAMELEON_FILE": str(look)} if self.plan.chameleon is not None else {}),
+            **environment,
+            **self.plan.settings,
+        }
+        if apart:
+            anew = [*apart, sys.executable, "-m", *words]
+            child = await Child.run(_TITLES[name], anew, log=log, environment=told, sockets=[bound])
+        else:
+            child = await Child.start(
+                _TITLES[name], words, log=log, environment=told, sockets=[bound], prepared=self.prepared
+            )
         self.children.append(child)
         await self._healthy(f"{url}/health", child)
         if self.plan.chameleon is not None:

@@ -34,7 +34,8 @@ _SERVICES = (
     *(f"reference.addons.{name}" for name in _ADDONS),
 )
 # What each prepared program may fork, beside itself.
-PROGRAMS = {"localnet": _SERVICES, "conformance": ("localnet", *_SERVICES)}
+_STACK = ("localnet.prepared", *_SERVICES)
+PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK)}
 _FLOOR = 512
 _CODE_OF_A_FAULT = 1
 

@@ -1,0 +1,60 @@
+"""`python -m localnet.prepared FD`: fork services for whoever connects to a listening socket."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import runpy
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from localnet.prepared.forking import Forking
+from localnet.prepared.requests import Request
+
+# Descriptors of a request are kept from here on until they are put in their places below.
+_FLOOR = 512
+_NAME_LETTERS = 15
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main() -> None:
+    """Fork until the standard input ends, and be each process that was forked."""
+    # This process ends with its starter alone, and nothing is sent in vain to one that still becomes its service.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    gc.disable()
+    found = Forking(socket.socket(fileno=int(sys.argv[1]))).forked()
+    if found is not None:
+        _become(*found)
+        runpy.run_module(found[0].words[0], run_name="__main__", alter_sys=True)
+
+
+def _become(request: Request, fds: Sequence[int]) -> None:
+    """Take the place that a process started anew would have."""
+    os.setsid()
+    kept = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
+    os.closerange(3, _FLOOR)
+    for fd, place in zip(kept, request.places, strict=True):
+        os.dup2(fd, place)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    time.tzset()
+    os.chdir(request.folder)
+    sys.path[0] = str(request.folder)
+    sys.argv = [*request.words]
+    Path("/proc/self/comm").write_text(request.words[0][-_NAME_LETTERS:], "ascii")
+    gc.set_threshold(*_COLLECTING)
+    gc.enable()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+# What an import may have lifted: each process starts as Python does.
+_COLLECTING = gc.get_threshold()
+
+if __name__ == "__main__":
+    main()

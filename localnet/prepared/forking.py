@@ -1,0 +1,173 @@
+"""The process that forks: requests come in, and what became of each process goes out.
+
+A connection is one process. Its first message asks for the process and is answered with its number; each further one
+is the number of a signal for it; its end is told by the exit status, a signal as its negative number, as in
+`subprocess`. Whoever closes the connection early wants the process gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from localnet.prepared.requests import ANEW, MOST_BYTES, MOST_DESCRIPTORS, Request, of_python
+
+# What may be forked. A broken variant puts its fault in place before what it breaks is imported, and so is none of it.
+_OURS = ("reference.", "sim.")
+_NEVER = ("reference.mutants", "reference.chameleon")
+_NAMESPACES = ("net", "mnt", "pid", "user")
+_PEER = struct.Struct("3i")
+_STDIN = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A connection, and the process that it is."""
+
+    door: socket.socket
+    pid: int
+    pidfd: int
+
+
+class Forking:
+    """Forks for whoever connects, until the standard input ends."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._python = of_python(os.environ)
+        self._poll = select.poll()  # without a descriptor of its own, which each process would have to close
+        self._asking: dict[int, socket.socket] = {}
+        self._doors: dict[int, _Running] = {}
+        self._pidfds: dict[int, _Running] = {}
+
+    def forked(self) -> tuple[Request, list[int]] | None:
+        """Return in each process that was forked, with its request and descriptors; None at the end of all."""
+        self._poll.register(_STDIN, select.POLLIN)
+        self._poll.register(self._listening.fileno(), select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in self._poll.poll()}
+            if _STDIN in ready:
+                for one in list(self._doors.values()):
+                    self._kill(one)
+                return None
+            # Ends go before starts: what takes the place of a process finds its port and its files free.
+            for fd in sorted(ready, key=lambda fd: fd not in self._doors):
+                found = self._look(fd)
+                if found is not None:
+                    return found
+
+    def _look(self, fd: int) -> tuple[Request, list[int]] | None:
+        if fd == self._listening.fileno():
+            door, _ = self._listening.accept()
+            self._asking[door.fileno()] = door
+            self._poll.register(door.fileno(), select.POLLIN)
+        elif fd in self._asking:
+            return self._start(self._asking[fd])
+        elif fd in self._doors:
+            self._pass_on(self._doors[fd])
+        elif fd in self._pidfds:
+            self._tell_end(self._pidfds[fd])
+        return None
+
+    def _start(self, door: socket.socket) -> tuple[Request, list[int]] | None:
+        message, fds, _, _ = socket.recv_fds(door, MOST_BYTES, MOST_DESCRIPTORS)
+        request = Request.read(message) if message else None
+        pid = -1
+        if request is not None and self._may(request, door) and _imported(request.words[0]):
+            pid = os.fork()
+            if pid == 0:
+                self._leave()
+                return request, fds
+        for fd in fds:
+            os.close(fd)
+        del self._asking[door.fileno()]
+        if pid == -1:
+            self._poll.unregister(door.fileno())
+            _say(door, ANEW)
+            door.close()
+        else:
+            running = _Running(door, pid, os.pidfd_open(pid))
+            self._doors[door.fileno()] = self._pidfds[running.pidfd] = running
+            self._poll.register(running.pidfd, select.POLLIN)
+            _say(door, str(pid).encode())
+        return None
+
+    def _may(self, request: Request, door: socket.socket) -> bool:
+        module = request.words[0]
+        return (
+            module.startswith(_OURS)
+            and not module.startswith(_NEVER)
+            and of_python(request.environment) == self._python
+            and _same_place(door)
+        )
+
+    def _pass_on(self, running: _Running) -> None:
+        try:
+            told = running.door.recv(64)
+        except OSError:
+            told = b""
+        if not told:
+            self._kill(running)
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(running.pidfd, int(told))
+
+    def _kill(self, running: _Running) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(running.pidfd, signal.SIGKILL)
+        self._tell_end(running)
+
+    def _tell_end(self, running: _Running) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(running.pid, signal.SIGKILL)  # its number is its own until somebody has waited for it
+        status = os.waitstatus_to_exitcode(os.waitpid(running.pid, 0)[1])
+        for fd in (running.door.fileno(), running.pidfd):
+            self._poll.unregister(fd)
+        del self._doors[running.door.fileno()], self._pidfds[running.pidfd]
+        os.close(running.pidfd)
+        _say(running.door, str(status).encode())
+        running.door.close()
+
+    def _leave(self) -> None:
+        """Let go of what is this process's, without closing it: the one that was forked closes all by number."""
+        for door in (self._listening, *self._asking.values(), *(one.door for one in self._doors.values())):
+            door.detach()
+
+
+def _say(door: socket.socket, words: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # nobody waits for it any more
+        door.send(words)
+
+
+def _same_place(door: socket.socket) -> bool:
+    """Return whether whoever is at the other end stands in the same namespaces."""
+    peer, _, _ = _PEER.unpack(door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    own, its = Path("/proc/self/ns"), Path(f"/proc/{peer}/ns")
+    try:
+        return all((own / name).readlink() == (its / name).readlink() for name in _NAMESPACES)
+    except OSError:
+        return False
+
+
+def _imported(module: str) -> bool:
+    """Import what a module's `__main__` imports and leave that itself to be run; return whether it may be forked."""
+    name = f"{module}.__main__"
+    try:
+        importlib.import_module(name)
+    except (Exception, SystemExit):  # noqa: BLE001 - whoever starts it anew is shown what is wrong
+        traceback.print_exc(file=sys.stderr)
+        return False
+    del sys.modules[name]
+    gc.collect()
+    gc.freeze()
+    return len(list(Path("/proc/self/task").iterdir())) == 1

@@ -1,0 +1,52 @@
+"""What a process is asked for: one message of words with NUL between them, which comes with its descriptors.
+
+`stand_in.py` writes the same form, and imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 180_000
+MOST_DESCRIPTORS = 16
+# The answer in place of a process's number: whoever asks starts the process himself.
+ANEW = b"anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A process to start as `python -m WORDS…`.
+
+    Attributes:
+        words: Module and arguments.
+        environment: Its whole environment.
+        folder: Its working directory.
+        places: The numbers at which it has the descriptors that come with the request.
+    """
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: Path
+    places: tuple[int, ...]
+
+    def message(self) -> bytes:
+        """Return the request as bytes."""
+        variables = [f"{name}={value}" for name, value in self.environment.items()]
+        parts = [str(self.folder), " ".join(map(str, self.places)), str(len(self.words)), *self.words, *variables]
+        return b"\0".join(map(os.fsencode, parts))
+
+    @classmethod
+    def read(cls, message: bytes) -> Request:
+        """Return the request of a message."""
+        folder, places, count, *rest = map(os.fsdecode, message.split(b"\0"))
+        words, variables = rest[: int(count)], rest[int(count) :]
+        environment = {name: value for name, _, value in (one.partition("=") for one in variables)}
+        return cls(tuple(words), environment, Path(folder), tuple(map(int, places.split())))
+
+
+def of_python(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables by which Python itself is told something."""
+    return {name: value for name, value in environment.items() if name.startswith("PYTHON")}

@@ -1,0 +1,141 @@
+"""Prepared services: each is a process of its own, whoever asked for it and however that ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from localnet.prepared.service import Prepared, prepared
+from localnet.processes import Child, ChildFault
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="services are forked on Linux only")
+SERVICE = ("sim.base", "--port", "0", "--block-seconds", "60")
+
+
+@asynccontextmanager
+async def forking(folder: Path) -> AsyncIterator[Prepared]:
+    async with prepared(folder) as found:
+        assert found is not None
+        yield found
+
+
+async def commanded(
+    found: Prepared, *words: str, environment: Mapping[str, str] | None = None
+) -> asyncio.subprocess.Process:
+    """Start what the target profile's command of a service starts."""
+    pipe = asyncio.subprocess.PIPE
+    command = [*found.command(words[0]), *words[1:]]
+    return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=environment)
+
+
+async def ready(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    told: dict[str, str] = json.loads(await process.stdout.readline())
+    return told["rpc"]
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+async def answers(url: str) -> bool:
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port))
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+async def gone(url: str) -> None:
+    while await answers(url):  # noqa: ASYNC110 - another process ends
+        await asyncio.sleep(0.01)
+
+
+async def test_services_are_processes_with_a_session_and_an_environment_of_their_own(tmp_path: Path) -> None:
+    """Two of them have one parent, which is not the stack; each leads its session and logs to its own file."""
+    async with forking(tmp_path) as found:
+        children = [await Child.start("it", SERVICE, log=tmp_path / name, prepared=found) for name in ("one", "two")]
+        for child in children:
+            await child.ready_line()
+        parents = {parent_of(child.pid) for child in children}
+        assert len(parents) == 1
+        assert os.getpid() not in parents
+        assert [os.getsid(child.pid) for child in children] == [child.pid for child in children]
+        await asyncio.gather(*(child.stop() for child in children))
+        assert not any(child.running for child in children)
+
+
+async def test_a_service_that_cannot_start_says_why_in_its_log(tmp_path: Path) -> None:
+    """Its words and its exit status are those of a process started anew."""
+    async with forking(tmp_path) as found:
+        child = await Child.start("it", ["sim.base", "--nonsense"], log=tmp_path / "said", prepared=found)
+        with pytest.raises(ChildFault, match="No such option"):
+            await child.ready_line()
+        assert await child.ended() == 2
+
+
+async def test_what_stands_in_for_a_service_ends_as_it_does(tmp_path: Path) -> None:
+    """A signal is passed on and the service's exit status is handed back, with what it wrote."""
+    async with forking(tmp_path) as found:
+        process = await commanded(found, *SERVICE)
+        url = await ready(process)
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+        assert not await answers(url)
+        refused = await commanded(found, "sim.base", "--nonsense")
+        _, said = await refused.communicate()
+        assert refused.returncode == 2
+        assert b"No such option" in said
+
+
+async def test_a_killed_stand_in_takes_its_service_with_it(tmp_path: Path) -> None:
+    """Nobody is left at the port, as after a kill of the service itself."""
+    async with forking(tmp_path) as found:
+        process = await commanded(found, *SERVICE)
+        url = await ready(process)
+        process.kill()
+        await process.wait()
+        await gone(url)
+
+
+async def test_services_end_with_the_process_that_forked_them(tmp_path: Path) -> None:
+    """Leaving the stack leaves no service, even one that was started by command."""
+    async with forking(tmp_path) as found:
+        own = await Child.start("it", SERVICE, log=tmp_path / "said", prepared=found)
+        await own.ready_line()
+        process = await commanded(found, *SERVICE)
+        url = await ready(process)
+    assert await process.wait() == -signal.SIGKILL
+    assert await own.ended() == -signal.SIGKILL
+    assert not await answers(url)
+
+
+@pytest.mark.parametrize("why", ["python", "module", "gone"])
+async def test_what_cannot_be_forked_is_started_anew(tmp_path: Path, why: str) -> None:
+    """Python is told something else, it is no service of a stack, or the stack is gone: the command still runs it."""
+    environment = {**os.environ, "PYTHONHASHSEED": "7"} if why == "python" else None
+    async with forking(tmp_path) as found:
+        if why != "gone":
+            words = ["json.tool", "--help"] if why == "module" else [*SERVICE]
+            process = await commanded(found, *words, environment=environment)
+    if why == "gone":
+        process = await commanded(found, *SERVICE)
+    if why == "module":
+        said, _ = await process.communicate()
+        assert b"usage" in said
+        assert process.returncode == 0
+        return
+    await ready(process)
+    assert b"sim.base" in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[2]  # after `python -m`
+    process.terminate()
+    assert await process.wait() == 0
