@@ -20,6 +20,8 @@ from programs.uv import uv
 
 ROOT: Final = Path(__file__).parents[1]
 _REMEDY = "see that this machine reaches PyPI, then try again; what was downloaded is kept"
+# What a run imports of this checkout: its processes would each compile it, side by side, the first time.
+_OURS: Final = ("conformance", "localnet", "openapi", "programs", "reference", "sim")
 _PARTS: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
     "run": ("what running needs", "", ()),
     "test": ("what tests need", "[dev]", ("--extra", "dev")),
@@ -35,6 +37,7 @@ def main() -> int:
     to_stderr(f"installing {_PARTS[part][0]} into {folder}; Python {sys.version.split()[0]}")
     try:
         _install(part, folder, to_stderr)
+        compile_ours(folder / "bin" / "python", ROOT, to_stderr)
     except Missing as missing:
         to_stderr(str(missing))
         return 1
@@ -68,6 +71,16 @@ def _install(part: str, folder: Path, say: Say) -> None:
     given = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
     given.pop("VIRTUAL_ENV", None)
     installing.run(f"installing {doing}", words, say=say, remedy=_REMEDY, cwd=ROOT, environment=given)
+
+
+def compile_ours(python: Path, root: Path, say: Say) -> None:
+    """Compile the packages of a checkout as an environment's Python wants them, on all processors.
+
+    Raises:
+        Missing: One cannot be compiled.
+    """
+    words = (python, "-m", "compileall", "-q", "-j", "0", *(root / name for name in _OURS))
+    installing.run("compiling what runs", words, say=say, remedy="see what it said of which file")
 
 
 if __name__ == "__main__":
