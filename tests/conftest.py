@@ -24,6 +24,8 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import made_once
+
 gc.disable()
 _LIMIT = sys.getrecursionlimit()
 importlib.import_module("py_ecc")
@@ -40,6 +42,8 @@ _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow
 settings.register_profile("explore", _UNHURRIED)
 settings.register_profile("same", _UNHURRIED, derandomize=True, database=None)
 settings.load_profile("same")
+
+made_once.install()
 
 _LONG_FIRST = (
     *("localnet", "conformance/determinism", "outside", "browser", "conformance/fuzz", "conformance/cli"),

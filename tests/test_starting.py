@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import pytest
 
@@ -30,23 +31,28 @@ NOT_AT_START: Mapping[str, Sequence[str]] = {
 }
 
 
+@cache
+def after_importing(*modules: str) -> tuple[int, set[str]]:
+    """Return how often a process that imported these looked for garbage, and what it had imported then."""
+    counted = "count = sum(one['collections'] for one in gc.get_stats())"
+    told = "import json, sys; print(json.dumps([count, [one for one in sys.modules if sys.modules[one]]]))"
+    asked = f"import {', '.join(('gc', *modules))}; {counted}; {told}"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    count, imported = json.loads(done.stdout)
+    return count, set(imported)
+
+
 @pytest.mark.parametrize("program", NOT_AT_START)
 def test_a_program_imports_nothing_that_its_surface_does_not_use(program: str) -> None:
-    asked = f"import json, sys, {program}; print(json.dumps([one for one in sys.modules if sys.modules[one]]))"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    imported = set(json.loads(done.stdout))
+    _, imported = after_importing(program)
 
     assert imported & set(NOT_AT_START[program]) == set()
 
 
 @pytest.mark.parametrize("program", [one for one in NOT_AT_START if not one.startswith("localnet")])
 def test_what_a_program_imports_is_not_looked_at_for_garbage(program: str) -> None:
-    asked = f"import gc, {program}; print(sum(one['collections'] for one in gc.get_stats()))"
-    bare = "import gc; print(sum(one['collections'] for one in gc.get_stats()))"
-    after, before = (
-        subprocess.run([sys.executable, "-c", one], capture_output=True, text=True, check=True).stdout
-        for one in (asked, bare)
-    )
+    after, _ = after_importing(program)
+    before, _ = after_importing()
 
     # The package of the program and that of its starting alone are imported before.
-    assert int(after) - int(before) <= 3
+    assert after - before <= 3

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import h11
@@ -43,7 +44,11 @@ class HealthAsker:
         """
         self._agent = agent
         self._seconds = seconds
-        self._tls = ssl.create_default_context()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        # Reading the system's authorities costs a start more than its tables do, and most hubs ask over HTTP alone.
+        return ssl.create_default_context()
 
     async def __call__(self, address: str) -> Finding:
         """Return what an address answers."""

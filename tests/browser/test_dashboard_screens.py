@@ -121,10 +121,21 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
 @pytest.mark.parametrize("device", ["desktop", "phone"])
 async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str, device: str) -> None:
     """Each one, its errors and refusals: axe finds nothing, nothing overflows, nothing comes from elsewhere."""
-    context = await browser.new_context(**(PHONE if device == "phone" else DESKTOP), reduced_motion="reduce")
+    await walk(browser, shop, stocked, PHONE if device == "phone" else DESKTOP, "light")
+
+
+@pytest.mark.slow
+async def test_no_screen_has_a_fault_in_the_dark(browser: Browser, shop: Shop, stocked: str) -> None:
+    """The same walk in dark colours."""
+    await walk(browser, shop, stocked, DESKTOP, "dark")
+
+
+async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any], scheme: str) -> None:
+    """Open every screen on a device, in light or dark colours, and hold that nothing is wrong with any."""
+    context = await browser.new_context(**device, reduced_motion="reduce")
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()
-    walker = Walker(page, shop.url, ("light", "dark") if device == "desktop" else ("light",))
+    walker = Walker(page, shop.url, (scheme,))
     tenant = f"{dashboard(shop)}/tenants/{stocked}"
     await page.goto(dashboard(shop))
     await walker.look("sign-in")

@@ -127,7 +127,7 @@ def test_every_service_joins_the_control_plane(tmp_path: Path) -> None:
 def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
     """A weldproof.toml that was there before is neither replaced nor removed."""
     (tmp_path / "weldproof.toml").write_text("version = 1\n")
-    with start(tmp_path) as stack:
+    with start(tmp_path, "--lane", "algorand", "--surface", "agent") as stack:
         ready_line(stack)
         assert stack.end() == 0
     assert (tmp_path / "weldproof.toml").read_text() == "version = 1\n"
@@ -179,7 +179,7 @@ def test_an_unknown_mutant_is_refused(tmp_path: Path) -> None:
 
 def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
     """When a part ends by itself the launcher says which, ends the rest, and fails."""
-    with start(tmp_path) as stack:
+    with start(tmp_path, "--lane", "algorand", "--surface", "rail") as stack:
         ready = ready_line(stack)
         os.kill(int(dict(ready["pids"])["the rail"]), signal.SIGKILL)
         assert stack.process.wait(600) == 4

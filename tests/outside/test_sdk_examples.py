@@ -74,6 +74,11 @@ WEB3JS = Example(
     ((', network: "solana_mainnet" }', " }"),),
 )
 FEW_SECONDS_LEFT: Edits = (("LEFT_AT_LEAST = 120", "LEFT_AT_LEAST = 1800"),)
+GUARDS = {
+    "other_request": "the challenge is for another request",
+    "few_seconds_left": "the challenge is about to lapse",
+    "dear": "the price is 50000",
+}
 DEAR: Edits = (("PRICE_AT_MOST = 100_000", "PRICE_AT_MOST = 49_999"),)
 
 every_example = pytest.mark.parametrize("example", [WEB3PY, VIEM, SOLANA_PY, WEB3JS], ids=lambda one: one.script)
@@ -150,22 +155,31 @@ def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:
     assert payer.holdings() == (mine - lost, theirs + lost)
 
 
-@every_example
 @pytest.mark.parametrize(
-    ("guard", "sentence"),
-    [
-        ("other_request", "the challenge is for another request"),
-        ("few_seconds_left", "the challenge is about to lapse"),
-        ("dear", "the price is 50000"),
-    ],
+    ("example", "guard"),
+    [(WEB3PY, "other_request"), (VIEM, "few_seconds_left"), (SOLANA_PY, "dear"), (WEB3JS, "other_request")],
+    ids=lambda one: one if isinstance(one, str) else one.script,
 )
-def test_the_script_stops_before_it_pays(payer: Payer, guard: str, sentence: str) -> None:
-    """A challenge for another request, about to lapse, or too dear is not paid."""
+def test_a_script_stops_before_it_pays(payer: Payer, guard: str) -> None:
+    """A challenge for another request, about to lapse, or too dear is not paid: each by one script or two."""
+    stops(payer, guard)
+
+
+@pytest.mark.slow
+@every_example
+@pytest.mark.parametrize("guard", GUARDS)
+def test_the_script_stops_before_it_pays(payer: Payer, guard: str) -> None:
+    """A challenge for another request, about to lapse, or too dear is not paid: each by every script."""
+    stops(payer, guard)
+
+
+def stops(payer: Payer, guard: str) -> None:
+    """Run a script against a challenge that its guard is for, and hold that it says so and pays nothing."""
     edits = {"other_request": payer.example.other_request, "few_seconds_left": FEW_SECONDS_LEFT, "dear": DEAR}
     before = payer.holdings()
     ended = payer.run(edits[guard])
     assert ended.returncode == 1
-    assert sentence in ended.stderr
+    assert GUARDS[guard] in ended.stderr
     assert payer.holdings() == before
 
 

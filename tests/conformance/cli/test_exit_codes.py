@@ -22,6 +22,7 @@ from conformance.cli import main
 from conformance.events import LOG, read
 from conformance.runner import Run
 from tests import prepared
+from tests.stack import running_stack
 
 WELDPROOF = [sys.executable, "-m", "conformance"]
 
@@ -43,28 +44,36 @@ def test_0_when_every_claimed_requirement_passes(tmp_path: Path) -> None:
     assert counts(tmp_path)["passed"] == 5
 
 
-def test_1_when_a_requirement_fails(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def version_1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What lets a run judge a rail that declares x402 version 1 and is right otherwise."""
+    words = ("--surface", "rail", "--lane", "algorand", "--mutant", "version-1")
+    with running_stack(tmp_path_factory.mktemp("version-1"), *words) as ready:
+        yield ["--config", ready["profile"]]
+
+
+def test_1_when_a_requirement_fails(tmp_path: Path, version_1: list[str]) -> None:
     """A rail that declares x402 version 1 fails the row that says 2."""
-    done = run(tmp_path, "RAIL-402-03", "--mutant", "version-1")
+    done = run(tmp_path, "RAIL-402-03", *version_1)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "RAIL-402-03" in done.stdout
 
 
-def test_1_when_an_expected_failure_passes(tmp_path: Path) -> None:
+def test_1_when_an_expected_failure_passes(tmp_path: Path, version_1: list[str]) -> None:
     """An expected-failure list that rots fails the run."""
     (tmp_path / "known.toml").write_text(
         '[[xfail]]\nid = "RAIL-KEY-01"\nreason = "not yet"\nowner = "us"\nexpires = 2099-01-01\n'
     )
-    done = run(tmp_path, "RAIL-KEY-01", "--xfail", "known.toml")
+    done = run(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml")
     assert done.returncode == 1, done.stdout + done.stderr
 
 
-def test_0_when_a_failure_is_expected(tmp_path: Path) -> None:
+def test_0_when_a_failure_is_expected(tmp_path: Path, version_1: list[str]) -> None:
     """A known breach with a reason, an owner and a date to come does not fail the run."""
     (tmp_path / "known.toml").write_text(
         '[[xfail]]\nid = "RAIL-402-03"\nreason = "known"\nowner = "us"\nexpires = 2099-01-01\n'
     )
-    done = run(tmp_path, "RAIL-402-03", "--mutant", "version-1", "--xfail", "known.toml")
+    done = run(tmp_path, "RAIL-402-03", *version_1, "--xfail", "known.toml")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -145,6 +154,7 @@ def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "run.started" in {event["event"] for event in read(tmp_path / "report" / LOG)}
 
 
+@pytest.mark.slow
 def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
     with subprocess.Popen([*WELDPROOF, "run", "RAIL"], cwd=tmp_path, stdout=subprocess.DEVNULL) as running:

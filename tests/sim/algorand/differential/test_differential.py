@@ -46,6 +46,13 @@ def compare(oracle: Oracle, seed: int, count: int) -> int:
 
 
 @pytest.mark.oracle
+def test_ten_rotating_groups_are_judged_alike(oracle: Oracle) -> None:
+    """10 groups, others each day: same verdicts, same balances."""
+    compare(oracle, seed_of_today(), 10)
+
+
+@pytest.mark.slow
+@pytest.mark.oracle
 def test_a_hundred_rotating_groups_are_judged_alike(oracle: Oracle) -> None:
     """100 groups of today's seed: same verdicts, same balances; some are accepted and some refused."""
     accepted = compare(oracle, seed_of_today(), 100)
