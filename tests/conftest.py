@@ -6,7 +6,8 @@ first would otherwise decide whether a test of deeply nested JSON ends the whole
 Hypothesis draws the same examples in every run, so that a run fails for what was changed and not for its luck, and it
 fails none for the time that it took: a busy machine holds up any call. `--hypothesis-profile explore` draws others.
 
-Folders whose tests start stacks and programs come first, so that workers end together, on files of a second each.
+Files whose tests wait, for programs, blocks and budgets, are spread over those that only compute, so that there is
+always something to do for each processor; they are over before the others are, so that workers end together.
 What collecting makes stays to the end: the collector of garbage waits meanwhile and never looks at it again. It would
 look through fourteen thousand tests dozens of times, and each time that a test asks for it.
 
@@ -20,6 +21,8 @@ import importlib
 import os
 import sys
 import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,11 +48,14 @@ settings.load_profile("same")
 
 made_once.install()
 
-_LONG_FIRST = (
-    *("localnet", "conformance/determinism", "outside", "browser", "conformance/fuzz", "conformance/cli"),
-    *("reference/bench", "reference/rail", "differential", "reference/webhooks", "reference/addons"),
-    *("sim", "conformance"),
+# Where tests wait, the longest files first.
+_WAITING = (
+    *("conformance/checks/control_plane", "conformance/checks/addons", "conformance/cli", "outside", "browser"),
+    *("conformance/checks/webhooks", "conformance/fuzz", "conformance/determinism", "localnet", "reference/rail"),
+    *("reference/gateway", "sim/algorand", "reference/addons", "reference/bench", "differential", "reference/webhooks"),
+    *("reference/control_plane", "conformance/checks", "sim"),
 )
+_OVER_BY = 0.85
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,13 +64,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the part that is asked for, long folders first."""
+    """Keep the tests of the part that is asked for, in the order of their files."""
     asked, parts = (int(number) for number in config.getoption("part").split("/"))
     if not 1 <= asked <= parts:
         raise pytest.UsageError("--part: K is from 1 to N")
     part = {item: zlib.crc32(item.nodeid.partition("[")[0].encode()) % parts + 1 for item in items}
     config.hook.pytest_deselected(items=[item for item in items if part[item] != asked])
-    items[:] = sorted((item for item in items if part[item] == asked), key=_place)
+    kept = [item for item in items if part[item] == asked]
+    place = _places(list(dict.fromkeys(item.path for item in kept)))
+    items[:] = sorted(kept, key=lambda item: place[item.path])
 
 
 def pytest_collection_finish() -> None:
@@ -73,6 +81,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def _place(item: pytest.Item) -> int:
-    name = item.nodeid.removeprefix("tests/")
-    return next((at for at, folder in enumerate(_LONG_FIRST) if name.startswith(folder)), len(_LONG_FIRST))
+def _places(files: Sequence[Path]) -> Mapping[Path, float]:
+    """Return when each file is taken, from 0 to 1: those that wait by the order of their folders, others between."""
+    waiting = sorted((path for path in files if _rank(path) < len(_WAITING)), key=_rank)
+    others = [path for path in files if _rank(path) == len(_WAITING)]
+    places = {path: at / len(waiting) * _OVER_BY for at, path in enumerate(waiting)}
+    return places | {path: at / len(others) for at, path in enumerate(others)}
+
+
+def _rank(path: Path) -> int:
+    name = path.relative_to(Path(__file__).parent).as_posix()
+    return next((at for at, folder in enumerate(_WAITING) if name.startswith(folder)), len(_WAITING))
