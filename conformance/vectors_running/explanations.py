@@ -18,7 +18,7 @@ from conformance.vectors import Vector
 from conformance.vectors_running.judging import Outcome, Result
 
 _EXPLAINABLE = tuple(one.value for one in Outcome if one is not Outcome.AGREE)
-_MEMBERS = frozenset({"id", "family", "result", "reason"})
+_MEMBERS = frozenset({"id", "family", "result", "reason", "depends_on"})
 
 
 class ExplanationsFault(Exception):
@@ -34,12 +34,15 @@ class Explanation:
         family: Family; None where it is about ids.
         outcome: What it explains, and nothing else.
         reason: Why.
+        depends_on: What the verifier must be built with or run on to answer so, such as a version of a library; empty
+            where it always does.
     """
 
     pattern: str | None
     family: str | None
     outcome: Outcome
     reason: str
+    depends_on: str = ""
 
     @property
     def subject(self) -> str:
@@ -102,7 +105,8 @@ def _explanation(entry: Mapping[str, Any], number: int) -> Explanation:
         raise ExplanationsFault(f"{place}: there is no reason")
     if entry.get("result") not in _EXPLAINABLE:
         raise ExplanationsFault(f"{place}: result is one of {', '.join(_EXPLAINABLE)}")
-    return Explanation(entry.get("id"), entry.get("family"), Outcome(entry["result"]), entry["reason"].strip())
+    outcome, reason = Outcome(entry["result"]), entry["reason"].strip()
+    return Explanation(entry.get("id"), entry.get("family"), outcome, reason, entry.get("depends_on", "").strip())
 
 
 def explained(results: Iterable[Result], explanations: Sequence[Explanation]) -> dict[str, str]:
@@ -120,7 +124,8 @@ def rotten(
 ) -> tuple[Rotten, ...]:
     """Return the entries that explain nothing.
 
-    An entry that covers vectors which were not run this time is left in peace: it may be about those.
+    An entry that covers vectors which were not run this time is left in peace: it may be about those. So is one that
+    depends on something where all that it covers agrees.
 
     Args:
         explanations: The entries.
@@ -136,6 +141,8 @@ def _rotten(one: Explanation, results: Sequence[Result], vectors: Sequence[Vecto
         return Rotten(one, "there is no such vector")
     seen = [result for result in results if result.vector.id in covered]
     if any(one.fits(result) for result in seen) or len(seen) < len(covered):
+        return None
+    if one.depends_on and all(result.outcome is Outcome.AGREE for result in seen):
         return None
     outcomes = ", ".join(sorted({result.outcome.value for result in seen}))
     return Rotten(one, f"nothing it covers comes to {one.outcome.value}, but to: {outcomes}")

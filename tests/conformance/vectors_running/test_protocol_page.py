@@ -52,9 +52,11 @@ def test_its_lines_are_lines_of_the_protocol() -> None:
 
 
 def test_its_explanations_can_be_read() -> None:
-    """Both kinds of entry."""
+    """Both kinds of entry, and one that does not hold everywhere."""
     (text,) = blocks("toml")
-    assert [one.subject for one in explanations.read(text)] == ["receipts/canonical/*", "family welds"]
+    found = explanations.read(text)
+    assert [one.subject for one in found] == ["receipts/canonical/*", "family welds", "receipts/signature/*"]
+    assert [bool(one.depends_on) for one in found] == [False, False, True]
 
 
 def test_its_verifier_answers_by_the_rules(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +135,7 @@ def test_busy_loops_end_with_their_series() -> None:
             time.sleep(0.02)
     finally:
         for pid in started[1:]:
-            subprocess.run(["kill", "-9", str(pid)], check=False, capture_output=True)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         process.kill()
         process.wait()

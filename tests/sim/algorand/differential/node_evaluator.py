@@ -7,6 +7,7 @@ null}}, "asset", "roles": address, "group": [base64 msgpack]}`. Writes one a lin
 
 import fcntl
 import json
+import shutil
 import sys
 import tempfile
 import warnings
@@ -17,6 +18,9 @@ warnings.simplefilter("ignore")
 
 from algojig import JigLedger, get_suggested_params  # noqa: E402
 from algosdk import encoding  # noqa: E402
+
+# The library's own name, whatever TMPDIR is.
+SCRATCH = Path("/tmp/jig")  # noqa: S108
 
 
 def evaluate(case: dict[str, Any]) -> dict[str, Any]:
@@ -60,15 +64,17 @@ def say(value: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Answer cases until standard input ends; the evaluator's scratch folder takes one at a time."""
+    """Answer cases until standard input ends; the evaluator's scratch folder takes one at a time.
+
+    The folder is deleted in between, for it has one name for all users of a machine.
+    """
     params = get_suggested_params()
     say({"genesis_hash": text_of(params.gh), "genesis_id": params.gen or ""})
-    scratch = Path(tempfile.gettempdir()) / "jig"
-    scratch.mkdir(exist_ok=True)
-    with scratch.with_name("jig.lock").open("w") as lock:  # beside it: the evaluator makes its folder anew
+    with (Path(tempfile.gettempdir()) / "jig.lock").open("w") as lock:
         for line in sys.stdin:
             fcntl.flock(lock, fcntl.LOCK_EX)
             answer = evaluate(json.loads(line))
+            shutil.rmtree(SCRATCH, ignore_errors=True)
             fcntl.flock(lock, fcntl.LOCK_UN)
             say(answer)
 
