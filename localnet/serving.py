@@ -171,7 +171,7 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
             f"-H 'X-Tenant-Id: {first.id}' \\\n"
             f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
         )
-        yield "      weldproof pay CHECKOUT_URL"
+        yield "      weldproof pay --max 10 CHECKOUT_URL"
         told = selling.destinations["first"]
         yield f"      weldproof listen --port {urlsplit(told.url).port} --secret-file {told.secret_file}"
         yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"

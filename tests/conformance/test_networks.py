@@ -6,7 +6,7 @@ import pytest
 
 from conformance.check import Inconclusive
 from conformance.network_names import is_main
-from conformance.networks import Served, admit, guard, is_here, usdc_of
+from conformance.networks import Chain, Served, admit, guard, is_here, usdc_of
 from conformance.target import AlgorandChain, BaseChain, Chains, Profile, ProfileError, Secret, SolanaChain, parse
 
 ELSEWHERE = "https://node.example/rpc"
@@ -104,7 +104,7 @@ def test_a_node_that_is_not_what_the_profile_claims_is_not_paid_on(caip2: str, r
         admit("t", base(network="base_sepolia", rpc=rpc, **OWN), Served(caip2), main_network=main_network)
 
 
-MAIN: dict[str, tuple[AlgorandChain | BaseChain | SolanaChain, Served]] = {
+MAIN: dict[str, tuple[Chain, Served]] = {
     "algorand": (
         AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}),
         Served("algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k"),
@@ -124,9 +124,7 @@ MAIN: dict[str, tuple[AlgorandChain | BaseChain | SolanaChain, Served]] = {
 
 
 @pytest.mark.parametrize(("chain", "served"), MAIN.values(), ids=MAIN.keys())
-def test_a_main_network_on_this_machine_needs_its_own_word(
-    chain: AlgorandChain | BaseChain | SolanaChain, served: Served
-) -> None:
+def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, served: Served) -> None:
     """What the node serves counts, not where it is: a forwarded port is on this machine, too."""
     with pytest.raises(Inconclusive, match="--main-network"):
         admit("t", chain, served, main_network=False)
@@ -137,7 +135,7 @@ def test_a_main_network_on_this_machine_needs_its_own_word(
 def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> None:
     """Whoever stands behind them gives real money away, so nothing is asked of them there."""
     algorand = AlgorandChain(algod=LOOPBACK, control=LOOPBACK)
-    refused = [
+    refused: list[tuple[Chain, Served]] = [
         (base(**CONTROLLED), Served(MAIN_BASE, MAIN_FIRST)),
         (base(**CONTROLLED), Served(MAIN_BASE)),
         (base(**CONTROLLED, **OWN), Served(MAIN_BASE, MAIN_FIRST)),
@@ -151,7 +149,7 @@ def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> Non
 
 def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
     """They bear a main network's chain id and cost nobody anything, as long as no key of the operator's signs."""
-    play = [
+    play: list[tuple[Chain, Served]] = [
         (base(**CONTROLLED), Served(MAIN_BASE, PRIVATE_FIRST)),
         (base(network="base_sepolia", **CONTROLLED), Served(MAIN_BASE, PRIVATE_FIRST)),
         (base(network="base_sepolia", **OWN), Served("eip155:84532")),
