@@ -79,7 +79,7 @@ def compile_ours(python: Path, root: Path, say: Say) -> None:
     Raises:
         Missing: One cannot be compiled.
     """
-    words = (python, "-m", "compileall", "-q", "-j", "0", *(root / name for name in _OURS))
+    words: tuple[str | Path, ...] = (python, "-m", "compileall", "-q", "-j", "0", *(root / name for name in _OURS))
     installing.run("compiling what runs", words, say=say, remedy="see what it said of which file")
 
 
