@@ -7,18 +7,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import zxingcpp
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 _LARGEST_PIXELS = 40_000_000
 _ETHEREUM = re.compile(r"ethereum:(?:pay-)?(0x[0-9a-fA-F]{40})(?:@([0-9]+))?/transfer\?(.*)", re.DOTALL)
 _QUIET = 8
 # A code of few pixels is told from noise when its modules are several pixels wide.
 _SMALL, _ENLARGED = 400, 4
+# Pictures whose text is kept: a page is looked at again and again, and each look costs some ten milliseconds.
+_KEPT = 32
 
 
+@lru_cache(maxsize=_KEPT)
 def decode(data: bytes) -> tuple[str, ...]:
     """Return the text of every QR code in a PNG, JPEG, GIF, WebP or BMP image; none when it is no such image."""
     try:
@@ -36,6 +40,8 @@ def decode(data: bytes) -> tuple[str, ...]:
 
 def _on_white(opened: Image.Image) -> Image.Image:
     """Return an image as a reader sees it: what is transparent is the page's white, and so is its margin."""
+    if opened.mode in {"1", "L"} and "transparency" not in opened.info:
+        return ImageOps.expand(opened.convert("L"), _QUIET, 255)
     coloured = opened.convert("RGBA")
     size = (coloured.width + 2 * _QUIET, coloured.height + 2 * _QUIET)
     white = Image.new("RGBA", size, "white")

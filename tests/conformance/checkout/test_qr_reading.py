@@ -37,6 +37,14 @@ def test_small_borderless_and_transparent_codes_are_decoded() -> None:
     assert qr.decode(drawn("PNG", scale=3, light=None, dark="darkblue")) == (TEXT,)
 
 
+def test_codes_of_black_and_white_and_of_grey_are_decoded() -> None:
+    """An image without colours, with or without something transparent, is read as any other."""
+    for how in ({"scale": 1, "border": 0}, {"scale": 8}, {"scale": 3, "light": None}, {"dark": "#333", "scale": 3}):
+        file = io.BytesIO()
+        segno.make(TEXT, micro=False).save(file, kind="png", **how)
+        assert qr.decode(file.getvalue()) == (TEXT,)
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n" + bytes(40), drawn("PNG", scale=4)[:200]]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from typing import Any
@@ -65,4 +66,33 @@ async def test_what_is_no_answer_of_a_node_decides_nothing(status: int, value: A
         node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
         with pytest.raises(Inconclusive, match=says):
             await asyncio.wait_for(node.chain_id(), _LONG)
+        await node.close()
+
+
+async def test_a_node_is_asked_for_its_chain_id_once() -> None:
+    """web3 wants it before each call that it checks, and a chain has one."""
+    asked: list[str] = []
+
+    def answer(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
+        asked.append(json.loads(body)["method"])
+        return 200, {"jsonrpc": "2.0", "id": 0, "result": "0x2105"}
+
+    with served(answer) as address:
+        node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
+        assert [await node.chain_id() for _ in range(3)] == [8453] * 3
+        call: Any = {"to": "0x" + "11" * 20, "chainId": 8453}
+        assert [await node.web3.eth.estimate_gas(call) for _ in range(2)] == [8453] * 2
+        await node.close()
+    assert asked == ["eth_chainId", "eth_estimateGas", "eth_estimateGas"]
+
+
+async def test_an_error_in_place_of_a_chain_id_is_not_kept() -> None:
+    """A node that was troubled is asked again."""
+    answers: list[Any] = [{"error": {"code": -32000, "message": "later"}}, {"result": "0x2105"}]
+
+    with served(lambda *_: (200, {"jsonrpc": "2.0", "id": 0, **answers.pop(0)})) as address:
+        node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
+        with pytest.raises(Inconclusive, match="later"):
+            await node.chain_id()
+        assert await node.chain_id() == 8453
         await node.close()
