@@ -17,7 +17,7 @@ from localnet.prepared.forking import Forking
 from localnet.prepared.requests import Request
 
 # Descriptors of a request are kept from here on until they are put in their places below.
-_FLOOR = 512
+_FLOOR = 256
 _NAME_LETTERS = 15
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -30,7 +30,7 @@ _PEER = struct.Struct("3i")
 _STDIN = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Running:
     """A connection, and the process that it is."""
 
@@ -60,23 +60,26 @@ class Forking:
                 for one in list(self._doors.values()):
                     self._kill(one)
                 return None
-            # Ends go before starts: what takes the place of a process finds its port and its files free.
-            for fd in sorted(ready, key=lambda fd: fd not in self._doors):
-                found = self._look(fd)
-                if found is not None:
-                    return found
+            # Ends go before starts: what takes the place of a process finds its port and its files free. A start waits
+            # for the next look, since numbers of descriptors that an end has set free are soon another's.
+            ended = [self._pidfds[fd] for fd in ready if fd in self._pidfds]
+            told = [self._doors[fd] for fd in ready if fd in self._doors and self._doors[fd] not in ended]
+            for one in ended:
+                self._tell_end(one)
+            for one in told:
+                self._pass_on(one)
+            if ended or told:
+                continue
+            found = self._begin(ready.pop())
+            if found is not None:
+                return found
 
-    def _look(self, fd: int) -> tuple[Request, list[int]] | None:
-        if fd == self._listening.fileno():
-            door, _ = self._listening.accept()
-            self._asking[door.fileno()] = door
-            self._poll.register(door.fileno(), select.POLLIN)
-        elif fd in self._asking:
+    def _begin(self, fd: int) -> tuple[Request, list[int]] | None:
+        if fd in self._asking:
             return self._start(self._asking[fd])
-        elif fd in self._doors:
-            self._pass_on(self._doors[fd])
-        elif fd in self._pidfds:
-            self._tell_end(self._pidfds[fd])
+        door, _ = self._listening.accept()
+        self._asking[door.fileno()] = door
+        self._poll.register(door.fileno(), select.POLLIN)
         return None
 
     def _start(self, door: socket.socket) -> tuple[Request, list[int]] | None:

@@ -140,5 +140,7 @@ def command_of(pid: int) -> str:
     """Return the first words of a process' command."""
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        return " ".join(word.rsplit("/", 1)[-1] for word in words[:4]).strip()
+        told = " ".join(word.rsplit("/", 1)[-1] for word in words[:4]).strip()
+        # The services of a stack are forks, told apart by their names alone.
+        return f"{told} ({Path(f'/proc/{pid}/comm').read_text().strip()})" if "localnet.prepared" in words else told
     return ""

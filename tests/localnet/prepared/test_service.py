@@ -108,6 +108,22 @@ async def test_a_killed_stand_in_takes_its_service_with_it(tmp_path: Path) -> No
         await gone(url)
 
 
+async def test_services_that_end_and_start_at_once_are_not_mixed_up(tmp_path: Path) -> None:
+    """While some are killed others start, and each of those answers."""
+    async with forking(tmp_path) as found:
+        for _ in range(3):
+            before = [await commanded(found, *SERVICE) for _ in range(6)]
+            await asyncio.gather(*map(ready, before))
+            for process in before:
+                process.kill()
+            after = await asyncio.gather(*(commanded(found, *SERVICE) for _ in range(6)))
+            urls = await asyncio.gather(*map(ready, after))
+            assert all([await answers(url) for url in urls])
+            for process in after:
+                process.terminate()
+            assert [await process.wait() for process in after] == [0] * 6
+
+
 async def test_services_end_with_the_process_that_forked_them(tmp_path: Path) -> None:
     """Leaving the stack leaves no service, even one that was started by command."""
     async with forking(tmp_path) as found:
