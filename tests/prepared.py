@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _OURS = ("WP_", "S2CP_", "S2_", "WELDPROOF_")
+_SEED = {"PYTHONHASHSEED": "any"}
 _REQUEST_BYTES = 180_000
 _MOST_DESCRIPTORS = 16
 _FLOOR = 512  # descriptors of a request are kept from here on until they are put in their places below
@@ -86,12 +87,13 @@ class Prepared:
 class _Parent:
     """The process that imported a module, and forks."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, of_python: Mapping[str, str]) -> None:
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asking = threading.Lock()
         with theirs:
             words = [sys.executable, "-P", __file__, module, str(theirs.fileno())]
-            clean = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+            ours = {name: value for name, value in os.environ.items() if not name.startswith((*_OURS, "PYTHON"))}
+            clean = {**ours, **of_python}
             self._process = subprocess.Popen(words, env=clean, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         atexit.register(self._end)
 
@@ -112,15 +114,16 @@ class _Parent:
         return Prepared(int(told), reading)
 
 
-_PARENTS: dict[str, _Parent] = {}
+_PARENTS: dict[object, _Parent] = {}
 _MAKING = threading.Lock()  # tests that start several side by side do so in threads
 
 
-def _parent(module: str) -> _Parent:
+def _parent(module: str, of_python: Mapping[str, str]) -> _Parent:
+    key = (module, *sorted(of_python.items()))
     with _MAKING:
-        if module not in _PARENTS:
-            _PARENTS[module] = _Parent(module)
-        return _PARENTS[module]
+        if key not in _PARENTS:
+            _PARENTS[key] = _Parent(module, of_python)
+        return _PARENTS[key]
 
 
 def start(
@@ -131,14 +134,16 @@ def start(
     stderr: IO[Any],
     pass_fds: Sequence[int] = (),
     cwd: Path | None = None,
+    stdin: IO[Any] | None = None,
 ) -> Prepared | subprocess.Popen[bytes]:
     """Start what `python -m MODULE WORDS…` runs, with this environment and no other descriptors.
 
-    An environment that tells Python itself something else than ours does is for a process started anew.
+    An environment that tells Python itself something else than ours does is for a process started anew; with another
+    seed for hashes alone, the fork is that of a parent of its own.
     """
-    if _of_python(env) != _of_python(os.environ):
+    if {**_of_python(env), **_SEED} != {**_of_python(os.environ), **_SEED}:
         command = [sys.executable, "-m", module, *words]
-        return subprocess.Popen(command, env=env, cwd=cwd, pass_fds=pass_fds, stdout=stdout, stderr=stderr)
+        return subprocess.Popen(command, env=env, cwd=cwd, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr)
     for written in (stdout, stderr):
         written.flush()
     request = {
@@ -146,9 +151,10 @@ def start(
         "words": words,
         "env": dict(env),
         "cwd": str(cwd or Path.cwd()),
-        "places": [1, 2, *pass_fds],
+        "places": [1, 2, *pass_fds, *([] if stdin is None else [0])],
     }
-    return _parent(module).fork(request, [stdout.fileno(), stderr.fileno(), *pass_fds])
+    fds = [stdout.fileno(), stderr.fileno(), *pass_fds, *([] if stdin is None else [stdin.fileno()])]
+    return _parent(module, _of_python(env)).fork(request, fds)
 
 
 def ready(module: str, *words: str) -> tuple[Prepared | subprocess.Popen[bytes], dict[str, Any]]:

@@ -17,6 +17,7 @@ from conformance.checks.shared import generated
 from conformance.fuzz.driving import drive
 from conformance.fuzz.wire import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
 from conformance.verdict import Verdict
+from tests.conformance.fuzz import forked_generation
 from tests.conformance.fuzz.scripted_gateway import KEY, Call, Gateway, document, judged, profile
 from tests.conformance.fuzz.scripted_gateway import Reply as Wrong
 
@@ -32,6 +33,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generated, "NORMAL_SECONDS", 120.0)
     monkeypatch.setattr(generated, "_EXAMPLES", 3)
     monkeypatch.setattr(generated, "_DEEP_EXAMPLES", 6)
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the generating process: its imports take longer than what it draws."""
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", forked_generation.create_subprocess_exec)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +104,7 @@ def _wrong_everywhere(call: Call, reply: Wrong) -> Wrong:
     return reply
 
 
+@pytest.mark.usefixtures("forked")
 async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path) -> None:
     """Another status, shape, media type, or an unknown value behind a link breaks X-OAS-01 and nothing else."""
     outcome = await judged(CHECK, Gateway(_wrong_everywhere), profile(tmp_path, PATIENT))
@@ -105,6 +113,7 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
         assert words in outcome.found.lower()
 
 
+@pytest.mark.usefixtures("forked")
 async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     """A 500 is undocumented, and no answer to malformed input."""
     gateway = Gateway(lambda call, reply: Wrong(500, {}) if call.path.startswith("/v1") else reply)
@@ -112,6 +121,7 @@ async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     assert outcome.verdicts == {"X-OAS-01": Verdict.WARN, "X-ROB-01": Verdict.WARN}
 
 
+@pytest.mark.usefixtures("forked")
 async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     """Two runs of one seed send the same, another seed something else."""
 
@@ -125,6 +135,7 @@ async def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     assert first != other
 
 
+@pytest.mark.usefixtures("forked")
 async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
     """Without a published document the rows do not apply; with one that is no use they cannot be decided."""
     gateway = Gateway()
