@@ -1,4 +1,4 @@
-"""One stack for the tests with outside clients."""
+"""One rail on its chains for the tests with outside clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.stack import running_stack
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A running stack; its ready line."""
+    """A running rail on its chains; the ready line."""
     folder: Path = tmp_path_factory.mktemp("outside")
-    with running_stack(folder) as ready:
+    with running_stack(folder, "--surface", "rail") as ready:
         yield ready

@@ -28,7 +28,7 @@ def chains(folder: Path, **members: str) -> Path:
 
 def test_the_nodes_of_a_file_take_the_place_of_the_profiles(tmp_path: Path) -> None:
     """A rail whose profile names no node is paid on the nodes that the file names."""
-    with running_stack(tmp_path / "stack", "--lane", "base") as ready:
+    with running_stack(tmp_path / "stack", "--lane", "base", "--surface", "rail") as ready:
         profile = tomlkit.parse(Path(ready["profile"]).read_text())
         (tmp_path / "nodes.toml").write_text(tomlkit.dumps({"chains": profile.pop("chains")}))
         (tmp_path / "rail.toml").write_text(tomlkit.dumps(profile))

@@ -19,7 +19,7 @@ async def test_a_run_on_algorand_can_be_repeated(tmp_path: Path) -> None:
 
 async def test_another_seed_sends_other_requests(tmp_path: Path) -> None:
     """The seed decides which replays are sent."""
-    with running_stack(tmp_path, "--lane", "algorand") as ready:
+    with running_stack(tmp_path, "--lane", "algorand", "--surface", "rail") as ready:
         profile = target.load(Path(ready["profile"]))
         _, templates = await outcome(profile, 8, seed=7, selection=["RAIL-WELD-08"])
         _, others = await outcome(profile, 8, seed=8, selection=["RAIL-WELD-08"])
