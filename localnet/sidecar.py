@@ -7,19 +7,19 @@ prepares the nodes (token, minter, bank), prints one ready line, and serves unti
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
+import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import click
 import orjson
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
-from quart import Quart, Response, request
+from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from localnet import verbs
 from localnet.algod import AlgodVerbs
@@ -31,36 +31,39 @@ from localnet.verbs import Verbs
 
 EXIT_FAULT = 4
 _NODE_SECONDS = 30.0
+_KEPT = 60.0  # longer than clients keep their connections: none of them calls into one that closes
+_END = 0.2
+_LONGEST_BODY = 16 * 1024 * 1024
 _HOME = {"127.0.0.1", "::1"}
 
 
-def new_control_app(node: Verbs) -> Quart:
+def new_control_app(node: Verbs) -> web.Application:
     """Return an app that answers `/control` for one node, to callers on this machine only."""
-    app = Quart(__name__, static_folder=None)
 
-    @app.before_request
-    async def keep_at_home() -> Response | None:
-        if request.remote_addr in _HOME:
-            return None
+    @web.middleware
+    async def keep_at_home(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.remote in _HOME:
+            return await handler(request)
         return _json(403, {"ok": False, "error": "control verbs are for callers on this machine only"})
 
-    @app.get("/control")
-    async def tell() -> Response:
+    async def tell(_: web.Request) -> web.Response:
         return _json(200, verbs.describe(node))
 
-    @app.post("/control")
-    async def steer() -> Response:
+    async def steer(request: web.Request) -> web.Response:
         try:
-            wanted = orjson.loads(bytes(await request.body))
+            wanted = orjson.loads(await request.read())
         except orjson.JSONDecodeError:
             wanted = None
         return _json(*await verbs.carry_out(node, wanted))
 
+    app = web.Application(client_max_size=_LONGEST_BODY, middlewares=[keep_at_home])
+    app.router.add_get("/control", tell)
+    app.router.add_post("/control", steer)
     return app
 
 
-def _json(status: int, body: Any) -> Response:
-    return Response(orjson.dumps(body), status, {"Content-Type": "application/json"})
+def _json(status: int, body: Any) -> web.Response:
+    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
 
 
 @click.command()
@@ -91,18 +94,23 @@ async def _serve(fronts: Sequence[Front]) -> None:
         nodes = [_verbs(front, session) for front in fronts]
         await asyncio.gather(*(node.prepare() for node in nodes))
 
-        async def wait() -> None:
+        async with AsyncExitStack() as exits:
+            for front, node in zip(fronts, nodes, strict=True):
+                await exits.enter_async_context(serving(front.fd, node))
+            click.echo(orjson.dumps({"ready": True}).decode())
             await stop.wait()
 
-        serving = [
-            asyncio.create_task(serve(new_control_app(node), _config(front.fd), shutdown_trigger=wait))
-            for front, node in zip(fronts, nodes, strict=True)
-        ]
-        click.echo(orjson.dumps({"ready": True}).decode())
-        try:
-            await asyncio.gather(*serving)
-        finally:
-            stop.set()
+
+@asynccontextmanager
+async def serving(fd: int, node: Verbs) -> AsyncIterator[None]:
+    """Answer control verbs for one node on a socket that listens, by its number, until the block is left."""
+    runner = web.AppRunner(new_control_app(node), access_log=None, keepalive_timeout=_KEPT, shutdown_timeout=_END)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, socket.socket(fileno=fd), backlog=128).start()
+        yield
+    finally:
+        await runner.cleanup()
 
 
 def _verbs(front: Front, session: aiohttp.ClientSession) -> Verbs:
@@ -113,17 +121,6 @@ def _verbs(front: Front, session: aiohttp.ClientSession) -> Verbs:
     if front.kind == "algod" and front.secret is not None:
         return AlgodVerbs(session, front.url, front.secret)
     raise click.UsageError(f"--front {front.kind} needs a file with its secret")
-
-
-def _config(fd: int) -> Config:
-    config = Config()
-    config.bind = [f"fd://{fd}"]
-    config.keep_alive_max_requests = 1_000_000
-    config.keep_alive_timeout = 60  # longer than clients keep theirs: none of them calls into one that closes
-    config.graceful_timeout = 0.2
-    config.accesslog = None
-    config.errorlog = logging.getLogger("localnet.sidecar")
-    return config
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 from localnet import npm
 from programs.chromium import chromium
 from programs.found import Program
+from programs.nginx import nginx
 from programs.node import node
 from programs.postgres import postgres
 from tests.outside.a2a.environments import LINES, python_of
@@ -35,7 +36,12 @@ PACKAGES = (
 # A registry may be out of breath once; what was got halfway is begun anew.
 TRIES = 3
 # Node.js first: what comes from npm needs it.
-PROGRAMS: Mapping[str, Callable[[], Program]] = {"Node.js": node, "PostgreSQL": postgres, "Chromium": chromium}
+PROGRAMS: Mapping[str, Callable[[], Program]] = {
+    "Node.js": node,
+    "PostgreSQL": postgres,
+    "Chromium": chromium,
+    "nginx": nginx,
+}
 THINGS: Mapping[str, Callable[[], object]] = {
     **{f"the A2A SDK, line {line}": partial(python_of, line) for line in LINES},
     "the go-algorand evaluator": environment,

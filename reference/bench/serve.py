@@ -92,6 +92,7 @@ async def _uvicorn(opener: Opener, fd: int) -> None:
             fd=fd,
             http="httptools",
             lifespan="off",
+            ws="none",
             log_level="warning",
             access_log=False,
             h11_max_incomplete_event_size=serving.HEAD_LIMIT,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -27,6 +27,8 @@ MAX_HEADERS = 16384
 BODY_SECONDS = 30.0
 REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
+# Where the server tells, in the scope's state, how a request broke the framing of HTTP; it ends the connection.
+FRAMING = "weldproof.framing"
 Gate = Callable[[Scope], None]
 # Returns headers and body of a refusal, None where the usual JSON is right.
 Told = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
@@ -65,6 +67,10 @@ class Envelope:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI event."""
+        if scope["type"] == "websocket":
+            # No surface has one: a server that offers them is told to refuse the handshake.
+            await send({"type": "websocket.close"})
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -82,6 +88,7 @@ class Envelope:
             await self._serve(scope, receive, answer)
 
     def _judge(self, scope: Scope) -> None:
+        _refuse_framing(scope)
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
         if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
             raise _too_long(414, "uri_too_long", "the request line is", MAX_REQUEST_LINE)
@@ -90,6 +97,8 @@ class Envelope:
         if not scope["query_string"].isascii():
             raise Refused(400, "invalid_request", "write the query in ASCII, everything else percent-encoded")
         headers = dict(scope["headers"])
+        if b"transfer-encoding" in headers:
+            _refuse_two_lengths(headers, scope)
         if self.gate is not None:
             self.gate(scope)
         elif headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
@@ -108,6 +117,11 @@ class Envelope:
         except TimeoutError:
             await self._refuse(scope, send, _too_slow())
             return
+        try:
+            _refuse_framing(scope)
+        except Refused as refusal:
+            await self._refuse(scope, send, refusal)
+            return
         if body is None:
             await self._refuse(scope, send, self._too_large())
             return
@@ -124,7 +138,7 @@ class Envelope:
 
     async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
         # A body that was not read is in the way of the connection's next request.
-        closing = {"connection": "close"} if _has_body(scope) else {}
+        closing = {"connection": "close"} if _has_body(scope) or _framing(scope) is not None else {}
         told = None if self.told is None else self.told(scope, refusal)
         if told is None:
             body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
@@ -149,6 +163,25 @@ class Envelope:
             await send(message)
 
         return dressed
+
+
+def _framing(scope: Scope) -> Refused | None:
+    fault: Refused | None = scope.get("state", {}).get(FRAMING)
+    return fault
+
+
+def _refuse_framing(scope: Scope) -> None:
+    fault = _framing(scope)
+    if fault is not None:
+        raise replace(fault)  # a copy: those that the server keeps are raised again
+
+
+def _refuse_two_lengths(headers: Mapping[bytes, bytes], scope: Scope) -> None:
+    """Refuse what two readers may end at two places, which is how requests are smuggled (RFC 9112, 6.1)."""
+    if b"content-length" in headers:
+        raise Refused(400, "invalid_request", "send Content-Length or Transfer-Encoding, not both")
+    if scope.get("http_version") == "1.0":
+        raise Refused(400, "invalid_request", "HTTP/1.0 has no Transfer-Encoding")
 
 
 def _has_body(scope: Scope) -> bool:

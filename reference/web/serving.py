@@ -17,7 +17,7 @@ import click
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-from reference.web import logs
+from reference.web import http1, logs
 from reference.web.envelope import AsgiApp
 from reference.web.settings import EXIT_USAGE, CommonSettings, Misconfigured, naming
 
@@ -110,6 +110,7 @@ async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: 
     config.accesslog = None
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
+    http1.install()
     async with build() as app:
         # What is there now stays until the end: the collector need never look at it.
         gc.freeze()

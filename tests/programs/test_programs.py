@@ -1,4 +1,4 @@
-"""Which PostgreSQL, Node.js and Chromium are taken: the machine's where it will do, else the cache's."""
+"""Which PostgreSQL, Node.js, Chromium and nginx are taken: the machine's where it will do, else the cache's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from programs import chromium, node, postgres
+from programs import chromium, nginx, node, postgres
 from programs.missing import Missing
 
 PINS = Path(node.__file__).parent / "pins"
@@ -35,6 +35,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.delenv("WELDPROOF_PROGRAMS", raising=False)
     monkeypatch.setattr(postgres, "DEBIAN", tmp_path / "postgresql")
+    monkeypatch.setattr(nginx, "DEBIAN", tmp_path / "sbin")
     return folder
 
 
@@ -78,16 +79,30 @@ def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
     assert found.told == f"131.0.1, {shell}"
 
 
+@pytest.mark.usefixtures("machine")
+def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
+    """Debian keeps it in /usr/sbin; it tells its version on standard error, and knows no `--version`."""
+    assert nginx.found() is None
+    (tmp_path / "sbin").mkdir()
+    path = tmp_path / "sbin" / "nginx"
+    path.write_text('#!/bin/sh\n[ "$1" = -v ] && echo "nginx version: nginx/1.22.1" >&2\n')
+    path.chmod(0o755)
+    found = nginx.found()
+    assert found is not None
+    assert found.told == f"1.22.1, {path}"
+
+
 def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With WELDPROOF_PROGRAMS=own only the cache counts."""
-    for name in ("node", "npm", "chromium", *postgres.PROGRAMS):
+    for name in ("node", "npm", "chromium", "nginx", *postgres.PROGRAMS):
         script(machine, name, "v25.1.0")
-    assert all(module.found() is not None for module in (node, postgres, chromium))
+    modules = (node, postgres, chromium, nginx)
+    assert all(module.found() is not None for module in modules)
     monkeypatch.setenv("WELDPROOF_PROGRAMS", "own")
-    assert [module.found() for module in (node, postgres, chromium)] == [None, None, None]
+    assert [module.found() for module in modules] == [None, None, None, None]
 
 
-@pytest.mark.parametrize("module", [node, postgres, chromium], ids=["node", "postgres", "chromium"])
+@pytest.mark.parametrize("module", [node, postgres, chromium, nginx], ids=["node", "postgres", "chromium", "nginx"])
 def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, module: ModuleType) -> None:
     """No program, no registry: what is missing, and Debian's line for it."""
     assert list(machine.iterdir()) == []
@@ -97,7 +112,7 @@ def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, modul
     assert "\n" not in told.value.remedy
 
 
-@pytest.mark.parametrize("name", ["node", "postgres", "uv"])
+@pytest.mark.parametrize("name", ["node", "postgres", "nginx", "uv"])
 def test_python_packages_are_pinned_by_version_and_digest(name: str) -> None:
     """One version, and a digest for each of its files."""
     first, *digests = (PINS / f"{name}.txt").read_text("ascii").replace("\\\n", " ").split()

@@ -114,8 +114,13 @@ async def test_a_client_that_wants_its_connection_closed_has_it_closed() -> None
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: minus\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: a\r\nX-Long: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
-    ids=["the start of TLS", "a length that is no number", "a header without a colon", "a header of 100,000 bytes"],
+    ids=[
+        *("the start of TLS", "a length that is no number", "a header without a colon", "a header of 100,000 bytes"),
+        *("two lengths", "HTTP/2"),
+    ],
 )
 async def test_what_is_not_http_is_refused_and_its_connection_ends(sent: bytes) -> None:
     async with served() as port:
@@ -127,6 +132,14 @@ async def test_what_is_not_http_is_refused_and_its_connection_ends(sent: bytes) 
 
             assert (await talk.answer())[2] == b"next"
     assert told.startswith((b"HTTP/1.0 400 ", b"HTTP/1.1 400 ")), told[:40]
+
+
+async def test_an_upgrade_to_http2_is_ignored() -> None:
+    upgrade = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA")
+    async with served() as port, Talk.at(port) as talk:
+        talk.say(request(b"plain", "/", *upgrade))
+
+        assert (await talk.answer())[::2] == (200, b"plain")
 
 
 async def test_a_chunk_of_no_length_is_refused() -> None:

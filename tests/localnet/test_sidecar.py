@@ -1,0 +1,84 @@
+"""The control sidecar of real nodes as a server: its form, and HTTP/1.1 alone."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from localnet.sidecar import serving
+from localnet.verbs import Members, Verb, text
+
+HOST = b"Host: localhost\r\n"
+
+
+class Node:
+    """A node that can be told one thing."""
+
+    async def prepare(self) -> None:
+        """Nothing is to be prepared."""
+
+    def all(self) -> Mapping[str, Verb]:
+        """Return its verb."""
+        return {"say": self.say}
+
+    async def say(self, members: Members) -> dict[str, Any]:
+        """Say a word."""
+        return {"said": text(members, "word")}
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[int]:
+    """Yield the port of a sidecar's front."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        async with serving(bound.dup().detach(), Node()):
+            yield bound.getsockname()[1]
+
+
+async def asked(port: int, raw: bytes) -> bytes:
+    """Send bytes and return all that comes until the connection ends."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(raw)
+        async with asyncio.timeout(60):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_it_tells_its_verbs_and_carries_them_out() -> None:
+    """The form of profile 9.1."""
+    async with served() as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
+        told = await (await http.get("/control")).json()
+        done = await (await http.post("/control", json={"verb": "say", "word": "yes"})).json()
+        refused = await http.post("/control", data=b"{")
+        assert (refused.status, (await refused.json())["ok"]) == (400, False)
+
+    assert told == {"verbs": {"say": "Say a word."}, "faults": []}
+    assert done == {"ok": True, "said": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"GET /control HTTP/1.1\r\n" + HOST + b"Connection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n", b"200"),
+        (b"GET /control HTTP/1.1\r\n" + HOST + b"Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n", b"200"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400"),
+        (
+            b"POST /control HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"400",
+        ),
+    ],
+    ids=["HTTP/2 by upgrade", "a WebSocket", "HTTP/2 at once", "two lengths"],
+)
+async def test_it_speaks_plain_http_alone(raw: bytes, status: bytes) -> None:
+    """One answer, whatever else was asked for."""
+    async with served() as port:
+        told = await asked(port, raw)
+
+    assert (told.split(b" ")[1], told.count(b"HTTP/1.")) == (status, 1), told
