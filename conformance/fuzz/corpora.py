@@ -154,6 +154,10 @@ FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Expect of nonsense": (JSON, ("Expect", "nonsense")),
     "an upgrade": (JSON, ("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAAA")),
     "a web socket": (JSON, ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Key", "x")),
+    "a web socket's whole handshake": (
+        *(("Connection", "Upgrade"), ("Upgrade", "websocket")),
+        *(("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), ("Sec-WebSocket-Version", "13")),
+    ),
     "broken cookies": (JSON, ("Cookie", '=;;a="b;\x7f; $Version=1')),
     "a forwarded address of nonsense": (JSON, ("X-Forwarded-For", "999.1.1.1, ::ffff:, '"), ("Forwarded", "for=;=")),
     "X-Forwarded-Host": (JSON, ("X-Forwarded-Host", "evil.invalid:99999"), ("X-Forwarded-Proto", "javascript")),

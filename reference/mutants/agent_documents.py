@@ -12,7 +12,9 @@ from reference.agent import runtime
 from reference.mutants.agent_verdicts import SIGN, agent_mutant
 from reference.mutants.seams import replace
 from reference.protocol.a2a_card import CARD, LEGACY_CARD
+from reference.web import http1
 from reference.web.document import Document
+from reference.web.envelope import Envelope, Receive, Scope, Send
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
 from reference.web.gate import Gate
@@ -123,6 +125,21 @@ def _bare_result(_: Request, reply: Reply, body: dict[str, Any]) -> Reply | None
     return dataclasses.replace(reply, body=orjson.dumps(body["result"])) if "result" in body else None
 
 
+def _websocket_unhandled() -> None:
+    """Let a handshake reach an app that has no answer to it."""
+    replace(http1, "install", lambda _: lambda: None)
+
+    def unhandled(serve: Callable[..., Any]) -> Callable[..., Any]:
+        async def served(self: Envelope, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "websocket":
+                raise RuntimeError("not within a request")
+            await serve(self, scope, receive, send)
+
+        return served
+
+    replace(Envelope, "__call__", unhandled)
+
+
 MUTANTS = (
     agent_mutant("health-array", "health is an object (6.1)", _document("/health", lambda one: [one])),
     agent_mutant("landing-page", "the landing document is JSON (6.1)", _document("/", lambda _: b"<html>hello</html>")),
@@ -145,5 +162,8 @@ MUTANTS = (
     agent_mutant("openapi-version", "info.version is 0.1.0 (6.1)", _document("/openapi.json", _version("1.0.0"))),
     agent_mutant("openapi-secured", "no security in OpenAPI (6.1)", _document("/openapi.json", _secured)),
     agent_mutant("openapi-one-secured", "no security in OpenAPI (6.1)", _document("/openapi.json", _one_secured)),
+    agent_mutant(
+        "websocket-unhandled", "no handshake of a WebSocket is a fault of ours (RFC 9110, 7.8)", _websocket_unhandled
+    ),
     agent_mutant("openapi-short", "OpenAPI has all nine (6.1)", _document("/openapi.json", _without_hint_operation)),
 )
