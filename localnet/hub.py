@@ -14,6 +14,7 @@ from localnet.prepared.service import Prepared
 ADDONS = ("federation_validator", "zkp_receipt", "atb_verifier")
 _POLL_SECONDS = "1"
 _ADDON_ENVIRONMENT = {
+    "WP_MODE": "test",
     "WP_ADDON_PORT": "{port}",
     "WP_ADDON_DATA_DIR": "{data_dir}",
     "S2_HUB_POLL_SECONDS": _POLL_SECONDS,
@@ -64,7 +65,7 @@ class HubFacts:
                 "token": {"file": str(self.token_file)},
                 "audit_key": {"file": str(self.key_file)},
                 "command": self._command("reference.control_plane"),
-                "environment": {"S2CP_PORT": "{port}"},
+                "environment": {"S2CP_PORT": "{port}", "WP_MODE": "test"},
                 "audit_key_file": self.key_file.name,
                 "bundled": list(ADDONS),
             },

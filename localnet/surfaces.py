@@ -204,6 +204,7 @@ class Surfaces:
         told = {
             **own,
             **_nodes(self.facts),
+            "WP_MODE": "test",
             "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
             fd or f"WP_{surface.upper()}_FD": str(bound.fileno()),
             **({"WP_CHAMELEON_FILE": str(look)} if self.plan.chameleon is not None else {}),

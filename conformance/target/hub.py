@@ -144,13 +144,18 @@ REFERENCE_HUB = HubBindings(
     audit_entries_at="entries",
     audit_page="after={seq}&limit=1000",
     audit_chain=ChainNames(mac="mac", seq="seq", prev="prev_mac", genesis="0" * 64),
-    environment={"S2CP_PORT": "{port}"},
+    environment={"S2CP_PORT": "{port}", "WP_MODE": "test"},
     audit_key_file="audit_key",
     openapi_path="/openapi.json",
     bundled=BUNDLED,
 )
 # As `weldproof up` has it: trust sets are pulled every second, so that nobody waits for ten.
-_ADDON_ENVIRONMENT = {"WP_ADDON_PORT": "{port}", "WP_ADDON_DATA_DIR": "{data_dir}", "S2_HUB_POLL_SECONDS": "1"}
+_ADDON_ENVIRONMENT = {
+    "WP_MODE": "test",
+    "WP_ADDON_PORT": "{port}",
+    "WP_ADDON_DATA_DIR": "{data_dir}",
+    "S2_HUB_POLL_SECONDS": "1",
+}
 REFERENCE_ADDONS: Mapping[str, Addon] = {
     "federation_validator": Addon(
         environment=_ADDON_ENVIRONMENT,

@@ -48,10 +48,24 @@ def serve_surface(
     """
     logs.configure(settings.log_level)
     try:
+        _refuse_without_mode(settings)
         run(build, _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd))
     except (Misconfigured, ValueError) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
+
+
+def _refuse_without_mode(settings: CommonSettings) -> None:
+    """Refuse a mode that nobody said: test mode checks no node and lets webhooks go to this machine.
+
+    Raises:
+        Misconfigured: `WP_MODE` is not set.
+    """
+    if "mode" not in settings.model_fields_set:
+        raise Misconfigured(
+            "WP_MODE: say live, or test where no money is at stake; nothing is assumed, for in test mode no node is "
+            "asked which network it serves, and webhooks may go to this machine"
+        )
 
 
 def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int) -> None:

@@ -33,6 +33,7 @@ def another_rail(stack: Mapping[str, str], tmp_path_factory: pytest.TempPathFact
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("WP_")},
             **_payees(stack, folder),
+            "WP_MODE": "test",
             "WP_RAIL_FD": str(listening.fileno()),
             "WP_RAIL_PUBLIC_URL": address,
             "WP_RAIL_DATA_DIR": str(folder / "rail"),

@@ -23,8 +23,9 @@ _OURS = ("WP_", "S2CP_", "S2_")
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """Return this process's environment with these settings and no other of ours."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)} | settings
+    """Return this process's environment with these settings and no other of ours, in test mode unless they say."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    return own | {"WP_MODE": "test"} | settings
 
 
 class WorkerProcess:

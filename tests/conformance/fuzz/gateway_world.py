@@ -155,6 +155,7 @@ class GatewayWorld:
         assert chains.solana is not None
         assert self._profile.chains.base is not None
         settings = {
+            "WP_MODE": "test",
             "WP_GATEWAY_FD": str(self._socket.fileno()),
             "WP_GATEWAY_PUBLIC_URL": self.url,
             "WP_GATEWAY_DATA_DIR": str(self._folder / "gateway"),

@@ -45,7 +45,13 @@ def _served(drawn: Look, folder: Path) -> Iterator[httpx.Client]:
         bound.set_inheritable(True)
         process = subprocess.Popen(
             [sys.executable, "-m", "reference.chameleon", str(drawn.shape.seed), "reference.control_plane"],
-            env=clean | {"S2CP_FD": str(bound.fileno()), "S2CP_DATA_DIR": str(folder), "WP_RATE_LIMITS": "off"},
+            env=clean
+            | {
+                "WP_MODE": "test",
+                "S2CP_FD": str(bound.fileno()),
+                "S2CP_DATA_DIR": str(folder),
+                "WP_RATE_LIMITS": "off",
+            },
             pass_fds=[bound.fileno()],
             stdout=output,
             stderr=output,

@@ -147,6 +147,7 @@ class Rail:
         """Return the whole environment of the process."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("WP_")}
         return inherited | {
+            "WP_MODE": "test",
             "WP_RAIL_FD": str(self.socket.fileno()),
             "WP_RAIL_PUBLIC_URL": self.public_url,
             "WP_RAIL_DATA_DIR": str(self.folder / "data"),

@@ -27,7 +27,7 @@ SURFACES = {
 def started(surface: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Start a surface that will not serve; return how it ended."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
-    env = clean | {"S2CP_DATA_DIR": str(folder / "hub")} | settings
+    env = clean | {"WP_MODE": "test", "S2CP_DATA_DIR": str(folder / "hub")} | settings
     return prepared.run(f"reference.{surface}", env=env, cwd=folder)
 
 
@@ -40,6 +40,17 @@ def test_a_port_in_use_is_named(surface: str, tmp_path: Path) -> None:
 
     told = f"{SURFACES[surface]}_PORT: cannot listen on 127.0.0.1 port {port} (Address already in use)"
     assert (2, [told]) == (ended.returncode, ended.stderr.splitlines())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("surface", [*SURFACES, "addons.federation_validator", "addons.zkp_receipt"])
+def test_a_service_starts_in_no_mode_that_nobody_said(surface: str, tmp_path: Path) -> None:
+    """Test mode checks no node and lets webhooks go to this machine: it is never assumed, and nothing was written."""
+    # An empty setting counts as one that is not there.
+    ended = started(surface, tmp_path, **{"WP_MODE": "", f"{SURFACES.get(surface, 'WP_ADDON')}_PORT": "0"})
+
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert ended.stderr.startswith("WP_MODE: say live, or test ")
     assert list(tmp_path.iterdir()) == []
 
 
