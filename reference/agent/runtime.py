@@ -16,7 +16,7 @@ from reference.web.clock import WpClock
 from reference.web.detail_faults import told
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.gate import Gate
-from reference.web.rate import RateLimit
+from reference.web.rate import AddressLimit
 
 TASK_SECONDS = 3600
 CORS = {
@@ -40,6 +40,6 @@ async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     a2a = A2aServer(MemoryTasks(clock, seconds=TASK_SECONDS), clock, conversation)
     published = documents(settings)
     app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
-    limit = RateLimit(settings.agent_rate, clock, on=settings.rate_limits)
+    limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits)
     gate = Gate(methods_of(published).get, limit, settings.proxies())
     yield Envelope(cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, told=told)

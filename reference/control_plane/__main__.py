@@ -1,4 +1,4 @@
-"""`weldproof-controlplane`: serve the control plane."""
+"""`weldproof-controlplane`: serve the control plane, or tell the token with which one service registers."""
 
 from __future__ import annotations
 
@@ -7,27 +7,51 @@ import reference.starting  # noqa: F401 - before all that is imported for it
 # isort: split
 
 import os
+import sys
 
 import click
 
+from reference.control_plane.registering import Registering
 from reference.control_plane.runtime import running
 from reference.control_plane.settings import ControlPlaneSettings
+from reference.protocol.service_record import is_name
 from reference.web import serving
-from reference.web.settings import read_settings
+from reference.web.bearer_token import BearerToken
+from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
 
 # Names of health addresses are looked up in the loop's own threads, half of which may wait for a resolver: by its four,
 # two names that nobody answers for would hold every other one up.
 _THREADS = "64"
 
 
-@click.command()
-def main() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Serve the control plane. Settings come from the environment (S2CP_…, WP_…); its secrets are files."""
+    if ctx.invoked_subcommand is not None:
+        return
     settings = read_settings(ControlPlaneSettings)
     os.environ.setdefault("UV_THREADPOOL_SIZE", _THREADS)
     serving.serve_surface(
         "S2CP", settings, lambda: running(settings), port=settings.port, fd=settings.fd, host="S2CP_HOST"
     )
+
+
+@main.command("addon-token")
+@click.argument("name")
+def addon_token(name: str) -> None:
+    """Tell the token with which the service NAME registers itself, and nothing else; its S2_HUB_TOKEN."""
+    settings = read_settings(ControlPlaneSettings)
+    if not is_name(name):
+        raise click.BadParameter("a service's name is 1 to 64 letters, digits, dots, underscores and hyphens")
+    try:
+        with naming("S2CP_DATA_DIR"):
+            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            token = Registering(BearerToken.of(settings.token_file)).token(name)
+    except Misconfigured as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
+    click.echo(token.text())
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from reference.control_plane.calls import Call, Operation, read
 from reference.control_plane.documents import Documents
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import Posture
+from reference.control_plane.registering import Registering
 from reference.control_plane.services import NewService, ServiceRegister
 from reference.store.database import DatabaseUnavailable
 from reference.web.bearer_token import BearerToken
@@ -73,7 +74,7 @@ class Routes:
         return self._by_path[path][method], segment
 
 
-def build_app(routes: Routes, token: BearerToken) -> Quart:
+def build_app(routes: Routes, token: BearerToken, registering: Registering) -> Quart:
     """Return the control plane's app; a gate in front of it lets only calls through that some operation answers."""
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = LeanConnection
@@ -84,6 +85,8 @@ def build_app(routes: Routes, token: BearerToken) -> Quart:
         scope = cast("Scope", request.scope)
         operation, segment = routes.find(scope)
         body = await current_body()
+        if operation.admin and registering.is_one(operation):
+            registering.judge(scope, body)
         content = None if operation.reads is None else read(operation.reads, body)
         call = Call(asked(scope, request.path, body), token.came_with(scope), segment, content)
         return replied(await operation.run(call))

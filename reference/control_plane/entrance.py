@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from reference.control_plane.app import Routes, sent_path
-from reference.web.bearer_token import BearerToken, unauthorized
+from reference.control_plane.registering import Registering
+from reference.web.bearer_token import BearerToken, has_token, unauthorized
 from reference.web.envelope import Scope
 from reference.web.gate import Gate
 from reference.web.peers import Networks
-from reference.web.rate import RateLimit
+from reference.web.rate import AddressLimit
 
 
 class Entrance:
     """Lets calls through that some operation answers, to who may call it."""
 
-    def __init__(self, routes: Routes, token: BearerToken, limit: RateLimit, proxies: Networks) -> None:
+    def __init__(
+        self, routes: Routes, token: BearerToken, limit: AddressLimit, proxies: Networks, registering: Registering
+    ) -> None:
         """Take the rules.
 
         Args:
@@ -21,9 +24,11 @@ class Entrance:
             token: The admin token, with which nothing is charged.
             limit: Charges each other call to its address.
             proxies: Networks whose `X-Forwarded-For` is believed (P-CV-19).
+            registering: Judges registrations of services, once their bodies are read.
         """
         self._routes = routes
         self._token = token
+        self._registering = registering
         self._gate = Gate(routes.methods, limit, proxies, exempt=token.came_with, path_of=sent_path, options=False)
 
     def __call__(self, scope: Scope) -> None:
@@ -35,4 +40,6 @@ class Entrance:
         self._gate(scope)
         operation, _ = self._routes.find(scope)
         if operation.admin and not self._token.came_with(scope):
+            if self._registering.is_one(operation) and has_token(scope):
+                return  # whose it is its body says
             raise unauthorized()

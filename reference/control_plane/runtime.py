@@ -16,6 +16,7 @@ from reference.control_plane.entrance import Entrance
 from reference.control_plane.head_file import HeadFile
 from reference.control_plane.issuers import IssuerRegister, TrustDocuments
 from reference.control_plane.posture import HealthBoard, Posture
+from reference.control_plane.registering import Registering
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit import Audit
@@ -28,7 +29,7 @@ from reference.web.clock import WpClock
 from reference.web.detail_faults import told
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import secret_bytes
-from reference.web.rate import RateLimit
+from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
 
 
@@ -63,9 +64,11 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
                 AuditReading(log),
             )
         )
-        limit = RateLimit(settings.rate, clock, on=settings.rate_limits)
-        gate = Entrance(routes, token, limit, settings.proxies())
-        yield Envelope(cast("AsgiApp", build_app(routes, token)), settings.body_limit, gate=gate, told=told)
+        limit = AddressLimit.bucket(settings.rate, clock, on=settings.rate_limits)
+        registering = Registering(token, settings.admin_registers)
+        gate = Entrance(routes, token, limit, settings.proxies(), registering)
+        app = cast("AsgiApp", build_app(routes, token, registering))
+        yield Envelope(app, settings.body_limit, gate=gate, told=told)
 
 
 async def _prepare(settings: ControlPlaneSettings, log: AuditLog) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 from reference.protocol.trust_set import is_did
 from reference.store.opening import sqlite_dsn
-from reference.web.settings import CommonSettings
+from reference.web.settings import CommonSettings, Switch
 
 
 class ControlPlaneSettings(CommonSettings):
@@ -24,6 +24,7 @@ class ControlPlaneSettings(CommonSettings):
     issuer_did: str = Field(default="did:web:localhost%3A8094", validation_alias="S2CP_ISSUER_DID")
     health_timeout: float = Field(default=2, gt=0, le=2.5, validation_alias="S2CP_HEALTH_TIMEOUT")
     rate: int = Field(default=120, ge=1, validation_alias="S2CP_RATE")
+    admin_registers: Switch = Field(default=True, validation_alias="S2CP_ADMIN_REGISTERS")
 
     @field_validator("db")
     @classmethod

@@ -6,7 +6,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.web.clock import WpClock
 from reference.web.envelope import ANSWER_HEADERS, Scope
 from reference.web.peers import client_address, hops
-from reference.web.rate import RateLimit, WindowLimit, too_many
+from reference.web.rate import AddressLimit, RateLimit, too_many
 
 
 class Limits:
@@ -20,9 +20,9 @@ class Limits:
         on, token_rate = settings.rate_limits, settings.checkout_token_rate
         self._proxies = settings.proxies()
         self._tenants = RateLimit(settings.tenant_rate, clock, depth=settings.tenant_burst, on=on)
-        self._addresses = RateLimit(settings.ip_rate, clock, depth=settings.ip_burst, on=on)
+        self._addresses = AddressLimit.bucket(settings.ip_rate, clock, depth=settings.ip_burst, on=on)
         self._tokens = RateLimit(token_rate, clock, depth=token_rate, on=on)
-        self._receipts = WindowLimit(settings.receipt_verify_rate, clock, on=on)
+        self._receipts = AddressLimit.window(settings.receipt_verify_rate, clock, on=on)
 
     def tenant(self, scope: Scope, tenant_id: str) -> None:
         """Charge a call with credentials: all keys of a tenant together (P-RL-01)."""
@@ -46,7 +46,7 @@ class Limits:
         return client_address(str(peer[0]), hops(fields), self._proxies)
 
 
-def _charge(limit: RateLimit | WindowLimit, key: str, scope: Scope) -> None:
+def _charge(limit: RateLimit | AddressLimit, key: str, scope: Scope) -> None:
     allowance = limit.take(key)
     if allowance is None:
         return

@@ -20,6 +20,8 @@ from reference.web.exchange import Reply, Request
 TASK_SECONDS = 86_400
 # An address at its rate limit does not lose a task before its challenge ends (120 a minute, 1800 s).
 TASKS_OF_OPENER = 4000
+# Sixteen megabytes: as many tasks of four kilobytes, which hold all orders but those that are written to be large.
+BYTES_OF_OPENER = 2**24
 EXTENSIONS = "x-a2a-extensions"
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
 _PRESENTED = PAYLOAD.encode()
@@ -77,6 +79,7 @@ class RailTasks:
             version=task.version,
             expires_at=self._clock.now() + TASK_SECONDS,
             most=TASKS_OF_OPENER,
+            most_bytes=BYTES_OF_OPENER,
         )
 
     async def replace(self, task: Task) -> bool:

@@ -22,7 +22,7 @@ from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import JSON, Reply, Request
 from reference.web.peers import Networks, client_address, hops
-from reference.web.rate import Allowance, RateLimit, too_many
+from reference.web.rate import AddressLimit, Allowance, too_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Door:
         redeemer: Redeemer,
         clock: WpClock,
         *,
-        unpaid: RateLimit,
-        presented: RateLimit,
+        unpaid: AddressLimit,
+        presented: AddressLimit,
         proxies: Networks,
         disabled: Sequence[str],
         within: float,

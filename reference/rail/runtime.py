@@ -43,7 +43,7 @@ from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.keyring import KeyFile, secret_bytes
 from reference.web.logs import get_logger
-from reference.web.rate import RateLimit
+from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
 
 _log = get_logger()
@@ -199,8 +199,8 @@ def _door(settings: RailSettings, challenges: Mapping[str, Challenges], redeemer
         challenges,
         redeemer,
         clock,
-        unpaid=RateLimit(settings.rail_rate, clock, on=settings.rate_limits),
-        presented=RateLimit(settings.rail_rate, clock, on=settings.rate_limits),
+        unpaid=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
+        presented=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
         proxies=settings.proxies(),
         disabled=settings.rail_disabled_services,
         within=settings.answer_within,

@@ -1,10 +1,10 @@
-"""A2A tasks, each for a while: its newest version, changed by compare-and-set, so many an opener (P-RA-10)."""
+"""A2A tasks, each for a while: its newest version, changed by compare-and-set, bounded by opener (P-RA-10)."""
 
 from __future__ import annotations
 
 import time
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from reference.store.database import Change, Database
 from reference.store.tables import tasks
@@ -17,6 +17,16 @@ _ADD = insert(tasks).values({column.name: bindparam(column.name) for column in _
 _OF_OPENER = select(_ROW.place).where(_ROW.opener == bindparam("by"))
 _NEWEST_OVER = _OF_OPENER.order_by(_ROW.place.desc()).limit(1).offset(bindparam("most")).scalar_subquery()
 _EVICT = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWEST_OVER)
+# How much an opener's tasks hold from the newest on, at each of them. A blob's length is read without the blob.
+_HELD = (
+    select(_ROW.place, func.sum(func.length(_ROW.data)).over(order_by=_ROW.place.desc()).label("held"))
+    .where(_ROW.opener == bindparam("by"))
+    .subquery()
+)
+_NEWEST_TOO_MUCH = (
+    select(func.max(_HELD.c.place)).where(_HELD.c.held > bindparam("most_bytes"), _HELD.c.place < bindparam("newest"))
+).scalar_subquery()
+_EVICT_BYTES = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWEST_TOO_MUCH)
 _REPLACE = (
     update(tasks)
     .where(_IS_IT, _IS_KEPT, _ROW.version == bindparam("before"))
@@ -37,8 +47,10 @@ class Tasks:
         rows = await self._database.rows(_GET, task_id=task_id, now=now)
         return bytes(rows[0][0]) if rows else None
 
-    async def add(self, task_id: str, data: bytes, *, opener: str, version: int, expires_at: int, most: int) -> None:
-        """Store a new task; of its opener's, the oldest beyond `most` go.
+    async def add(
+        self, task_id: str, data: bytes, *, opener: str, version: int, expires_at: int, most: int, most_bytes: int
+    ) -> None:
+        """Store a new task; of its opener's, the oldest beyond `most` go, and those beyond `most_bytes`.
 
         Args:
             task_id: Its id.
@@ -47,11 +59,14 @@ class Tasks:
             version: Its version.
             expires_at: Unix seconds from which it is not known any more.
             most: How many tasks one opener may have.
+            most_bytes: How many bytes they may hold together; the new one stays whatever it holds.
         """
         self._newest = max(self._newest + 1, time.time_ns())
         new = {"id": task_id, "opener": opener, "place": self._newest, "expires_at": expires_at}
         await self._database.change_all(
-            Change(_ADD, {**new, "version": version, "data": data}), Change(_EVICT, {"by": opener, "most": most})
+            Change(_ADD, {**new, "version": version, "data": data}),
+            Change(_EVICT, {"by": opener, "most": most}),
+            Change(_EVICT_BYTES, {"by": opener, "most_bytes": most_bytes, "newest": self._newest}),
         )
 
     async def replace(self, task_id: str, data: bytes, *, version: int, now: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import re
 import secrets
@@ -39,6 +40,15 @@ class BearerToken:
             raise ValueError(f"{path} does not hold a token of 43 base64url characters")
         return cls(token.encode())
 
+    def derived(self, purpose: str) -> BearerToken:
+        """Return the token for a purpose: who has it cannot find this one, and whoever has this one can make it."""
+        made = hmac.digest(self._token, purpose.encode(), "sha256")
+        return BearerToken(base64.urlsafe_b64encode(made).rstrip(b"="))
+
+    def text(self) -> str:
+        """Return the token itself, for whoever is to have it."""
+        return self._token.decode()
+
     def came_with(self, scope: Scope) -> bool:
         """Return whether a call carries the token, by its head alone."""
         return self.is_in([value.decode("latin-1") for name, value in scope["headers"] if name.lower() == _FIELD])
@@ -47,6 +57,13 @@ class BearerToken:
         """Return whether `Authorization` came once and with the token, compared in constant time."""
         bearer = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
         return bearer is not None and hmac.compare_digest(bearer[1].encode(), self._token)
+
+
+def has_token(scope: Scope) -> bool:
+    """Return whether a call carries, once, anything of a token's form."""
+    fields = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == _FIELD]
+    bearer = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
+    return bearer is not None and _TOKEN.fullmatch(bearer[1]) is not None
 
 
 def unauthorized() -> Refused:

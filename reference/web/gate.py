@@ -10,7 +10,7 @@ from collections.abc import Callable
 from reference.web.envelope import ANSWER_HEADERS, Scope
 from reference.web.errors import Refused
 from reference.web.peers import Networks, client_address, hops
-from reference.web.rate import RateLimit, too_many
+from reference.web.rate import AddressLimit, too_many
 
 
 class Gate:
@@ -19,7 +19,7 @@ class Gate:
     def __init__(
         self,
         methods_of: Callable[[str], frozenset[str] | None],
-        limit: RateLimit,
+        limit: AddressLimit,
         proxies: Networks,
         *,
         exempt: Callable[[Scope], bool] | None = None,

@@ -1,9 +1,13 @@
-"""Whose call it is: the peer, or what a trusted proxy says of it (P-CV-19)."""
+"""Whose call it is: the peer, or what a trusted proxy says of it (P-CV-19).
+
+Who has an IPv6 address has a whole network of them: a line at home, or a machine at a host, gets a /64, and whoever
+asks for more a /48. So calls are counted by the /64, and with a larger allowance by the /48.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TypeAlias
 
 Networks: TypeAlias = Sequence[IPv4Network | IPv6Network]
@@ -15,7 +19,7 @@ def hops(fields: Iterable[str]) -> list[str]:
 
 
 def client_address(peer: str, forwarded: Sequence[str], proxies: Networks) -> str:
-    """Return the address that a call is counted under.
+    """Return what a call is counted under: an IPv4 address, the /64 of an IPv6 address, else the name of the hop.
 
     Args:
         peer: Address of the other end of the connection.
@@ -27,7 +31,26 @@ def client_address(peer: str, forwarded: Sequence[str], proxies: Networks) -> st
         if not _is_proxy(address, proxies):
             break
         address = hop
-    return address
+    return _counted(address)
+
+
+def wider(counted: str) -> str | None:
+    """Return the /48 that a /64 of `client_address` lies in, None for everything else."""
+    if not counted.endswith("/64"):
+        return None
+    return str(IPv6Network(counted).supernet(new_prefix=48))
+
+
+def _counted(address: str) -> str:
+    if ":" not in address:
+        return address
+    try:
+        known = IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if known.ipv4_mapped is not None:
+        return str(known.ipv4_mapped)
+    return f"{IPv6Address(int(known) >> 64 << 64)}/64"
 
 
 def _is_proxy(address: str, proxies: Networks) -> bool:

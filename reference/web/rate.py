@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
+from reference.web.peers import wider
 
 _KEPT_BUCKETS = 100_000
 _KEPT_WINDOWS = 10_000
 _WINDOW_SECONDS = 60
+WIDER = 4
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class Allowance:
 class RateLimit:
     """`per_minute` calls a minute and key, from a bucket."""
 
-    def __init__(self, per_minute: int, clock: WpClock, *, depth: int | None = None, on: bool = True) -> None:
+    def __init__(self, per_minute: int, clock: WpClock, *, depth: float | None = None, on: bool = True) -> None:
         """Take the limit.
 
         Args:
@@ -57,6 +59,11 @@ class RateLimit:
         self._clock = clock
         self._on = on
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    @property
+    def depth(self) -> float:
+        """Calls at once from rest."""
+        return self._depth
 
     def take(self, key: str) -> Allowance | None:
         """Take one call for `key`; None when limits are switched off."""
@@ -102,6 +109,40 @@ class WindowLimit:
         left = calls[0] + _WINDOW_SECONDS - now
         wait = 0 if allowed else max(1, math.ceil(left))
         return Allowance(allowed, self._per_minute, self._per_minute - len(calls), math.ceil(now + left), wait)
+
+
+class AddressLimit:
+    """A limit for each address; of IPv6 for each /64, and `WIDER` times as much for each /48 (P-CV-19)."""
+
+    def __init__(self, one: RateLimit | WindowLimit, wide: RateLimit | WindowLimit) -> None:
+        """Take the limit of an address or a /64, and that of a /48."""
+        self._one = one
+        self._wide = wide
+
+    @classmethod
+    def bucket(cls, per_minute: int, clock: WpClock, *, depth: int | None = None, on: bool = True) -> AddressLimit:
+        """Return a limit from buckets; see `RateLimit`."""
+        one = RateLimit(per_minute, clock, depth=depth, on=on)
+        return cls(one, RateLimit(per_minute * WIDER, clock, depth=one.depth * WIDER, on=on))
+
+    @classmethod
+    def window(cls, per_minute: int, clock: WpClock, *, on: bool = True) -> AddressLimit:
+        """Return a limit over windows; see `WindowLimit`."""
+        return cls(WindowLimit(per_minute, clock, on=on), WindowLimit(per_minute * WIDER, clock, on=on))
+
+    def take(self, counted: str) -> Allowance | None:
+        """Take one call for what `peers.client_address` says that it is counted under.
+
+        A /64 that has used its own up takes nothing from its neighbours in the /48.
+        """
+        own = self._one.take(counted)
+        around = wider(counted)
+        if own is None or not own.allowed or around is None:
+            return own
+        shared = self._wide.take(around)
+        if shared is None or shared.allowed:
+            return own
+        return replace(shared, limit=own.limit)
 
 
 def too_many(allowance: Allowance) -> Refused:

@@ -23,7 +23,7 @@ from reference.web.envelope import AsgiApp, Envelope
 from reference.web.exchange import Reply
 from reference.web.gate import Gate
 from reference.web.hub_link import ISSUER_KEYS, HubLink, Source
-from reference.web.rate import RateLimit
+from reference.web.rate import AddressLimit
 from reference.web.settings import read_settings
 
 _FRESH = {"Cache-Control": "no-store"}
@@ -86,7 +86,7 @@ class Addon:
             lambda: link.state,
         )
         operations = {"GET /health": self._health(context), **self._document(), **self.operations(context)}
-        limit = RateLimit(settings.addon_rate, clock, on=settings.rate_limits)
+        limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
         gate = Gate(methods_of(operations).get, limit, settings.proxies(), options=False)
         yield Envelope(cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, told=told)
 

@@ -188,3 +188,17 @@ async def test_the_media_type_of_a_body_does_not_matter(agent: httpx.AsyncClient
     for kind in ("text/plain", "application/json; charset=utf-8", "nonsense"):
         answer = await agent.request("POST", "/verify/rfc9421", json=signed, headers={"Content-Type": kind})
         assert answer.json()["valid"] is True
+
+
+@pytest.mark.usefixtures("frozen")
+async def test_one_line_at_home_is_one_caller(opened: Opener) -> None:
+    """Whoever has an IPv6 address has a /64 of them: all of it counts as one (P-CV-19)."""
+    agent = await opened(rate_limits=True, trusted_proxies=("127.0.0.1/32",))
+    statuses = [
+        (await agent.get("/health", headers={"X-Forwarded-For": f"2001:db8:1:2::{number:x}"})).status_code
+        for number in range(300)
+    ]
+
+    assert statuses.count(200) == 60
+    neighbour = await agent.get("/health", headers={"X-Forwarded-For": "2001:db8:1:3::1"})
+    assert neighbour.status_code == 200

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.rate import RateLimit, WindowLimit, too_many
+from reference.web.rate import AddressLimit, RateLimit, WindowLimit, too_many
 
 
 class Hand:
@@ -136,3 +138,20 @@ def test_a_window_counts_keys_apart_and_can_be_off() -> None:
     left = [allowance.remaining for allowance in (window.take(key) for key in "aab") if allowance is not None]
     assert left == [4, 3, 4]
     assert WindowLimit(5, WpClock(system=Hand()), on=False).take("a") is None
+
+
+@pytest.mark.parametrize("make", [AddressLimit.bucket, AddressLimit.window])
+def test_a_wide_network_has_four_times_as_much(make: Callable[..., AddressLimit]) -> None:
+    """Each /64 its own share, all of a /48 together four; a /64 beyond its share takes nothing from the others."""
+    limit = make(60, WpClock(system=Hand()))
+    served = [
+        sum(bool(one and one.allowed) for one in (limit.take(f"2001:db8:1:{net}::/64") for _ in range(300)))
+        for net in range(5)
+    ]
+    refused = limit.take("2001:db8:1:9::/64")
+
+    assert served == [60, 60, 60, 60, 0]
+    assert refused is not None
+    assert (refused.allowed, refused.limit, refused.retry_after > 0) == (False, 60, True)
+    assert limit.take("2001:db8:2:9::/64") is not None
+    assert all(one and one.allowed for one in (limit.take("2001:db8:2:1::/64"), limit.take("192.0.2.1")))

@@ -37,7 +37,7 @@ async def stored(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 async def add(tasks: Tasks, name: str, opener: str = MINE, *, until: int = 100, most: int = 3) -> None:
     """Store a task whose content is its name."""
-    await tasks.add(name, name.encode(), opener=opener, version=0, expires_at=until, most=most)
+    await tasks.add(name, name.encode(), opener=opener, version=0, expires_at=until, most=most, most_bytes=1000)
 
 
 async def names(tasks: Tasks, *of: str, now: int = 0) -> list[str]:
@@ -53,6 +53,28 @@ async def test_the_oldest_of_an_opener_go(stored: Database) -> None:
         await add(tasks, f"mine{number}")
 
     assert await names(tasks, "theirs", *(f"mine{n}" for n in range(5))) == ["theirs", "mine2", "mine3", "mine4"]
+
+
+async def test_the_oldest_of_an_opener_go_by_bytes_too(stored: Database) -> None:
+    """So much an opener, the newest; one that holds more than that by itself stays until the next comes."""
+    tasks = Tasks(stored)
+
+    async def keep(name: str, size: int, opener: str = MINE) -> None:
+        data = name.encode().ljust(size)
+        await tasks.add(name, data, opener=opener, version=0, expires_at=100, most=100, most_bytes=1000)
+
+    async def kept() -> list[str]:
+        known = ("theirs", "one", "two", "three", "whole", "last")
+        return [name for name in known if await tasks.get(name, now=0) is not None]
+
+    await keep("theirs", 900, YOURS)
+    for name in ("one", "two", "three"):
+        await keep(name, 400)
+    assert await kept() == ["theirs", "two", "three"]
+    await keep("whole", 5000)
+    assert await kept() == ["theirs", "whole"]
+    await keep("last", 10)
+    assert await kept() == ["theirs", "last"]
 
 
 async def test_a_task_ends_with_its_time(stored: Database) -> None:
