@@ -23,7 +23,7 @@ class RawTransport:
     Method, target and header fields are written as they stand (Latin-1, surrogates as the bytes they escape). Host,
     `Connection: close` and, with a body, Content-Length are added where no field of that name is given; a given
     Transfer-Encoding keeps Content-Length away. The writing side is closed after the request, so that nobody waits for
-    a body that was promised and not sent.
+    a body that was promised and not sent; after one that asks for another protocol it stays open, to speak that.
     """
 
     def __init__(self, address: str, *, seconds: float, requests_per_second: float = 0.0) -> None:
@@ -44,7 +44,8 @@ class RawTransport:
         await self._turn()
         data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
         try:
-            return await asyncio.wait_for(self._exchange(method, data), self._seconds)
+            upgrading = any(name.lower() == "upgrade" for name, _ in headers)
+            return await asyncio.wait_for(self._exchange(method, data, ends=not upgrading), self._seconds)
         except TimeoutError as fault:
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault
         except (OSError, h11.RemoteProtocolError, EOFError) as fault:
@@ -70,14 +71,14 @@ class RawTransport:
             yield _bytes(f"{name}: {value}\r\n")
         yield b"\r\n"
 
-    async def _exchange(self, method: str, data: bytes) -> tuple[int, CIMultiDictProxy[str], bytes]:
+    async def _exchange(self, method: str, data: bytes, *, ends: bool) -> tuple[int, CIMultiDictProxy[str], bytes]:
         reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls or None)
         try:
             # A server may answer and close before it read everything.
             with contextlib.suppress(ConnectionError):
                 writer.write(data)
                 await writer.drain()
-                if writer.can_write_eof():
+                if ends and writer.can_write_eof():
                     writer.write_eof()
             return await _response(reader, "HEAD" if method == "HEAD" else "GET")
         finally:

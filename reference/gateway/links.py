@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
+import socket
 import uuid
 from collections.abc import Collection
 from decimal import Decimal
+from ipaddress import IPv4Address
 from typing import Annotated, Any, NoReturn
 
 import orjson
@@ -19,6 +21,7 @@ from reference.gateway.credentials import digest_of, fresh_secret
 from reference.gateway.idempotency import Idempotency, Made
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.canonical_json import NumberText, number_text
+from reference.protocol.destination_address import refusal
 from reference.protocol.keys import base64url
 from reference.protocol.money import microunits_of
 from reference.protocol.networks import NETWORKS, Network
@@ -38,6 +41,10 @@ _PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4
 _REST = r"([/?#][A-Za-z0-9._~!$&'()*+,;=:@/?#%-]*)?"
 _HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*{_PORT}{_REST}")
 _LOOPBACK = re.compile(rf"http://(localhost|127\.0\.0\.1|\[::1\]){_PORT}{_REST}")
+_HOST_OF = re.compile(r"https://([^:/?#]+)")
+# A browser takes a host whose last label is one of these for an IPv4 address.
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_HOME = (".localhost", ".localdomain", ".local", ".internal", ".home.arpa")
 _STATUSES = {"kyb_required_for_mainnet": 422}
 _MESSAGES = {
     "kyb_required_for_mainnet": "mainnet is open to approved businesses; complete the verification first",
@@ -215,8 +222,28 @@ class PaymentLinks:
 
 
 def is_redirect(url: str, *, loopback: bool) -> bool:
-    """Return whether a payer may be sent there: https, or http on loopback where that is allowed."""
-    return _HTTPS.fullmatch(url) is not None or (loopback and _LOOPBACK.fullmatch(url) is not None)
+    """Return whether a payer may be sent there: https, or http on loopback where that is allowed.
+
+    Where it is not, no address of a private network and no name of this machine will do either: a payer's browser would
+    be sent to what stands in his own house. A name is not looked up, for what it is here it need not be there.
+    """
+    if loopback:
+        return _HTTPS.fullmatch(url) is not None or _LOOPBACK.fullmatch(url) is not None
+    return _HTTPS.fullmatch(url) is not None and not _is_at_home(url)
+
+
+def _is_at_home(url: str) -> bool:
+    """Return whether an https address of the form above names a host of no public network."""
+    host = _HOST_OF.match(url)
+    name = host[1].lower() if host is not None else ""
+    if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
+        return "." not in name or name.endswith(_HOME)
+    try:
+        # In any of its old spellings, such as 127.1 and 0x7f000001.
+        literal = IPv4Address(socket.inet_aton(name))
+    except OSError:
+        return True
+    return refusal(literal, allow_loopback=False) is not None
 
 
 def _refuse(member: str, message: str, kind: str) -> NoReturn:

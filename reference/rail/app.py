@@ -49,8 +49,9 @@ def build_app(door: Door, a2a: A2aDoor, documents: Documents) -> Quart:
     app.add_url_rule("/discovery/resources", "resources", resources, methods=["GET"], provide_automatic_options=False)
     app.add_url_rule("/health", "health", health, methods=["GET"], provide_automatic_options=False)
 
+    # TRACE asks for the call itself and never for what it would call (RFC 9110, 9.3.8): nothing is quoted for it.
     async def not_routed(fault: HTTPException) -> Response:
-        if isinstance(fault, MethodNotAllowed) and request.path in door.paths:
+        if isinstance(fault, MethodNotAllowed) and request.path in door.paths and request.method != "TRACE":
             return await paid()
         return _not_routed(fault)
 

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reference.protocol.a2a import ErrorCode, Outcome, Task, advanced
+from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, advanced
 from reference.protocol.times import utc_text
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
@@ -136,8 +136,15 @@ class A2aServer:
             opened = self._advanced(None, params["message"], await self._converse(asked.message, None, request))
             await self._tasks.add(opened)
             return opened.wire(length)
+        known = await self._open_task(asked.message)
         async with self._lock(asked.message.taskId):
-            task = await self._open_task(asked.message)
+            task = await self._found(known.id)
+            if task.state is TaskState.COMPLETED:
+                # It was completed while this call waited, maybe for the same: what it brings is still its answer.
+                outcome = await self._converse(asked.message, known, request)
+                return self._brought(known, task, params["message"], outcome).wire(length)
+            if task.over:
+                raise _over()
             outcome = await self._converse(asked.message, task, request)
             return (await self._carried_on(task, params["message"], outcome)).wire(length)
 
@@ -147,9 +154,27 @@ class A2aServer:
             after = self._advanced(task, message, outcome)
             if await self._tasks.replace(after):
                 return after
-            task = await self._found(task.id)
-            if task.over or not after.over:
-                raise invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")
+            now = await self._found(task.id)
+            if now.state is TaskState.COMPLETED:
+                return self._brought(task, now, message, outcome)
+            if now.over or not after.over:
+                raise _changed()
+            task = now
+
+    def _brought(self, before: Task, kept: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        """Return the answer to a message that completes a task which another call has completed first.
+
+        That is the task as it is kept, where both brought the same; else what this one brought, which nobody keeps.
+
+        Raises:
+            RpcError: It completes nothing.
+        """
+        if outcome.state is not TaskState.COMPLETED:
+            raise _changed()
+        brought = [list(parts) for parts in outcome.artifacts]
+        if [one["parts"] for one in kept.artifacts[len(before.artifacts) :]] == brought:
+            return kept
+        return self._advanced(before, message, outcome)
 
     async def _get(self, params: Params, request: Request) -> dict[str, Any]:
         del request
@@ -179,7 +204,7 @@ class A2aServer:
         if message.contextId not in {None, task.context_id}:
             raise invalid_params("message", "the task belongs to another context", "context_mismatch")
         if task.over:
-            raise invalid_params("message", "the task is over; open another one without taskId", "task_over")
+            raise _over()
         return task
 
     def _advanced(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
@@ -191,3 +216,11 @@ class A2aServer:
         if lock is None:
             lock = self._locks[task_id] = asyncio.Lock()
         return lock
+
+
+def _over() -> RpcError:
+    return invalid_params("message", "the task is over; open another one without taskId", "task_over")
+
+
+def _changed() -> RpcError:
+    return invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from reference.web import descriptors
 from reference.web.errors import Refused
 
 Scope = MutableMapping[str, Any]
@@ -89,6 +90,8 @@ class Envelope:
 
     def _judge(self, scope: Scope) -> None:
         _refuse_framing(scope)
+        if scope["path"] == "/health":
+            descriptors.refuse_health()
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
         if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
             raise _too_long(414, "uri_too_long", "the request line is", MAX_REQUEST_LINE)

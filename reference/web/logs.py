@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -26,6 +29,12 @@ with _not_there("rich"):
     import structlog
 
 get_logger = structlog.get_logger
+_FRAME = re.compile(r'[ |]*File "')
+_BANNER = re.compile(r"Traceback \(|The above exception|During handling|[ |+-]*$|[ |+]*Exception Group Traceback")
+# What a fault's own sentence may hold of a caller or a secret: what is quoted, who is named in an address, long words.
+_SECRET = re.compile(r"'[^']*'?|\"[^\"]*\"?|`[^`]*`?|(?<=://)[^/@\s]*@|[A-Za-z0-9_+/=.~-]{20,}")
+_LONGEST_SENTENCE = 300
+_LONGEST_TRACEBACK = 16_000
 
 
 def configure(level: str) -> None:
@@ -34,8 +43,47 @@ def configure(level: str) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _with_traceback,
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
+    # What libraries log, the server's last resort among it, comes in the same form.
+    logging.basicConfig(level=logging.WARNING, handlers=[_Structured()], force=True)
+
+
+def traceback_text(fault: BaseException) -> str:
+    """Return a fault's traceback: where it came from, its kind, and its sentence without what may be a secret."""
+    told = []
+    for part in traceback.TracebackException.from_exception(fault).format():
+        if _FRAME.match(part) or _BANNER.match(part):
+            told.append(part)
+        else:
+            kind, colon, sentence = part.partition(": ")
+            told.append(f"{kind.splitlines()[0] if kind else ''}{colon}{redacted(sentence)}\n")
+    return "".join(told)[-_LONGEST_TRACEBACK:]
+
+
+def redacted(sentence: str) -> str:
+    """Return the first line of a fault's sentence, each part that may be a secret or a caller's as `…`."""
+    return _SECRET.sub("…", sentence.partition("\n")[0])[:_LONGEST_SENTENCE]
+
+
+def _with_traceback(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    fault = event.pop("exc_info", None)
+    if fault is True:
+        fault = sys.exc_info()[1]
+    if isinstance(fault, tuple):
+        fault = fault[1]
+    if isinstance(fault, BaseException):
+        event["traceback"] = traceback_text(fault)
+    return event
+
+
+class _Structured(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write what a library logged as a structured line."""
+        level = "error" if record.levelno >= logging.ERROR else "warning"
+        further = {"exc_info": record.exc_info} if record.exc_info else {}
+        getattr(get_logger(), level)("library", logger=record.name, message=redacted(record.getMessage()), **further)

@@ -17,7 +17,7 @@ import click
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-from reference.web import http1, logs
+from reference.web import descriptors, http1, logs
 from reference.web.envelope import AsgiApp
 from reference.web.settings import EXIT_USAGE, CommonSettings, Misconfigured, naming
 
@@ -129,7 +129,11 @@ async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: 
         # What is there now stays until the end: the collector need never look at it.
         gc.freeze()
         gc.set_threshold(*COLLECTING)
-        await serve(app, config, shutdown_trigger=_shutdown())  # type: ignore[arg-type]
+        watching = asyncio.create_task(descriptors.WATCH.run())
+        try:
+            await serve(app, config, shutdown_trigger=_shutdown())  # type: ignore[arg-type]
+        finally:
+            watching.cancel()
 
 
 def _shutdown() -> Callable[[], Awaitable[None]]:

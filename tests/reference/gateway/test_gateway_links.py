@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reference.gateway.links import is_redirect
 from tests.reference.gateway.gateway_stack import EVM, LINK, LINKS, URL, Gateway, Tenant, refused
 
 LONGEST = "https://shop.example/" + "a" * (2048 - len("https://shop.example/"))
@@ -95,6 +96,37 @@ async def test_a_redirect_goes_to_https_or_in_test_mode_to_loopback(shop: Gatewa
     """Https of any host up to 2048 characters; http only on loopback."""
     for url in (LONGEST, "https://a.example?x=1#y", "http://localhost:3000/done", "http://127.0.0.1/", None):
         await shop.made(seller, redirect_url=url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("localhost", "LOCALHOST", "a.localhost", "intranet", "printer.local", "x.internal", "127.0.0.1", "127.1"),
+        *(
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "10.0.0.8",
+            "192.168.1.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "0.0.0.1",
+        ),
+        *("100.64.0.1", "1.2.3.4.5", "256.1.1.1"),
+    ],
+)
+def test_a_live_redirect_goes_to_nobodys_home(host: str) -> None:
+    """As events do not: no loopback and no private address, however it is written; in test mode they will do."""
+    for rest in ("", "/done?a=b", ":8443/", "#x"):
+        assert not is_redirect(f"https://{host}{rest}", loopback=False)
+        assert is_redirect(f"https://{host}{rest}", loopback=True)
+    assert not is_redirect(f"http://{host}/", loopback=False)
+
+
+@pytest.mark.parametrize("host", ["shop.example", "8.8.8.8", "localhost.example", "1.a.example", "0x7f.example"])
+def test_a_live_redirect_goes_to_any_public_host(host: str) -> None:
+    """A name is what a payer's own resolver makes of it."""
+    assert is_redirect(f"https://{host}/done", loopback=False)
 
 
 async def test_the_default_network_is_the_first_of_the_tenant(shop: Gateway) -> None:

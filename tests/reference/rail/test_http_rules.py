@@ -95,6 +95,16 @@ def test_a_wrong_method_is_405(rail: Rail, path: str) -> None:
         assert {"GET", "HEAD"} <= {one.strip() for one in answer.headers["Allow"].split(",")}
 
 
+def test_a_trace_of_a_paid_path_is_405(rail: Rail) -> None:
+    """It asks for the call itself, so nothing is quoted for it; any other method is (P-CH-11)."""
+    answer = rail.http.request("TRACE", RECEIPT)
+
+    assert (answer.status_code, "accepts" in answer.json()) == (405, False)
+    assert {"GET", "POST"} <= {one.strip() for one in answer.headers["Allow"].split(",")}
+    assert "PAYMENT-REQUIRED" not in answer.headers
+    assert rail.http.request("BREW", RECEIPT).status_code == 402
+
+
 @pytest.mark.parametrize("path", ["/", "/pay/v1/", RECEIPT + "/", "/" + RECEIPT, "/pay/v1/verify", "/%00", "/a2a/x"])
 def test_an_unknown_path_is_404(rail: Rail, path: str) -> None:
     """No redirect to something near, no 5xx."""

@@ -74,10 +74,44 @@ async def test_an_end_is_kept_whatever_was_said_meanwhile(workers: tuple[Worker,
     assert len(other["result"]["history"]) == 3
 
 
-@pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.COMPLETED])
-async def test_nothing_is_put_onto_an_end(workers: tuple[Worker, Worker, str], state: TaskState) -> None:
-    """The later of two ends, and whatever else comes late, is an error."""
-    one, other = await outcomes(workers, TaskState.COMPLETED, state)
+async def test_whoever_completes_it_second_has_the_answer_too(workers: tuple[Worker, Worker, str]) -> None:
+    """One payment sent twice at once: both are answered, and the task is what the first made of it."""
+    one, other = await outcomes(workers, TaskState.COMPLETED, TaskState.COMPLETED)
+
+    assert one["result"]["status"]["state"] == "completed"
+    assert other["result"] == one["result"]
+    assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == one["result"]
+
+
+async def test_whoever_waited_for_its_completion_has_the_answer_too(workers: tuple[Worker, Worker, str]) -> None:
+    """The same at one worker, where the second call waits for the first."""
+    worker, _, task = workers
+    both = [asyncio.create_task(worker.send(task)) for _ in range(2)]
+    await worker.heard.wait()
+    worker.outcome.set_result(Outcome(TaskState.COMPLETED, artifacts=(({"kind": "text", "text": "bought"},),)))
+    one, other = await asyncio.gather(*both)
+
+    assert one["result"]["artifacts"][0]["parts"] == [{"kind": "text", "text": "bought"}]
+    assert other["result"] == one["result"]
+
+
+async def test_an_answer_that_another_end_kept_out_is_given_all_the_same(workers: tuple[Worker, Worker, str]) -> None:
+    """Two payments for one task bring two answers: each caller has his own, and the first one's is kept."""
+    first, second, task = workers
+    both = [asyncio.create_task(one.send(task)) for one in (first, second)]
+    await asyncio.gather(first.heard.wait(), second.heard.wait())
+    told = []
+    for worker, running, text in zip((first, second), both, ("one", "two"), strict=True):
+        worker.outcome.set_result(Outcome(TaskState.COMPLETED, artifacts=(({"kind": "text", "text": text},),)))
+        told.append(await running)
+
+    assert [one["result"]["artifacts"][0]["parts"][0]["text"] for one in told] == ["one", "two"]
+    assert (await second.call("tasks/get", id=task))["result"] == told[0]["result"]
+
+
+async def test_nothing_is_put_onto_an_end(workers: tuple[Worker, Worker, str]) -> None:
+    """Whatever else comes late is an error."""
+    one, other = await outcomes(workers, TaskState.COMPLETED, TaskState.INPUT_REQUIRED)
 
     assert (one["result"]["status"]["state"], other["error"]["code"]) == ("completed", -32602)
     assert (await workers[1].call("tasks/get", id=workers[2]))["result"] == one["result"]

@@ -1,0 +1,88 @@
+"""How many descriptors this process has left: a server without any takes no calls, and says nothing of it by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reference.web.errors import Refused
+from reference.web.logs import get_logger
+
+_EVERY_SECONDS = 1.0
+_SAID_AGAIN_SECONDS = 60.0
+_LEAST, _MOST = 8, 64
+_PLACES = ("/proc/self/fd", "/dev/fd")
+_log = get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Descriptors that are in use, and the limit."""
+
+    used: int
+    limit: int
+
+    @property
+    def is_short(self) -> bool:
+        """Whether so few are left that health says no: new calls, databases and nodes each want some."""
+        return self.limit - self.used < max(_LEAST, min(_MOST, self.limit // 16))
+
+
+class Watch:
+    """Looks at the count now and then, and says when it is short, once in a while, and when it is not any more."""
+
+    def __init__(self, count: Callable[[], Count], monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Take what counts, and a clock."""
+        self._count = count
+        self._monotonic = monotonic
+        self._said_at: float | None = None
+        self.is_short = False
+
+    def look(self) -> None:
+        """Count, and log what changed."""
+        found = self._count()
+        now = self._monotonic()
+        if found.is_short and (self._said_at is None or now - self._said_at >= _SAID_AGAIN_SECONDS):
+            self._said_at = now
+            _log.error("descriptors_short", used=found.used, limit=found.limit)
+        elif self.is_short and not found.is_short:
+            self._said_at = None
+            _log.warning("descriptors_enough", used=found.used, limit=found.limit)
+        self.is_short = found.is_short
+
+    async def run(self) -> None:
+        """Look, for ever."""
+        while True:
+            self.look()
+            await asyncio.sleep(_EVERY_SECONDS)
+
+
+def counted() -> Count:
+    """Count this process's descriptors; when not even the counting has one, all are in use."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    for place in _PLACES:
+        try:
+            with os.scandir(place) as entries:
+                return Count(sum(1 for _ in entries), limit)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return Count(limit, limit)
+    return Count(0, limit)
+
+
+WATCH = Watch(counted)
+
+
+def refuse_health() -> None:
+    """Refuse to call this process ready while descriptors are short.
+
+    Raises:
+        Refused: 503.
+    """
+    if WATCH.is_short:
+        raise Refused(503, "descriptors_short", "this process runs out of descriptors", {"Retry-After": "5"})

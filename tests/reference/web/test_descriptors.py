@@ -1,0 +1,83 @@
+"""A process that runs out of descriptors says so: in its log once in a while, and in its health."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import resource
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reference.web.descriptors import Count, Watch, counted
+from tests.reference.worker_process import WorkerProcess
+
+LIMIT = 64
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[WorkerProcess]:
+    """An agent that may have few descriptors."""
+    worker = WorkerProcess(tmp_path, ("-m", "reference.agent"), "WP_AGENT_FD", {})
+    try:
+        worker.start().ready()
+        assert worker.process is not None
+        resource.prlimit(worker.process.pid, resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
+        yield worker
+    finally:
+        worker.close()
+
+
+def until(connection: http.client.HTTPConnection, status: int) -> http.client.HTTPResponse:
+    """Ask for health on a connection that is open already until it has a status."""
+    while True:
+        connection.request("GET", "/health")
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status == status:
+            return answer
+
+
+def test_health_and_log_tell_that_descriptors_run_out(agent: WorkerProcess) -> None:
+    """503 on the connections that there are; one line; and both when there are enough again."""
+    address = agent.socket.getsockname()
+    kept = http.client.HTTPConnection(*address, timeout=100)
+    until(kept, 200)
+    with contextlib.ExitStack() as held:
+        for _ in range(2 * LIMIT):
+            held.enter_context(socket.create_connection(address, 100))
+        refused = until(kept, 503)
+        until(kept, 503)
+    until(kept, 200)
+    kept.close()
+    lines = [line for line in agent.log().splitlines() if "descriptors_" in line]
+
+    assert refused.headers["Retry-After"] == "5"
+    assert ["descriptors_short" in lines[0], "descriptors_enough" in lines[-1]] == [True, True]
+    assert "Traceback" not in agent.log()
+
+
+def test_it_is_said_once_in_a_while(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not at each look; at once when it comes back."""
+    now, used = [0.0], [60]
+    watch = Watch(lambda: Count(used[0], LIMIT), lambda: now[0])
+    for second in range(125):
+        now[0] = float(second)
+        watch.look()
+    used[0] = 10
+    watch.look()
+    watch.look()
+    told = capsys.readouterr().out + capsys.readouterr().err
+
+    assert (told.count("descriptors_short"), told.count("descriptors_enough")) == (3, 1)
+    assert not watch.is_short
+
+
+def test_descriptors_are_counted(tmp_path: Path) -> None:
+    """One more open file is one more."""
+    before = counted()
+    with (tmp_path / "file").open("wb"):
+        assert counted().used == before.used + 1
+    assert counted() == before
