@@ -103,7 +103,6 @@ class Conversation:
 
     async def _paid(self, payload: JsonValue, task: Task, request: Request) -> Outcome:
         offered = self._offered(task.memo)
-        self._door.refuse_disabled(offered.service)
         order = Order(task.memo["request"])
         try:
             served = await self._door.redeem(offered.service, [_as_header(payload)], lambda: order)
@@ -130,6 +129,7 @@ class Conversation:
         raise refusal
 
     def _refused(self, task: Task, code: str, transaction: str, network: str) -> Outcome:
+        self._door.refuse_disabled(self._offered(task.memo).service)  # as a refusal quotes it anew
         # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
         error = code if code in CODES_402 else "payment_required"
         challenge = self._challenge(self._offered(task.memo), task.memo, error)

@@ -24,6 +24,8 @@ from reference.web.exchange import JSON, Reply, Request
 from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import AddressLimit, Allowance, too_many
 
+_DISABLED_SECONDS = "60"
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -75,12 +77,16 @@ class Door:
             Unprocessable: A presented proof's body is none that the service accepts.
         """
         offered = self._challenges[request.path]
-        self.refuse_disabled(offered.service)
-        allowance = self.admit(request, presented="x-payment" in request.headers)
+        presented = "x-payment" in request.headers
+        if not presented:
+            self.refuse_disabled(offered.service)
+        allowance = self.admit(request, presented=presented)
         limits = {} if allowance is None else allowance.headers()
         try:
             served = await self._redeem(request, offered.service)
         except PaymentRefused as refusal:
+            if self.is_disabled(offered.service):
+                raise _not_quoted_again(refusal, limits) from refusal
             reply = self._payment_required(request, offered, refusal)
         except (Refused, Unprocessable) as fault:
             # A copy: callers who waited together share the fault, and each has an allowance of his own.
@@ -89,10 +95,18 @@ class Door:
             reply = _paid(served)
         return Reply(reply.status, reply.body, {**reply.headers, **limits})
 
+    def is_disabled(self, service: Service) -> bool:
+        """Return whether the operator switched a service off: it is quoted no more, and serves what it quoted."""
+        return service.id in self._disabled
+
     def refuse_disabled(self, service: Service) -> None:
-        """Refuse a service that the operator switched off (step 1)."""
-        if service.id in self._disabled:
-            raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": "60"})
+        """Refuse to quote a service that the operator switched off (step 1).
+
+        A proof is not refused by it: whoever was served has a right to the stored answer, and whoever paid what was
+        quoted before is served (P-ST-04).
+        """
+        if self.is_disabled(service):
+            raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": _DISABLED_SECONDS})
 
     def admit(self, request: Request, *, presented: bool) -> Allowance | None:
         """Count a call under its address, apart when it presents a proof (P-RL-05).
@@ -187,6 +201,14 @@ def _paid(served: Served) -> Reply:
     if served.replayed:
         headers["Idempotent-Replayed"] = "true"
     return Reply(200, served.body, headers)
+
+
+def _not_quoted_again(refusal: PaymentRefused, limits: Mapping[str, str]) -> Refused:
+    """Return the refusal of a proof for a service that is switched off: a 402 would quote it anew."""
+    wait = _DISABLED_SECONDS if refusal.retry_after is None else str(refusal.retry_after)
+    told = {"PAYMENT-RESPONSE": _refused_payment(refusal)} if refusal.judged else {}
+    message = f"this service is switched off and takes no new payment; this call is refused as {refusal.code}"
+    return Refused(503, "service_disabled", message, {"Retry-After": wait, **told, **limits})
 
 
 def _refused_payment(refusal: PaymentRefused) -> str:
