@@ -22,13 +22,15 @@ from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit import Audit
 from reference.store.database import DatabaseUnavailable
 from reference.store.issuers import Issuers
+from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database
 from reference.store.services import Services
 from reference.web.bearer_token import BearerToken
 from reference.web.clock import WpClock
 from reference.web.detail_faults import told
 from reference.web.envelope import AsgiApp, Envelope
-from reference.web.keyring import secret_bytes
+from reference.web.first_start import open_secret
+from reference.web.keyring import refuse_lost
 from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
 
@@ -43,11 +45,11 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
     async with AsyncExitStack() as exits:
         with naming("S2CP_DATA_DIR"):
             settings.data_dir.mkdir(parents=True, exist_ok=True)
-            token, key = BearerToken.of(settings.token_file), secret_bytes(settings.audit_key_file)
-            began_at = int(settings.audit_key_file.stat().st_mtime)
         database = open_database(settings.dsn)
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
+        token, key = await _secrets(settings, KnownKeys(database), clock)
+        began_at = int(settings.audit_key_file.stat().st_mtime)
         audit, issuers, services = Audit(database), Issuers(database), Services(database)
         log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, shared=settings.is_shared)
         await _prepare(settings, log)
@@ -71,13 +73,33 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         yield Envelope(app, settings.body_limit, gate=gate, told=told)
 
 
+async def _secrets(settings: ControlPlaneSettings, known: KnownKeys, clock: WpClock) -> tuple[BearerToken, bytes]:
+    """Return the admin token and the chain key, made at a first start only; another chain key shows in the audit."""
+    try:
+        with naming("S2CP_DATA_DIR"):
+            await known.prepare()
+            name = "control plane admin token"
+            refuse_lost(settings.token_file, await known.ids(name), name)
+            token = BearerToken.of(settings.token_file)
+            await known.add(name, token.id, now=clock.now())
+            key = await open_secret(
+                known, "control plane audit key", settings.audit_key_file, now=clock.now(), is_kept=False
+            )
+    except DatabaseUnavailable as fault:
+        raise Misconfigured(f"{_place(settings)}: the database cannot be asked ({fault})") from fault
+    return token, key
+
+
+def _place(settings: ControlPlaneSettings) -> str:
+    return "S2CP_DB" if settings.is_shared else "S2CP_DATA_DIR"
+
+
 async def _prepare(settings: ControlPlaneSettings, log: AuditLog) -> None:
-    place = "S2CP_DB" if settings.is_shared else "S2CP_DATA_DIR"
     try:
         with naming("S2CP_DATA_DIR"):
             await log.prepare()
     except DatabaseUnavailable as fault:
-        raise Misconfigured(f"{place}: the database cannot be asked ({fault})") from fault
+        raise Misconfigured(f"{_place(settings)}: the database cannot be asked ({fault})") from fault
 
 
 async def _end(task: asyncio.Task[None]) -> None:

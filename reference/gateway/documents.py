@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 
 import orjson
@@ -19,16 +19,28 @@ _CACHE = "public, max-age=300"
 class Documents:
     """Documents that are free and want no credential."""
 
-    def __init__(self, did: str, keyring: Callable[[], Keyring], alive: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        did: str,
+        keyring: Callable[[], Keyring],
+        alive: Callable[[], Awaitable[None]],
+        *,
+        faults: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         self._did = did
         self._keyring = keyring
         self._alive = alive
+        self._faults = faults
         self._openapi = files("openapi").joinpath("gateway.json").read_bytes()
 
     async def health(self, _: Call) -> Reply:
-        """Answer GET /health; a database that is away is no health (503)."""
+        """Answer GET /health; a database that is away is no health (503).
+
+        What is served for now, and will not outlive a restart, is told as `faults`.
+        """
         await self._alive()
-        return json_reply(200, {"status": "ok"})
+        faults = list(self._faults())
+        return json_reply(200, {"status": "degraded", "faults": faults} if faults else {"status": "ok"})
 
     async def openapi(self, _: Call) -> Reply:
         """Answer GET /openapi.json: the contract as it was written by hand."""

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol, cast
 
 import aiohttp
-import orjson
 
 from reference.chains.lane import ChainUnavailable, Lane
 from reference.chains.nodes import node_settings
@@ -36,6 +35,7 @@ from reference.protocol.networks import NETWORKS
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
+from reference.store.known_keys import KnownKeys
 from reference.store.links import Links
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
@@ -44,11 +44,13 @@ from reference.store.sessions import Sessions
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
-from reference.web.keyring import KeyFile, make_secret, secret_bytes
+from reference.web.first_start import open_secret, open_signing_key
+from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
 from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
+from reference.web.trusted_keys import read_trusted_keys
 
 _log = get_logger()
 _TEND_SECONDS = 60.0
@@ -100,22 +102,24 @@ async def opened(
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
         sessions = Sessions(database)
         try:
-            for tables in (tenants, links, destinations, sessions):
+            for tables in (tenants, links, destinations, sessions, KnownKeys(database)):
                 await tables.prepare()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+        known = KnownKeys(database)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
-            keyring()
+            await open_signing_key(known, "gateway", keyring)
         with naming("WP_GATEWAY_DATA_DIR"):
-            seal = Seal(secret_bytes(settings.seal_key_file))
-            await _admit_first(settings, tenants, clock)
+            seal = Seal(await open_secret(known, "gateway seal key", settings.seal_key_file, now=clock.now()))
+            await _admit_first(settings, tenants, known, clock)
         limits = Limits(settings, clock)
         idempotency = Idempotency(
             database, seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
         )
         did = did_web(settings.public_url)
-        trusted = _trusted(settings)
+        with naming("WP_GATEWAY_TRUSTED_JWKS"):
+            trusted = read_trusted_keys(settings.gateway_trusted_jwks)
         check = AddressCheck(allow_loopback=settings.loopback_webhooks)
         webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
         tenancy = Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks)
@@ -125,7 +129,7 @@ async def opened(
             ResourceRecords(clock, Resources(database), idempotency),
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
-            Documents(did, keyring, tenants.alive),
+            Documents(did, keyring, tenants.alive, faults=lambda: [keyring.fault] if keyring.fault else []),
             Internal(tenancy, webhooks),
         )
         routed = {one.endpoint: one for one in offered}
@@ -165,26 +169,17 @@ async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str
     return key
 
 
-async def _admit_first(settings: GatewaySettings, tenants: Tenants, clock: WpClock) -> None:
+async def _admit_first(settings: GatewaySettings, tenants: Tenants, known: KnownKeys, clock: WpClock) -> None:
     """See that the first administrator's key is in its file and accepted; an edge host has none."""
     if settings.gateway_role == "edge":
         return
+    name = "gateway admin key"
+    refuse_lost(settings.admin_key_file, await known.ids(name), name)
     if not settings.admin_key_file.exists():
         make_secret(settings.admin_key_file, fresh_secret(f"{settings.prefix}c_").encode())
     key = settings.admin_key_file.read_text("ascii").strip()
     await tenants.admit(digest_of(key), SCOPES, now=clock.now())
-
-
-def _trusted(settings: GatewaySettings) -> Sequence[Mapping[str, Any]]:
-    """Return further keys whose receipts the platform accepts (P-RV-01)."""
-    path = settings.gateway_trusted_jwks
-    if path is None:
-        return ()
-    with naming("WP_GATEWAY_TRUSTED_JWKS"):
-        document = orjson.loads(path.read_bytes())
-        if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
-            raise ValueError("the file holds no JWKS")  # noqa: TRY004 - a fault of the content
-    return tuple(key for key in document["keys"] if isinstance(key, dict))
+    await known.add(name, secret_id(key.encode()), now=clock.now())
 
 
 def _dsn(settings: GatewaySettings) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reference.web.envelope import Scope
 from reference.web.errors import Refused
-from reference.web.keyring import make_secret
+from reference.web.keyring import make_secret, secret_id
 
 _BYTES = 32
 _FIELD = b"authorization"
@@ -48,6 +48,11 @@ class BearerToken:
     def text(self) -> str:
         """Return the token itself, for whoever is to have it."""
         return self._token.decode()
+
+    @property
+    def id(self) -> str:
+        """What names it and tells nothing of it."""
+        return secret_id(self._token)
 
     def came_with(self, scope: Scope) -> bool:
         """Return whether a call carries the token, by its head alone."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from reference.protocol.keys import PublicKey, SigningKey
 from reference.web.clock import WpClock
+from reference.web.last_good import LastGood
 
 SECRET_BYTES = 32
 _DAY = 86400
@@ -25,9 +28,14 @@ class Keyring:
     published: tuple[PublicKey, ...]
 
 
-@dataclass(slots=True)
+class KeyLost(ValueError):
+    """A key that was in use is not where it was; another one would be another identity."""
+
+
 class KeyFile:
     """The keyring, read again when its file changes, so that a rotation needs no restart.
+
+    While the file cannot be read the last good keyring goes on, for nobody who paid may wait for an operator.
 
     Attributes:
         path: File of the active signing key.
@@ -35,37 +43,38 @@ class KeyFile:
         retired_days: How long it stays published.
     """
 
-    path: Path
-    clock: WpClock
-    retired_days: int
-    _read: tuple[int, int] | None = field(default=None, init=False)
-    _keyring: Keyring | None = field(default=None, init=False)
+    def __init__(self, path: Path, clock: WpClock, retired_days: int) -> None:
+        self.path = path
+        self.clock = clock
+        self.retired_days = retired_days
+        self._held = LastGood(path, self._open)
+        self._is_first = True
 
     def __call__(self) -> Keyring:
-        """Return the keyring as it is now."""
-        there = self._there()
-        if self._keyring is None or there != self._read:
-            self._keyring = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days)
-            # What was there before it was read: a rotation meanwhile is noticed by the next call.
-            self._read = there
-        return self._keyring
+        """Return the keyring as it is now; the first call makes the key where there was none before."""
+        return self._held()
 
-    def _there(self) -> tuple[int, int] | None:
-        """Tell this file from another one; by its time alone, two that were written in one tick would be the same."""
-        try:
-            told = os.stat(self.path)  # noqa: PTH116 - asked for every receipt, so plainly
-        except FileNotFoundError:
-            return None
-        return told.st_ino, told.st_mtime_ns
+    @property
+    def fault(self) -> str:
+        """What is wrong with the file now, for people; empty while nothing is."""
+        return self._held.fault
+
+    def _open(self) -> Keyring:
+        opened = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days, may_make=self._is_first)
+        self._is_first = False
+        return opened
 
 
-def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyring:
+def open_keyring(signing_key_file: Path, *, now: int, retired_days: int, may_make: bool = True) -> Keyring:
     """Read the keyring, making the signing key on the first run (mode 0600).
 
     Raises:
+        KeyLost: The file is gone, and keys that it retired are there.
+        OSError: It cannot be read.
         ValueError: The file holds no Ed25519 key.
     """
-    if not signing_key_file.exists():
+    if may_make and not signing_key_file.exists():
+        refuse_lost(signing_key_file, [str(entry["public_key_hex"]) for entry in _retired(signing_key_file)])
         make_secret(signing_key_file, SigningKey.from_seed(secrets.token_bytes(32)).to_pem())
     active = SigningKey.from_pem(signing_key_file.read_bytes())
     kept = [
@@ -75,6 +84,44 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int) -> Keyr
     ]
     # A rotation that was cut off has retired a key that is still the active one.
     return Keyring(active, tuple(dict.fromkeys((active.public, *kept))))
+
+
+def refuse_lost(path: Path, known: Sequence[str], name: str = "") -> None:
+    """Refuse to go on where a file is gone whose key was in use before; keys are made at a first start only.
+
+    Args:
+        path: File of the key.
+        known: Ids of the keys that it held before, if any.
+        name: Name of those ids in the table `known_keys`, where they are kept there.
+
+    Raises:
+        KeyLost: The text says what to do.
+    """
+    if path.exists() or not known:
+        return
+    begin = f"delete the rows of {name!r} from known_keys" if name else f"delete {_retired_file(path)}"
+    raise KeyLost(
+        f"{path} is gone, and this installation used a key from it before ({known[-1]}). Put the file back; a new one "
+        f"would be another identity. If it is lost for good, {begin} and start again"
+    )
+
+
+def refuse_other(path: Path, secret_id: str, first: str, name: str) -> None:
+    """Refuse a secret that is not the one which this installation began with.
+
+    Raises:
+        KeyLost: What was issued under the other one would not be known any more; the text says what to do.
+    """
+    if secret_id != first:
+        raise KeyLost(
+            f"{path} holds another secret ({secret_id}) than this installation began with ({first}). Put that one "
+            f"there; if it is lost for good, delete the rows of {name!r} from known_keys and start again"
+        )
+
+
+def secret_id(secret: bytes) -> str:
+    """Return what names a secret of 32 random bytes and tells nothing of it."""
+    return hashlib.sha256(b"id of a secret:" + secret).hexdigest()[:32]
 
 
 def rotate(signing_key_file: Path, *, now: int) -> PublicKey:
@@ -137,4 +184,9 @@ def _retired_file(signing_key_file: Path) -> Path:
 def _retired(signing_key_file: Path) -> list[dict[str, int | str]]:
     path = _retired_file(signing_key_file)
     entries: list[dict[str, int | str]] = orjson.loads(path.read_bytes()) if path.exists() else []
+    if not isinstance(entries, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("public_key_hex"), str) and isinstance(one.get("retired_at"), int)
+        for one in entries
+    ):
+        raise ValueError(f"{path} holds no list of retired keys")
     return entries

@@ -307,3 +307,17 @@ def test_it_connects_to_registered_health_addresses_only(tmp_path: Path) -> None
     port = int(url.rpartition(":")[2])
     assert asked == ["/up"]
     assert outbound == [f"OUTBOUND socket.connect ('127.0.0.1', {port})"]
+
+
+@pytest.mark.parametrize("name", ["admin_token", "audit_key"])
+def test_a_secret_that_vanished_is_not_made_anew(worker: Starter, name: str) -> None:
+    """Addons would be strangers, and the log broken: the start is refused with a line that says what to do."""
+    first = worker().ready()
+    first.stop()
+    kept = (first.data / name).rename(first.data / "kept")
+    ended = CliRunner().invoke(main, env={"S2CP_DATA_DIR": str(first.data), "S2CP_PORT": "0"})
+    assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
+    assert f"{first.data / name} is gone" in ended.output
+    assert not (first.data / name).exists()
+    kept.rename(first.data / name)
+    assert worker().ready().token == first.token

@@ -68,3 +68,45 @@ def test_a_rotation_that_was_cut_off_publishes_no_key_twice(file: KeyFile, monke
     with pytest.raises(KeyboardInterrupt):
         keyring.rotate(file.path, now=file.clock.now())
     assert KeyFile(file.path, file.clock, 365)().published == (old,)
+
+
+@pytest.mark.parametrize("text", [b"", b"no key", None])
+def test_a_file_that_breaks_leaves_the_last_good_keyring(file: KeyFile, text: bytes | None) -> None:
+    """Nothing that is signed waits for an operator; what is wrong is told, and a file that is whole is read again."""
+    before, good = file(), file.path.read_bytes()
+    assert file.fault == ""
+    if text is None:
+        file.path.unlink()
+    else:
+        file.path.write_bytes(text)
+    assert [file(), file()] == [before, before]
+    assert str(file.path) in file.fault
+    assert file.path.exists() is (text is not None)
+    file.path.write_bytes(good)
+    assert (file(), file.fault) == (before, "")
+
+
+def test_a_list_of_retired_keys_that_is_none_changes_nothing(file: KeyFile) -> None:
+    """It is read with the key; so a rotation beside it is taken up once it is whole."""
+    file()
+    before = keyring.rotate(file.path, now=file.clock.now())
+    held = file()
+    assert held.active.public == before
+    retired = file.path.with_name(file.path.name + ".retired.json")
+    whole = retired.read_bytes()
+    retired.write_bytes(b'[{"public_key_hex": 1}]')
+    file.path.write_bytes(keyring.SigningKey.from_seed(bytes(32)).to_pem())
+    assert (file(), "retired" in file.fault) == (held, True)
+    retired.write_bytes(whole)
+    file.path.write_bytes(keyring.SigningKey.from_seed(bytes(31) + b"1").to_pem() + b"\n")
+    assert file().active.public != before
+
+
+def test_a_key_is_not_made_where_others_were_retired(file: KeyFile) -> None:
+    """That file beside it says that this is no first start."""
+    file()
+    keyring.rotate(file.path, now=file.clock.now())
+    file.path.unlink()
+    with pytest.raises(keyring.KeyLost, match="Put the file back"):
+        KeyFile(file.path, file.clock, 365)()
+    assert not file.path.exists()

@@ -1,0 +1,63 @@
+"""A file that is read again when it changes; while it cannot be read, what it held last goes on being used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from reference.web.logs import get_logger
+
+T = TypeVar("T")
+_log = get_logger()
+
+
+class LastGood(Generic[T]):
+    """What a file holds.
+
+    Attributes:
+        fault: What is wrong with the file now, for people; empty while nothing is.
+    """
+
+    def __init__(self, path: Path, read: Callable[[], T]) -> None:
+        """Take the file and what reads it, which raises OSError or ValueError where it cannot."""
+        self.fault = ""
+        self._path = path
+        self._read = read
+        self._seen: tuple[int, int, int] | None = None
+        self._value: T | None = None
+
+    def __call__(self) -> T:
+        """Return what the file holds, or held when it could last be read.
+
+        Raises:
+            OSError: It cannot be read, and never could.
+            ValueError: It holds something else, and always did.
+        """
+        there = self._there()
+        if self._value is None:
+            self._value = self._read()
+            there = there or self._there()  # reading may have made it
+        elif there != self._seen:
+            self._renew()
+        # What was there before it was read: a change meanwhile is noticed by the next call.
+        self._seen = there
+        return self._value
+
+    def _renew(self) -> None:
+        try:
+            self._value = self._read()
+        except (OSError, ValueError) as fault:
+            self.fault = f"{self._path}: {fault}"
+            _log.error("file_not_usable", path=str(self._path), kind=type(fault).__name__)
+        else:
+            self.fault = ""
+
+    def _there(self) -> tuple[int, int, int] | None:
+        """Tell this file from another one; by its time alone, two that were written in one tick would be the same."""
+        try:
+            told = os.stat(self._path)  # noqa: PTH116 - asked for every receipt, so plainly
+        except OSError:
+            return None
+        return told.st_ino, told.st_mtime_ns, told.st_size

@@ -1,0 +1,24 @@
+"""Further keys whose receipts are accepted, from a JWKS that the operator named (P-RV-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+
+def read_trusted_keys(path: Path | None) -> tuple[Mapping[str, Any], ...]:
+    """Return the keys of a JWKS file; none where no file is named.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It holds no JWKS.
+    """
+    if path is None:
+        return ()
+    document = orjson.loads(path.read_bytes())
+    if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
+        raise ValueError("the file holds no JWKS")  # noqa: TRY004 - a fault of the content
+    return tuple(key for key in document["keys"] if isinstance(key, dict))
