@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from reference.chains.lane import Lane
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
 from reference.protocol.hashes import request_hash
 from reference.rail.services import Service
+from reference.web.errors import Refused
 
 _ERROR, _HASH = "@error@", "@request_hash@"
 
@@ -69,14 +70,32 @@ class Challenges:
     """Issues challenges for one service. Nothing is stored when one is issued."""
 
     def __init__(
-        self, service: Service, offers: Sequence[Offer], mint: Mint, *, public_url: str, scheme: str, ttl: int
+        self,
+        service: Service,
+        offers: Sequence[Offer],
+        mint: Mint,
+        *,
+        public_url: str,
+        scheme: str,
+        ttl: int,
+        here: Callable[[], Collection[str]] | None = None,
     ) -> None:
+        """Take what is offered; `here` names the lanes whose nodes are there now, all of them when it is left out."""
         self.service = service
         self.offers = tuple(offers)
         self._mint = mint
-        entries = [entry(offer, service, scheme=scheme, ttl=ttl, place=n) for n, offer in enumerate(self.offers)]
+        self._public_url, self._scheme, self._ttl = public_url, scheme, ttl
+        self._lanes_here = here
+        self._here: Collection[str] = ()
+        self._prepare(self.offers)
+
+    def _prepare(self, offers: tuple[Offer, ...]) -> None:
+        """Make the document with these offers, to be filled in for each challenge."""
+        service, public_url = self.service, self._public_url
+        self._offered = offers
+        entries = [entry(offer, service, scheme=self._scheme, ttl=self._ttl, place=n) for n, offer in enumerate(offers)]
         marks = [_ERROR, _HASH]
-        for place, offer in enumerate(self.offers):
+        for place, offer in enumerate(offers):
             marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.live_members(""))]
         document = {
             "x402Version": 2,
@@ -92,9 +111,14 @@ class Challenges:
         self._parts, self._holes = _cut(orjson.dumps(document), marks)
 
     def issue(self, call: Call, *, error: str, unix: int) -> Challenge:
-        """Return a challenge with fresh tokens for `call`."""
+        """Return a challenge with fresh tokens for `call`.
+
+        Raises:
+            Refused: 503 `no_lane_available`: whoever paid now could not be served.
+        """
+        self._follow_lanes()
         filled = {_ERROR: error, _HASH: call.request_hash}
-        for place, offer in enumerate(self.offers):
+        for place, offer in enumerate(self._offered):
             token = self._mint.token(
                 offer.terms,
                 service_id=self.service.id,
@@ -109,6 +133,15 @@ class Challenges:
         for index, mark in self._holes:
             parts[index] = filled[mark]
         return Challenge("".join(parts).encode())
+
+    def _follow_lanes(self) -> None:
+        """Offer the lanes that are there now."""
+        if self._lanes_here is not None and (here := self._lanes_here()) is not self._here:
+            self._here = here
+            self._prepare(tuple(offer for offer in self.offers if offer.terms.network in here))
+        if not self._offered:
+            message = "no chain that this service is paid on can be asked now; do not pay, ask again later"
+            raise Refused(503, "no_lane_available", message, {"Retry-After": "5"})
 
 
 def _cut(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, str]]]:

@@ -21,6 +21,7 @@ from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.protocol.proof import MinedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
+from reference.rail.presence import refuse_behind
 from reference.rail.settings import RailSettings
 from reference.store.redemptions import Redemption
 from reference.web.errors import Refused
@@ -83,6 +84,14 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
+    async def look(self, claim: Redemption) -> Payment | None:
+        """Return what a claim pays as its chain shows it now, without waiting; None where only a proof can tell.
+
+        Raises:
+            PaymentRefused: It pays nothing, or nothing yet.
+            ChainUnavailable: The node could not be asked.
+        """
+
     async def tend(self) -> None:
         """Do what is due without a call."""
 
@@ -130,15 +139,31 @@ class Observer:
         """Ask the node, waiting a while inside the call for a transaction that is on its way (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
         while True:
-            seen = await self.lane.observe(tx_id)
+            seen = await self._observed(tx_id)
             on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
             if not on_its_way or time.monotonic() >= ends:
                 return seen
             await asyncio.sleep(min(POLL_SECONDS, self._settings.chain_poll_seconds))
 
+    async def _observed(self, tx_id: str) -> ObservedTransaction:
+        """Ask the node once; that it knows of nothing counts only if it knows its chain."""
+        seen = await self.lane.observe(tx_id)
+        if seen.status is TxStatus.ABSENT:
+            await refuse_behind(self.lane, self._settings.rail_node_behind_seconds)
+        return seen
+
+    async def look(self, claim: Redemption) -> Payment | None:
+        """Judge what the chain shows of a claim whose proof is not at hand."""
+        token = Token.parse(claim.token)
+        assert token is not None  # noqa: S101 - only parsed tokens are claimed
+        network = self.lane.facts.network
+        terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
+        seen = await self._observed(claim.tx_id)
+        return self.lane.judge(seen, terms, token, claim.tx_id, self._settings.challenge_ttl)
+
     async def is_known(self, claim: Redemption) -> bool:
         """Ask the node for the transaction."""
-        return (await self.lane.observe(claim.tx_id)).status is not TxStatus.ABSENT
+        return (await self._observed(claim.tx_id)).status is not TxStatus.ABSENT
 
     async def tend(self) -> None:
         """Nothing: what is not asked for is the payer's business."""

@@ -29,7 +29,7 @@ from reference.web.json_rpc import RpcError, invalid_params
 
 DEFAULT_SERVICE = "receipt-verify"
 # Refusals by another status than 402 that the same payment may outlive (P-RA-08).
-_UNDECIDED = frozenset({"chain_unavailable", "payment_in_progress"})
+_UNDECIDED = frozenset({"answer_unavailable", "chain_unavailable", "payment_in_progress"})
 
 
 class Conversation:

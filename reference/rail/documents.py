@@ -79,6 +79,8 @@ class Documents:
         alive: Callable[[], Awaitable[object]],
         *,
         started_at: str,
+        faults: Callable[[], Sequence[str]] = tuple,
+        away: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._settings = settings
         self._did = did
@@ -86,6 +88,8 @@ class Documents:
         self._keyring = keyring
         self._alive = alive
         self._started_at = started_at
+        self._faults = faults
+        self._away = away
         card = _json(agent_card(settings, self._lanes()))
         self._constant = {
             "/pay/v1/index": _json(self._index()),
@@ -114,6 +118,9 @@ class Documents:
     async def health(self) -> bytes:
         """Return the health document.
 
+        Lanes whose nodes are away are told as `lanes_away`; what goes on for now, and would not outlive a restart, as
+        `faults`. Neither makes it another status than 200: those who paid are served, and served again.
+
         Raises:
             Refused: The ledger cannot be asked.
         """
@@ -122,7 +129,11 @@ class Documents:
         except DatabaseUnavailable as fault:
             raise Refused(503, "store_unavailable", "the ledger cannot be asked") from fault
         service = f"{self._settings.word.lower}-rail"
-        told = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": self._lanes()}
+        away, faults = list(self._away()), list(self._faults())
+        lanes = [lane for lane in self._lanes() if lane not in away]
+        told = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
+        if away or faults:
+            told |= {"status": "degraded", "lanes_away": away, "faults": faults}
         return orjson.dumps(told)
 
     def resources(self, page: Page) -> Document:

@@ -85,15 +85,29 @@ class Door:
         try:
             served = await self._redeem(request, offered.service)
         except PaymentRefused as refusal:
-            if self.is_disabled(offered.service):
-                raise _not_quoted_again(refusal, limits) from refusal
-            reply = self._payment_required(request, offered, refusal)
+            reply = self._refusal_of(request, offered, refusal, limits)
         except (Refused, Unprocessable) as fault:
             # A copy: callers who waited together share the fault, and each has an allowance of his own.
             raise replace(fault, headers={**fault.headers, **limits}) from fault
         else:
             reply = _paid(served)
         return Reply(reply.status, reply.body, {**reply.headers, **limits})
+
+    def _refusal_of(
+        self, request: Request, offered: Challenges, refusal: PaymentRefused, limits: Mapping[str, str]
+    ) -> Reply:
+        """Return the 402 of a refusal.
+
+        Raises:
+            Refused: 503, for what would be quoted anew is not sold now.
+        """
+        if self.is_disabled(offered.service):
+            raise _not_quoted_again(refusal, limits) from refusal
+        try:
+            return self._payment_required(request, offered, refusal)
+        except Refused as fault:
+            told = {"PAYMENT-RESPONSE": _refused_payment(refusal)} if refusal.judged else {}
+            raise replace(fault, headers={**fault.headers, **told, **limits}) from refusal
 
     def is_disabled(self, service: Service) -> bool:
         """Return whether the operator switched a service off: it is quoted no more, and serves what it quoted."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reference.chains.lane import ChainUnavailable
-from reference.protocol import challenge, redemption
+from reference.protocol import challenge, lifetime, redemption
 from reference.protocol.challenge import Mint, Token
 from reference.protocol.observed import TxStatus
 from reference.protocol.proof import Proof
@@ -24,13 +24,17 @@ from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
 from reference.rail.leases import Lease, LeaseWatch
+from reference.rail.presence import Presence, refuse_behind
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
+from reference.store.absences import Absences
 from reference.store.generations import Generations
 from reference.store.redemptions import NewClaim, Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
+from reference.web.logs import get_logger
 
+_log = get_logger()
 _CHAIN_RETRY_SECONDS = 5
 _FINISH_SECONDS = 2.0
 
@@ -58,8 +62,12 @@ class Redeemer:
         signer: Signer,
         *,
         worker: str,
+        presence: Presence | None = None,
+        absences: Absences | None = None,
     ) -> None:
         self.signer = signer
+        self._presence = presence
+        self._absences = absences
         self._settings = settings
         self._clock = clock
         self._mint = mint
@@ -109,7 +117,7 @@ class Redeemer:
             self.refuse_forgotten(mine)
             return stored_answer(mine)
         self.refuse_other_request(presented, call)
-        if mine is None or self.window_is_over(mine):
+        if (mine is None or self.window_is_over(mine)) and not await self._may_come_late(presented):
             self.refuse_expired(presented)
         if mine is None:
             self._collector(presented).check(presented)
@@ -139,6 +147,18 @@ class Redeemer:
         if not challenge.is_live(presented.token, now=self._clock.now(), ttl=self._settings.challenge_ttl):
             raise self._refusal("challenge_expired", presented)
 
+    async def _may_come_late(self, presented: Presented) -> bool:
+        """Return whether a token past its lifetime may be presented still, as nobody could be served for a while.
+
+        Only where the payer sends the money himself: what an authorization would move has not moved.
+        """
+        token, ttl = presented.token, self._settings.challenge_ttl
+        if self._absences is None or presented.authorization is not None or self._clock.now() <= token.unix + ttl:
+            return False
+        met = await self._absences.met(presented.terms.network, token.unix)
+        grace = self._settings.rail_settle_window
+        return self._clock.now() <= lifetime.last_moment(token.unix, ttl, met, grace=grace)
+
     def refuse_forgotten(self, spent: Redemption) -> None:
         """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
         if spent.spent_at is None or self._clock.now() > spent.spent_at + self._settings.rail_store_seconds:
@@ -147,10 +167,11 @@ class Redeemer:
     def window_is_over(self, claim: Redemption) -> bool:
         """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8).
 
-        One for which something was sent gives its right for as long as the row exists, for its money may have moved.
+        One for which something was sent gives its right for as long as the row exists, for its money may have moved; so
+        does one whose last look met no node.
         """
         over = self._clock.now() > claim.expires_at + self._settings.rail_settle_window
-        return claim.state is State.UNPAID and claim.held_until is None and over
+        return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
 
     async def _join_or_work(
         self, presented: Presented, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
@@ -192,6 +213,8 @@ class Redeemer:
             if row.state is State.SPENT:
                 return stored_answer(row)
             async with self._lease(row) as lease:
+                if row.state is State.UNPAID:
+                    await self._rehearse(row, call, request)
                 paid = row if row.state is State.PAID else await self._mark_paid(row, presented, call)
                 if paid is not None:
                     return await self._serve(paid, call, request, lease)
@@ -205,6 +228,7 @@ class Redeemer:
             if crowded:
                 await self._evict_ninth(presented)
             self._order = max(self._order + 1, time.time_ns())
+            now = self._clock.now()
             new = NewClaim(
                 token=presented.token.text,
                 payment_key=presented.payment_key,
@@ -214,9 +238,8 @@ class Redeemer:
                 tx_id=presented.tx_id,
                 amount=presented.terms.amount,
                 pay_to=presented.terms.pay_to,
-                expires_at=presented.token.unix + self._settings.challenge_ttl,
+                expires_at=max(presented.token.unix + self._settings.challenge_ttl, now),
             )
-            now = self._clock.now()
             claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order)
             if claimed is not None:
                 return claimed
@@ -242,9 +265,18 @@ class Redeemer:
         return mine
 
     async def _evict_ninth(self, presented: Presented) -> None:
-        """Make room on a token: the oldest unpaid claim whose transaction the node does not know goes (P-ST-08)."""
+        """Make room on a token: the oldest unpaid claim whose transaction the node does not know goes (P-ST-08).
+
+        While the node is away it cannot say which those are. So the oldest goes for which nothing was sent, and who
+        is pushed out may come again: a lifetime that met an absence is longer by it.
+        """
         claims = await self._ledger.unpaid_claims(presented.token.text)
         if len(claims) < redemption.UNPAID_CLAIMS_PER_TOKEN:
+            return
+        if self._presence is not None and presented.terms.network not in self._presence.here:
+            oldest = next((claim for claim in claims if claim.held_until is None), None)
+            if oldest is not None:
+                await self._ledger.drop_unpaid(oldest.id)
             return
         for claim in claims:
             with suppress(ChainUnavailable):
@@ -264,17 +296,37 @@ class Redeemer:
             if not lease.given_back:
                 await self._ledger.release(row.id, worker=self._worker)
 
+    async def _rehearse(self, row: Redemption, call: Call, request: Any) -> None:
+        """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
+
+        Raises:
+            Refused: 503; the claim stays for as long as it takes.
+        """
+        try:
+            self.signer.answer(row, call.service, request)
+        except Exception as fault:
+            await self._ledger.keep(row, now=self._clock.now())
+            raise _answer_unavailable(fault) from fault
+
     # Step 14: what the chain shows.
 
     async def _paid_on_chain(self, presented: Presented, row: Redemption) -> Payment:
         try:
+            self._refuse_unchecked(row.network)
             return await self._collector(presented).collect(presented, row)
         except ChainUnavailable as fault:
+            await self._ledger.keep(row, now=self._clock.now())
             raise chain_unavailable() from fault
         except PaymentRefused as refusal:
             if refusal.code not in RETRYABLE:
                 await self._ledger.drop_unpaid(row.id)
+            elif row.is_kept:
+                await self._ledger.let_go(row, now=self._clock.now())
             raise
+
+    def _refuse_unchecked(self, network: str) -> None:
+        if self._presence is not None:
+            self._presence.refuse_unchecked(network)
 
     def _collector(self, presented: Presented) -> Collector:
         return self._collectors[presented.terms.network]
@@ -311,7 +363,10 @@ class Redeemer:
     # Step 15: run the service, sign, store, reply.
 
     async def _serve(self, row: Redemption, call: Call, request: Any, lease: Lease) -> Served:
-        answer = self.signer.answer(row, call.service, request)
+        try:
+            answer = self.signer.answer(row, call.service, request)
+        except Exception as fault:
+            raise _answer_unavailable(fault) from fault
         now = self._clock.now()
         recheck_at = now + self._settings.rail_recheck_seconds
         stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
@@ -332,8 +387,9 @@ class Redeemer:
             unpaid_before=now - self._settings.rail_settle_window,
             answers_before=now - self._settings.rail_store_seconds,
         )
-        for collector in self._collectors.values():
+        for key, collector in self._collectors.items():
             with suppress(ChainUnavailable):
+                self._refuse_unchecked(key)
                 await collector.tend()
         for row in await self._ledger.due_for_recheck(now):
             with suppress(ChainUnavailable):
@@ -343,7 +399,11 @@ class Redeemer:
         collector = self._collectors.get(row.network)
         if collector is None:
             return
-        gone = (await collector.lane.observe(row.tx_id)).status in {TxStatus.ABSENT, TxStatus.FAILED}
+        self._refuse_unchecked(row.network)
+        seen = await collector.lane.observe(row.tx_id)
+        if seen.status is TxStatus.ABSENT:
+            await refuse_behind(collector.lane, self._settings.rail_node_behind_seconds)
+        gone = seen.status in {TxStatus.ABSENT, TxStatus.FAILED}
         attestation = self.signer.attestation(row, "REVERSED") if gone else None
         await self._ledger.rechecked(row.id, attestation=attestation)
 
@@ -366,6 +426,17 @@ def stored_answer(row: Redemption) -> Served:
 def already_spent() -> Refused:
     """Return the refusal of a payment that already bought something; it tells nothing about what (P-ER-04)."""
     return Refused(409, "payment_already_spent", "this payment already bought something; pay for a new challenge")
+
+
+def _answer_unavailable(fault: Exception) -> Refused:
+    """Return the refusal while a paid answer cannot be made: never a 500, and the same proof is served later."""
+    _log.error("answer_unavailable", kind=type(fault).__name__)
+    return Refused(
+        503,
+        "answer_unavailable",
+        "the answer cannot be made now; do not pay again, send the same proof later",
+        {"Retry-After": str(_CHAIN_RETRY_SECONDS)},
+    )
 
 
 def chain_unavailable() -> Refused:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import aiohttp
-import orjson
 
 from reference.chains.evm_account import EvmAccount
 from reference.chains.lane import ChainUnavailable, Lane, ObservingLane
@@ -22,29 +21,37 @@ from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.rail.a2a import A2aDoor, RailTasks
 from reference.rail.app import build_app
+from reference.rail.attendance import Attendance
 from reference.rail.challenges import Challenges, Offer
 from reference.rail.collecting import Collector, Observer
 from reference.rail.conversation import Conversation
 from reference.rail.documents import Documents
 from reference.rail.door import Door
 from reference.rail.front import Front
+from reference.rail.kept import KeptClaims
+from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement import Settler
 from reference.rail.signing import Signer
+from reference.store.absences import Absences
 from reference.store.database import DatabaseUnavailable
 from reference.store.generations import Generations
+from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.store.tasks import Tasks
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
-from reference.web.keyring import KeyFile, secret_bytes
+from reference.web.first_start import open_secret, open_signing_key
+from reference.web.keyring import KeyFile
+from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
 from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
+from reference.web.trusted_keys import read_trusted_keys
 
 _log = get_logger()
 _TEND_SECONDS = 1.0
@@ -67,19 +74,30 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
-        yield await exits.enter_async_context(opened(settings, await _lanes(settings, session)))
+        lanes, unchecked = await _lanes(settings, session)
+        yield await exits.enter_async_context(opened(settings, lanes, watched=True, unchecked=unchecked))
 
 
 @asynccontextmanager
-async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIterator[AsgiApp]:
-    """Open a rail over lanes that are open already, by network key in the order in which they are offered."""
+async def opened(
+    settings: RailSettings, lanes: Mapping[str, Lane], *, watched: bool = False, unchecked: Sequence[str] = ()
+) -> AsyncIterator[AsgiApp]:
+    """Open a rail over lanes that are open already, by network key in the order in which they are offered.
+
+    Args:
+        settings: What the process was told.
+        lanes: The lanes.
+        watched: Whether their nodes are looked at, and lanes are offered only while they are there.
+        unchecked: Lanes whose nodes did not answer yet.
+    """
     async with AsyncExitStack() as exits:
         database = open_database(_dsn(settings))
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
-        ledger, generations = Redemptions(database), Generations(database)
+        ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
         try:
             await ledger.prepare()
+            await known.prepare()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
         offers = _offers(settings, lanes)
@@ -88,17 +106,23 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
         )
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with naming("WP_RAIL_SIGNING_KEY_FILE"):
-            keyring()
+            await open_signing_key(known, "rail", keyring)
         with naming("WP_RAIL_TOKEN_SECRET_FILE"):
-            mint = Mint(secret_bytes(settings.token_secret_file), settings.word)
+            secret = await open_secret(known, "rail token secret", settings.token_secret_file, now=clock.now())
+        mint = Mint(secret, settings.word)
+        trusted = LastGood(settings.rail_trusted_jwks or Path(), lambda: read_trusted_keys(settings.rail_trusted_jwks))
+        with naming("WP_RAIL_TRUSTED_JWKS"):
+            trusted()
         did = did_web(settings.public_url)
-        challenges = _challenges(settings, offers, mint)
+        absences = Absences(database)
+        presence = Presence(settings, lanes, clock, absences if watched else None, unchecked=unchecked)
+        challenges = _challenges(settings, offers, mint, presence)
         signer = Signer(
             settings,
             clock,
             keyring,
             did=did,
-            platform_keys=lambda: (*(key.jwk() for key in keyring().published), *_trusted(settings)),
+            platform_keys=lambda: (*(key.jwk() for key in keyring().published), *trusted()),
         )
         worker = str(uuid.uuid4())
         settlements = Settlements(database)
@@ -108,13 +132,46 @@ async def opened(settings: RailSettings, lanes: Mapping[str, Lane]) -> AsyncIter
             else Settler(settings, clock, lane, _account(settings), ledger, settlements, worker=worker)
             for key, lane in lanes.items()
         }
-        redeemer = Redeemer(settings, clock, mint, collectors, ledger, generations, signer, worker=worker)
+        redeemer = Redeemer(
+            settings,
+            clock,
+            mint,
+            collectors,
+            ledger,
+            generations,
+            signer,
+            worker=worker,
+            presence=presence,
+            absences=absences,
+        )
+
+        def faults() -> list[str]:
+            return [one.fault for one in (keyring, trusted) if one.fault]
+
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        documents = Documents(settings, did, list(challenges.values()), keyring, ledger.alive, started_at=started_at)
+        documents = Documents(
+            settings,
+            did,
+            list(challenges.values()),
+            keyring,
+            ledger.alive,
+            started_at=started_at,
+            faults=faults,
+            away=lambda: presence.away,
+        )
         exits.push_async_callback(redeemer.finish)
         tasks = RailTasks(Tasks(database), clock)
-        tending = asyncio.create_task(_tend(redeemer.tend, tasks.tend))
-        exits.push_async_callback(_end, tending)
+        kept = KeptClaims(settings, clock, collectors, ledger, worker=worker)
+        duties: list[tuple[Callable[[], Awaitable[None]], ...]] = [
+            (redeemer.tend, tasks.tend),
+            (lambda: kept.tend(presence.here),),
+        ]
+        if watched:
+            attendance = Attendance(settings, clock, absences)
+            await attendance.begin()
+            duties += [(presence.tend,), (attendance.tend,)]
+        for some in duties:
+            exits.push_async_callback(_end, asyncio.create_task(_tend(*some)))
         door = _door(settings, challenges, redeemer, clock)
         conversation = Conversation(door, challenges.values(), clock, uri=settings.a2a_x402_uri)
         a2a = A2aDoor(door, conversation, tasks, clock, uri=settings.a2a_x402_uri)
@@ -130,10 +187,11 @@ def _dsn(settings: RailSettings) -> str:
     return sqlite_dsn(settings.rail_data_dir / "rail.sqlite3")
 
 
-async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict[str, Lane]:
-    """Return the lanes that have a node and a payee, in the order of the setting."""
+async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> tuple[dict[str, Lane], list[str]]:
+    """Return the lanes that have a node and a payee, in the order of the setting, and which nodes did not answer."""
     rules = LaneRules(settings.word, settings.evm_confirmations, settings.solana_commitment)
     lanes: dict[str, Lane] = {}
+    unchecked: list[str] = []
     for key in settings.rail_lanes:
         network = NETWORKS[key]
         nodes = node_settings(network)
@@ -143,13 +201,13 @@ async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> dict
             lane = None
         if lane is not None and not lane.is_address(settings.pay_to(network)):
             raise Misconfigured(f"WP_RAIL_PAYTO_{key.partition('_')[0].upper()}: not an address of {key}")
-        if lane is not None and (settings.mode == "test" or await _is_of_its_network(lane)):
+        if lane is not None:
             lanes[key] = lane
+            if settings.mode != "test" and not await _is_of_its_network(lane):
+                unchecked.append(key)
     if not lanes:
-        raise Misconfigured(
-            "WP_RAIL_LANES: no lane has a node that answers (WP_NODE_<KEY>) and a payee (WP_RAIL_PAYTO_<CHAIN>)"
-        )
-    return lanes
+        raise Misconfigured("WP_RAIL_LANES: no lane has a node (WP_NODE_<KEY>) and a payee (WP_RAIL_PAYTO_<CHAIN>)")
+    return lanes, unchecked
 
 
 def _account(settings: RailSettings) -> EvmAccount:
@@ -163,7 +221,7 @@ async def _is_of_its_network(lane: Lane) -> bool:
         if not await lane.check_node():
             raise Misconfigured(f"WP_NODE_{key.upper()}: the node is of another network")
     except ChainUnavailable:
-        _log.warning("lane_not_offered", network=key, reason="its node did not answer; restart when it does")
+        _log.warning("lane_not_offered", network=key, reason="its node did not answer; it is offered when it does")
         return False
     return True
 
@@ -180,7 +238,9 @@ def _offers(settings: RailSettings, lanes: Mapping[str, Lane]) -> dict[str, tupl
     }
 
 
-def _challenges(settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]], mint: Mint) -> dict[str, Challenges]:
+def _challenges(
+    settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]], mint: Mint, presence: Presence
+) -> dict[str, Challenges]:
     return {
         path: Challenges(
             service,
@@ -189,6 +249,7 @@ def _challenges(settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]],
             public_url=settings.public_url,
             scheme=settings.rail_scheme,
             ttl=settings.challenge_ttl,
+            here=lambda: presence.here,
         )
         for path, service in SERVICES.items()
     }
@@ -205,12 +266,6 @@ def _door(settings: RailSettings, challenges: Mapping[str, Challenges], redeemer
         disabled=settings.rail_disabled_services,
         within=settings.answer_within,
     )
-
-
-def _trusted(settings: RailSettings) -> list[dict[str, Any]]:
-    path = settings.rail_trusted_jwks
-    keys: list[dict[str, Any]] = [] if path is None else orjson.loads(path.read_bytes())["keys"]
-    return keys
 
 
 async def _tend(*duties: Callable[[], Awaitable[None]]) -> None:

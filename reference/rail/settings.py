@@ -54,6 +54,8 @@ class RailSettings(CommonSettings):
     rail_lease_seconds: float = Field(default=30, gt=0)
     rail_stuck_seconds: int = Field(default=30, ge=1)
     rail_payer_failures: int = Field(default=3, ge=0)
+    rail_node_look_seconds: float = Field(default=5, gt=0)
+    rail_node_behind_seconds: int = Field(default=300, ge=0)
     rail_rate: int = Field(default=120, ge=1)
     rail_disabled_services: CommaList = ()
     a2a_x402_uri: str = Field(default=a2a_x402.URI, pattern=r"^[!-+\--~]{1,512}$")

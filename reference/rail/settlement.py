@@ -303,6 +303,11 @@ class Settler:
 
     # Besides calls.
 
+    async def look(self, claim: Redemption) -> Payment | None:
+        """Nothing: what was sent for a claim, `tend` follows; where nothing was, nothing moved."""
+        del claim
+        return None
+
     async def is_known(self, claim: Redemption) -> bool:
         """A claim for which something was sent counts as known to the chain (P-ST-08)."""
         return claim.held_until is not None

@@ -5,19 +5,23 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
 
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
-from reference.store.database import Change, Database, Taken
-from reference.store.tables import METADATA, redemptions, settlements
+from reference.store.database import Change, Database, Missed, Taken
+from reference.store.tables import METADATA, kept_claims, redemptions, settlements
 
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """One row: a claim, a payment, or a spent payment with its stored answer."""
+    """One row: a claim, a payment, or a spent payment with its stored answer.
+
+    `is_kept` says that the last look at a claim met no node, so that it does not lapse (5.8).
+    """
 
     id: int
     token: str
@@ -39,6 +43,7 @@ class Redemption:
     payment_response: str | None
     held_until: int | None = None
     transfer_key: str | None = None
+    is_kept: bool = False
 
     @property
     def state(self) -> State:
@@ -81,8 +86,11 @@ _ON_ITS_WAY = exists().where(
     settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, settlements.c.fate == "open"
 )
 
+_KEPT = kept_claims.c
+_IS_KEPT = exists().where(_KEPT.claim_id == _ROW.id).correlate(redemptions)
+
 _ALIVE = select(1)
-_SELECT = select(*(_ROW[name] for name in Redemption.__slots__))
+_SELECT = select(*(_ROW[name] for name in Redemption.__slots__ if name != "is_kept"), _IS_KEPT)
 _INVOLVED = _SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = _SELECT.where(_IS_IT)
 _UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), _IS_UNPAID).order_by(_ROW.claim_order)
@@ -130,6 +138,21 @@ _FORGET_UNPAID = delete(redemptions).where(
     _ROW.expires_at < bindparam("before"),
     or_(_ROW.held_until.is_(None), _ROW.held_until < bindparam("before")),
     ~_ON_ITS_WAY,
+    ~_IS_KEPT,
+)
+_KEEP = insert(kept_claims).values({name: bindparam(name) for name in ("claim_id", "network", "since", "look_at")})
+_KEPT_SINCE = select(_KEPT.since).where(_KEPT.claim_id == bindparam("kept_id"))
+_LET_GO = delete(kept_claims).where(_KEPT.claim_id == bindparam("kept_id"))
+_PROLONG = update(redemptions).where(_IS_IT, _IS_UNPAID).values(expires_at=_ROW.expires_at + bindparam("seconds"))
+_LOOK_LATER = update(kept_claims).where(_KEPT.claim_id == bindparam("kept_id")).values(look_at=bindparam("later"))
+_DUE_KEPT = (
+    _SELECT.join(kept_claims, _KEPT.claim_id == _ROW.id)
+    .where(_KEPT.network == bindparam("lane"), _KEPT.look_at <= bindparam("now"), _IS_UNPAID)
+    .order_by(_KEPT.look_at)
+    .limit(bindparam("most"))
+)
+_LET_GO_ORPHANS = delete(kept_claims).where(
+    ~exists().where(_ROW.id == _KEPT.claim_id, _IS_UNPAID).correlate(kept_claims)
 )
 _FORGET_ANSWERS = (
     update(redemptions)
@@ -260,8 +283,34 @@ class Redemptions:
         A claim for which a settlement is on its way stays too: only the chain can say that nothing moved (5.8).
         """
         await self._database.change_all(
-            Change(_FORGET_UNPAID, {"before": unpaid_before}), Change(_FORGET_ANSWERS, {"before": answers_before})
+            Change(_FORGET_UNPAID, {"before": unpaid_before}),
+            Change(_FORGET_ANSWERS, {"before": answers_before}),
+            Change(_LET_GO_ORPHANS),
         )
+
+    async def keep(self, row: Redemption, *, now: int) -> None:
+        """Let a claim not lapse until the next look at it that meets a node (5.8)."""
+        with suppress(Taken):
+            await self._database.change(_KEEP, claim_id=row.id, network=row.network, since=now, look_at=now)
+
+    async def let_go(self, row: Redemption, *, now: int) -> None:
+        """Let a claim lapse again by the ordinary rule; the time in which no look met a node does not count."""
+        rows = await self._database.rows(_KEPT_SINCE, kept_id=row.id)
+        if rows:
+            missed = max(0, now - int(rows[0][0]))
+            with suppress(Missed):  # another worker did
+                await self._database.change_all(
+                    Change(_LET_GO, {"kept_id": row.id}, needed=True),
+                    Change(_PROLONG, {"row_id": row.id, "seconds": missed}),
+                )
+
+    async def look_later(self, row: Redemption, *, at: int) -> None:
+        """Put off the next look at a kept claim."""
+        await self._database.change(_LOOK_LATER, kept_id=row.id, later=at)
+
+    async def kept_on(self, network: str, *, now: int, most: int) -> Sequence[Redemption]:
+        """Return the kept claims of a lane that are to be looked at, the longest waiting first."""
+        return [Redemption(*row) for row in await self._database.rows(_DUE_KEPT, lane=network, now=now, most=most)]
 
     async def due_for_recheck(self, now: int) -> Sequence[Redemption]:
         """Return the spent payments that are to be looked at once more (P-ST-07)."""

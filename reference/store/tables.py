@@ -50,6 +50,29 @@ Index("rail_by_payment", redemptions.c.payment_key)
 _due = redemptions.c.recheck_at.isnot(None)
 Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due)
 
+# Claims whose last look met no node, or whose answer could not be made: they do not lapse (5.8). A table of its own, so
+# that a ledger that is there already needs no change.
+kept_claims = Table(
+    "rail_kept_claims",
+    METADATA,
+    Column("claim_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("network", String(64), nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("look_at", BigInteger, nullable=False),
+    Index("rail_kept_due", "network", "look_at"),
+)
+
+# When a lane's node was away, or (network "*") no worker ran: challenges of that time may be presented later.
+absences = Table(
+    "rail_absences",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("network", String(64), nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Index("rail_absences_by_end", "until"),
+)
+
 generations = Table(
     "rail_generations",
     METADATA,

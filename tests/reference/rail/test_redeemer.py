@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from reference.chains.algorand import AlgorandLane
+from reference.chains.algorand_finder import AlgorandFinder
+from reference.chains.finding import Head
 from reference.chains.lane import ChainUnavailable
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import SigningKey
@@ -49,11 +52,24 @@ def tx_id(number: int) -> str:
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] + "A" * 51
 
 
+class ScriptedFinder(AlgorandFinder):
+    """Tells how far the node is: its newest block is `age` seconds old."""
+
+    def __init__(self) -> None:
+        super().__init__(NETWORK, None, None)  # type: ignore[arg-type]
+        self.age = 0
+
+    async def head(self) -> Head:
+        """Return the newest block."""
+        return Head(1, 1, int(time.time()) - self.age)
+
+
 class ScriptedLane(AlgorandLane):
     """The Algorand lane with a node of our own: it shows what the test put there, after what the test makes happen."""
 
     def __init__(self) -> None:
         super().__init__(NETWORK, None, None)  # type: ignore[arg-type]
+        self.finder = self.told = ScriptedFinder()
         self.shown: dict[str, ObservedTransaction] = {}
         self.before: Callable[[], Awaitable[None]] | None = None
         self.looks: list[str] = []
@@ -121,7 +137,10 @@ NONCES = (number.to_bytes(8, "big") for number in range(10**6))
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     """Two workers, and a chain that shows nothing yet."""
     settings = RailSettings(
-        rail_lease_seconds=LEASE_SECONDS, rail_join_wait=30, rail_confirm_wait=0, rail_payto_algorand=TERMS.pay_to
+        rail_lease_seconds=LEASE_SECONDS,
+        rail_join_wait=30,
+        rail_confirm_wait=0,
+        rail_payto_algorand=TERMS.pay_to,
     )
     database = open_database(sqlite_dsn(tmp_path / "rail.sqlite3"))
     ledger, generations, lane = Redemptions(database), Generations(database), ScriptedLane()
@@ -236,16 +255,36 @@ async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
     assert bench.lane.looks == [tx_id(0)]
 
 
-async def test_a_service_that_fails_leaves_the_payment_usable(bench: Bench) -> None:
-    """Step 15: the row stays paid, and the same proof is served when the fault is gone."""
+async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
+    """What comes after the payment is tried before it: 503 and nothing marked, and the claim stays however long."""
     token = bench.token()
     bench.lane.pay(0, token)
 
     def broken(_request: Any, _bench: Any) -> dict[str, Any]:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        await bench.redeem(0, token, service=replace(SERVICE, run=broken))
+    assert await bench.refusal(0, token, service=replace(SERVICE, run=broken)) == "answer_unavailable"
+    row = await bench.row(0, token)
+    assert row is not None
+    assert (row.state, row.lease, bool(row.is_kept)) == (State.UNPAID, None, True)
+    assert bench.lane.looks == []
+    await bench.ledger.forget(unpaid_before=2**40, answers_before=0)
+    assert not (await bench.redeem(0, token)).replayed
+
+
+async def test_a_service_that_fails_after_all_leaves_the_payment_usable(bench: Bench) -> None:
+    """Step 15: 503, never 500; the row stays paid, and the same proof is served when the fault is gone."""
+    token = bench.token()
+    bench.lane.pay(0, token)
+    runs = []
+
+    def broken(request: Any, given: Any) -> dict[str, Any]:
+        runs.append(request)
+        if len(runs) > 1:
+            raise ZeroDivisionError
+        return SERVICE.run(request, given)
+
+    assert await bench.refusal(0, token, service=replace(SERVICE, run=broken)) == "answer_unavailable"
     row = await bench.row(0, token)
     assert row is not None
     assert (row.state, row.lease) == (State.PAID, None)
@@ -270,6 +309,24 @@ async def test_an_unknown_payment_leaves_its_claim_and_a_bad_one_does_not(bench:
     bench.lane.before = away
     assert await bench.refusal(0, token) == "chain_unavailable"
     assert await bench.row(0, token) is not None
+    bench.lane.pay(0, token)
+    assert not (await bench.redeem(0, token)).replayed
+
+
+async def test_a_node_that_is_behind_knows_of_nothing(bench: Bench) -> None:
+    """That a transaction does not exist, it cannot say: 503 and the claim stays. What it shows counts all the same."""
+    token = bench.token()
+    bench.lane.told.age = 301
+    assert await bench.refusal(0, token) == "chain_unavailable"
+    row = await bench.row(0, token)
+    assert row is not None
+    assert row.is_kept
+    bench.lane.told.age = 0
+    assert await bench.refusal(0, token) == "tx_not_found"
+    row = await bench.row(0, token)
+    assert row is not None
+    assert not row.is_kept
+    bench.lane.told.age = 301
     bench.lane.pay(0, token)
     assert not (await bench.redeem(0, token)).replayed
 

@@ -1,0 +1,29 @@
+"""How long a challenge can be presented when payers could not be served for a while (P-ST-01, decision 0044).
+
+Time in which nobody could be served does not count, and whoever waited has a while afterwards. It is the presenting
+that has more time, not the paying: a block's time is held against the challenge's own end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def last_moment(unix: int, ttl: int, absences: Iterable[tuple[int, int]], *, grace: int) -> int:
+    """Return the last unix second in which a challenge can be presented for the first time.
+
+    Args:
+        unix: When it was issued.
+        ttl: Its lifetime in seconds.
+        absences: Beginnings and ends of the times in which nobody could be served, in unix seconds, in any order.
+        grace: What is added after an absence, for those who waited.
+    """
+    ends, counted, met = unix + ttl, unix, False
+    for since, until in sorted(absences):
+        begins = max(since, counted)
+        if begins > ends:
+            break
+        if until > begins:
+            ends += until - begins
+            counted, met = until, True
+    return ends + grace if met else ends

@@ -1,0 +1,50 @@
+"""When any worker of this rail ran: whoever could not present in time because none did has that time afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from reference.rail.settings import RailSettings
+from reference.store.absences import ALL_LANES, Absences
+from reference.web.clock import WpClock
+
+_BEAT_SECONDS = 5.0
+# An absence is of no use any more when every challenge that met it has ended; this is far beyond that.
+_KEPT_SECONDS = 30 * 86_400
+
+
+class Attendance:
+    """Beats while the worker runs, and writes down how long none did before."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        absences: Absences,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kept = _KEPT_SECONDS + 2 * (settings.challenge_ttl + settings.rail_settle_window)
+        self._clock = clock
+        self._absences = absences
+        self._monotonic = monotonic
+        self._due = 0.0
+
+    async def begin(self) -> None:
+        """Write down the time in which no worker ran, if there was any.
+
+        Raises:
+            DatabaseUnavailable: The database cannot be asked.
+        """
+        last, now = await self._absences.last_beat(), self._clock.now()
+        if last is not None and now - last > _BEAT_SECONDS:
+            await self._absences.begin(ALL_LANES, since=last, until=now)
+        await self._absences.beat(now=now)
+
+    async def tend(self) -> None:
+        """Beat when it is time."""
+        if self._monotonic() >= self._due:
+            now = self._clock.now()
+            await self._absences.beat(now=now)
+            await self._absences.forget(before=now - self._kept)
+            self._due = self._monotonic() + _BEAT_SECONDS

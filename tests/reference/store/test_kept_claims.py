@@ -1,0 +1,109 @@
+"""Claims that do not lapse, absences, and the keys an installation has used, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from reference.protocol.weld import Payment
+from reference.store.absences import ALL_LANES, Absences
+from reference.store.database import Database
+from reference.store.known_keys import KnownKeys
+from reference.store.opening import open_database, sqlite_dsn
+from reference.store.redemptions import NewClaim, Redemption, Redemptions
+
+LANE = "algorand_mainnet"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """An empty database."""
+    named = request.param == "postgres"
+    opened = open_database(request.getfixturevalue("postgres_database") if named else sqlite_dsn(tmp_path / "one"))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def ledger(database: Database) -> Redemptions:
+    """A ledger on it."""
+    made = Redemptions(database)
+    await made.prepare()
+    return made
+
+
+async def claimed(ledger: Redemptions, number: int, *, expires_at: int = 100) -> Redemption:
+    """Make a claim and give its lease back."""
+    new = NewClaim(f"token{number}", f"key{number}", "hash", "service", LANE, "tx", "1", "payee", expires_at)
+    row = await ledger.claim(new, worker="w", now=1, order=number)
+    assert row is not None
+    return row
+
+
+async def test_a_kept_claim_is_not_forgotten_and_one_that_was_let_go_is(ledger: Redemptions) -> None:
+    """The time in which no look met a node is given back: the window goes on where it stood."""
+    plain, kept = await claimed(ledger, 1), await claimed(ledger, 2)
+    for _ in range(2):  # a second look that meets no node changes nothing
+        await ledger.keep(kept, now=90)
+    await ledger.forget(unpaid_before=5000, answers_before=0)
+    assert await ledger.get(plain.id) is None
+    there = await ledger.get(kept.id)
+    assert there is not None
+    assert there.is_kept
+    for _ in range(2):
+        await ledger.let_go(there, now=4090)
+    after = await ledger.get(kept.id)
+    assert after is not None
+    assert (bool(after.is_kept), after.expires_at) == (False, 4100)
+    await ledger.forget(unpaid_before=4100, answers_before=0)
+    assert await ledger.get(kept.id) is not None
+    await ledger.forget(unpaid_before=4101, answers_before=0)
+    assert await ledger.get(kept.id) is None
+
+
+async def test_kept_claims_take_turns_and_leave_no_trace(ledger: Redemptions) -> None:
+    """The longest waiting first, so many at once; what was paid or dropped is no longer among them."""
+    rows = [await claimed(ledger, number) for number in range(4)]
+    for at, row in enumerate(rows):
+        await ledger.keep(row, now=10 + at)
+    assert [row.id for row in await ledger.kept_on(LANE, now=12, most=2)] == [rows[0].id, rows[1].id]
+    await ledger.look_later(rows[0], at=50)
+    assert [row.id for row in await ledger.kept_on(LANE, now=13, most=9)] == [row.id for row in rows[1:]]
+    assert await ledger.kept_on("solana_mainnet", now=99, most=9) == []
+    await ledger.drop_unpaid(rows[1].id)
+    assert await ledger.mark_paid(rows[2], Payment("payer", "tx"), worker="w", now=20) is not None
+    assert [row.id for row in await ledger.kept_on(LANE, now=99, most=9)] == [rows[3].id, rows[0].id]
+    await ledger.forget(unpaid_before=0, answers_before=0)
+    assert [row.id for row in await ledger.kept_on(LANE, now=99, most=9)] == [rows[3].id, rows[0].id]
+
+
+async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redemptions) -> None:
+    """Those of a lane and of all; a beat is none, and only moves forward."""
+    del ledger
+    absences = Absences(database)
+    assert await absences.last_beat() is None
+    for now in (10, 20, 15):
+        await absences.beat(now=now)
+    assert await absences.last_beat() == 20
+    one = await absences.begin(LANE, since=100, until=110)
+    await absences.begin(ALL_LANES, since=200, until=210)
+    await absences.begin("solana_mainnet", since=100, until=500)
+    await absences.go_on(one, until=130)
+    await absences.go_on(one, until=120)
+    assert sorted(await absences.met(LANE, 0)) == [(100, 130), (200, 210)]
+    assert await absences.met(LANE, 131) == [(200, 210)]
+    await absences.forget(before=205)
+    assert await absences.met(LANE, 0) == [(200, 210)]
+    assert await absences.last_beat() == 20
+
+
+async def test_the_first_key_is_remembered(database: Database) -> None:
+    """Under each name apart; a key that is known is not noted twice."""
+    known = KnownKeys(database)
+    for _ in range(2):
+        await known.prepare()
+    assert await known.ids("signing") == []
+    assert [await known.add("signing", key, now=1) for key in ("a", "a", "b")] == ["a", "a", "a"]
+    assert (await known.ids("signing"), await known.ids("token")) == (["a", "b"], [])
