@@ -125,6 +125,8 @@ class Presence:
             one.well_at = self._clock.now()
         is_other = one.here is bool(why)
         one.in_a_row = one.in_a_row + 1 if is_other else 0
+        if why and why != one.why:
+            _log.warning("node_not_well", network=key, reason=why)
         one.why = why
         if one.in_a_row >= (_MISSES if one.here else _HITS):
             await self._turn(key, one)

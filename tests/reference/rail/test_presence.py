@@ -1,0 +1,176 @@
+"""When a lane is offered: three looks in a row take it away, two bring it back, and nothing less does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reference.chains.finding import Head
+from reference.chains.lane import ChainUnavailable
+from reference.rail.attendance import Attendance
+from reference.rail.presence import Presence
+from reference.rail.settings import RailSettings
+from reference.store.absences import ALL_LANES, Absences
+from reference.store.opening import open_database, sqlite_dsn
+from reference.store.redemptions import Redemptions
+from reference.web.clock import WpClock
+
+LANE = "algorand_mainnet"
+
+
+@dataclass
+class Node:
+    """A node by its answers: whether it answers, is of its network, and how old its newest block is."""
+
+    answers: bool = True
+    right: bool = True
+    age: int = 0
+    looks: int = 0
+
+    @property
+    def finder(self) -> Node:
+        return self
+
+    async def check_node(self) -> bool:
+        self.looks += 1
+        if not self.answers:
+            raise ChainUnavailable("refused")
+        return self.right
+
+    async def head(self) -> Head:
+        return Head(1, 1, int(time.time()) - self.age)
+
+
+@dataclass
+class Bench:
+    """A presence of one lane whose time is moved by hand."""
+
+    node: Node
+    absences: Absences
+    presence: Presence
+    now: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(wall=1_000_000.0, monotonic=0.0))
+
+    async def look(self, *answers: bool, seconds: float = 10.0) -> list[bool]:
+        """Look once an answer, so many seconds apart, and return whether the lane is offered after each."""
+        found = []
+        for answer in answers:
+            self.now.wall += seconds
+            self.now.monotonic += seconds
+            self.node.answers = answer
+            await self.presence.tend()
+            found.append(LANE in self.presence.here)
+        return found
+
+
+async def bench_of(folder: Path, *, unchecked: bool = False, **settings: Any) -> AsyncIterator[Bench]:
+    database = open_database(sqlite_dsn(folder / "rail.sqlite3"))
+    await Redemptions(database).prepare()
+    node, absences = Node(), Absences(database)
+    now = SimpleNamespace(wall=1_000_000.0, monotonic=0.0)
+    lanes: Any = {LANE: node}
+    presence = Presence(
+        RailSettings(**settings),
+        lanes,
+        WpClock(system=lambda: now.wall),
+        absences,
+        unchecked=[LANE] if unchecked else [],
+        monotonic=lambda: now.monotonic,
+    )
+    yield Bench(node, absences, presence, now)
+    await database.close()
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    """A lane that is there."""
+    async for made in bench_of(tmp_path):
+        yield made
+
+
+@pytest.fixture
+async def live(tmp_path: Path) -> AsyncIterator[Bench]:
+    """A lane in live mode whose node did not answer at the start."""
+    async for made in bench_of(tmp_path, unchecked=True, mode="live"):
+        yield made
+
+
+async def test_one_or_two_bad_looks_change_nothing(bench: Bench) -> None:
+    """Neither way: a node that answers every other time stays what it is."""
+    assert await bench.look(True, False, False, True, False, False, True) == [True] * 7
+    assert await bench.look(False, False, False) == [True, True, False]
+    assert await bench.look(True, False, True, False) == [False] * 4
+    assert await bench.look(True, True) == [False, True]
+
+
+async def test_an_absence_is_from_the_last_good_look_to_the_return(bench: Bench) -> None:
+    """By the rail's clock; what came to nothing is written nowhere."""
+    await bench.look(True)
+    well = int(bench.now.wall)
+    await bench.look(False, False, True)
+    assert await bench.absences.met(LANE, 0) == []
+    well = int(bench.now.wall)
+    await bench.look(False, False, False)
+    assert await bench.absences.met(LANE, 0) == [(well, well + 30)]
+    await bench.look(False, True, seconds=1000)
+    assert await bench.absences.met(LANE, 0) == [(well, well + 2030)]
+    await bench.look(True, seconds=1000)
+    assert await bench.absences.met(LANE, 0) == [(well, well + 3030)]
+    await bench.look(True, True, seconds=1000)
+    assert await bench.absences.met(LANE, 0) == [(well, well + 3030)]
+
+
+async def test_a_node_that_is_behind_is_away(bench: Bench) -> None:
+    """Until it has caught up."""
+    bench.node.age = 400
+    assert await bench.look(True, True, True) == [True, True, False]
+    assert bench.presence.away == [LANE]
+    bench.node.age = 20
+    assert await bench.look(True, True) == [False, True]
+
+
+async def test_another_network_s_node_is_never_offered_in_live_mode(live: Bench) -> None:
+    """A lane that was not checked at the start is offered once it was, and not asked before."""
+    live.node.right = False
+    assert await live.look(False, True, True, True) == [False] * 4
+    with pytest.raises(ChainUnavailable):
+        live.presence.refuse_unchecked(LANE)
+    live.node.right = True
+    assert await live.look(True, True) == [False, True]
+    live.presence.refuse_unchecked(LANE)
+
+
+async def test_in_test_mode_the_network_is_not_looked_at(bench: Bench) -> None:
+    """As at the start (P-NW-06)."""
+    bench.node.right = False
+    assert await bench.look(True, True, True) == [True] * 3
+
+
+async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -> None:
+    """Every few seconds; more often while it is not."""
+    await bench.look(*[True] * 10, seconds=1)
+    assert bench.node.looks == 2
+    await bench.look(*[False] * 10, seconds=1)
+    assert bench.node.looks == 2 + 10
+
+
+async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench) -> None:
+    """Between the last beat of any worker and the next start; a restart within a beat is none."""
+    now, clock = bench.now, WpClock(system=lambda: bench.now.wall)
+    first = Attendance(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
+    await first.begin()
+    for seconds in (6, 6):
+        now.wall, now.monotonic = now.wall + seconds, now.monotonic + seconds
+        await first.tend()
+    ended = int(now.wall)
+    now.wall += 4
+    await Attendance(RailSettings(), clock, bench.absences).begin()
+    assert await bench.absences.met(ALL_LANES, 0) == []
+    now.wall += 5000
+    await Attendance(RailSettings(), clock, bench.absences).begin()
+    assert await bench.absences.met(LANE, 0) == [(ended + 4, ended + 5004)]
