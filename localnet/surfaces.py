@@ -92,8 +92,12 @@ class Surfaces:
             "WP_RAIL_SETTLER_KEY_FILE": str(facts.settler_key_file),
             "WP_RAIL_RATE": _RAISED,
             "WP_RAIL_CONFIRM_WAIT": "3",
+            # A row takes a node away for some seconds, and the rows after it pay there.
+            "WP_RAIL_NODE_LOOK_SECONDS": "20",
             **self._joining(facts.rail),
         }
+        if plan.of_kind("localnet"):
+            environment["WP_RAIL_NODE_BEHIND_SECONDS"] = "0"  # a node of ours may make a block only when there is need
         await self._started("rail", "rail", environment, facts.rail)
 
     async def _agent(self) -> None:

@@ -130,8 +130,8 @@ class Presence:
         one.why = why
         if one.in_a_row >= (_MISSES if one.here else _HITS):
             await self._turn(key, one)
-        calm = one.here and not one.in_a_row
-        one.due = self._monotonic() + (self._settings.rail_node_look_seconds if calm else 1.0)
+        pause = self._settings.rail_node_look_seconds
+        one.due = self._monotonic() + (pause if one.here else min(1.0, pause))
 
     async def _wrong_with(self, lane: Lane) -> str:
         """Return what speaks against a lane's node, the empty string when nothing does."""

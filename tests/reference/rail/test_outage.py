@@ -82,6 +82,7 @@ def test_what_was_paid_is_decided_when_the_node_is_back(own_chain: SimulatedChai
     assert states_of(rail) == [State.UNPAID, State.UNPAID]
     own_chain.calm()
     until(lambda: sorted(states_of(rail)) == sorted([State.PAID, State.UNPAID]))
+    until(lambda: not any(row.is_kept for row in rows_of(rail)))
     rail.set_clock(3 * PAST_EVERY_WINDOW)
     until(lambda: states_of(rail) == [State.PAID])
     served = rail.present(proof)
@@ -158,6 +159,7 @@ def test_a_stranger_s_claims_in_an_outage_push_nobody_out(own_chain: SimulatedCh
     until_back(rail)
     served = rail.present(proof)
     assert served.status_code == 200, served.text
+    until(lambda: not any(row.is_kept for row in rows_of(rail)))
     rail.set_clock(3 * PAST_EVERY_WINDOW)
     until(lambda: states_of(rail) == [State.SPENT])
 

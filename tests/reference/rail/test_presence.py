@@ -152,11 +152,11 @@ async def test_in_test_mode_the_network_is_not_looked_at(bench: Bench) -> None:
 
 
 async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -> None:
-    """Every few seconds; more often while it is not."""
-    await bench.look(*[True] * 10, seconds=1)
-    assert bench.node.looks == 2
+    """Every few seconds, so that an outage of some seconds takes no lane away; more often while it is away."""
+    await bench.look(*[True] * 10, *[False] * 15, seconds=1)
+    assert (bench.node.looks, LANE in bench.presence.here) == (9, False)
     await bench.look(*[False] * 10, seconds=1)
-    assert bench.node.looks == 2 + 10
+    assert bench.node.looks == 9 + 10
 
 
 async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench) -> None:

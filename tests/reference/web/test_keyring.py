@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reference.protocol.keys import SigningKey
 from reference.web import keyring
 from reference.web.clock import WpClock
 from reference.web.keyring import KeyFile
@@ -95,10 +96,10 @@ def test_a_list_of_retired_keys_that_is_none_changes_nothing(file: KeyFile) -> N
     retired = file.path.with_name(file.path.name + ".retired.json")
     whole = retired.read_bytes()
     retired.write_bytes(b'[{"public_key_hex": 1}]')
-    file.path.write_bytes(keyring.SigningKey.from_seed(bytes(32)).to_pem())
+    file.path.write_bytes(SigningKey.from_seed(bytes(32)).to_pem())
     assert (file(), "retired" in file.fault) == (held, True)
     retired.write_bytes(whole)
-    file.path.write_bytes(keyring.SigningKey.from_seed(bytes(31) + b"1").to_pem() + b"\n")
+    file.path.write_bytes(SigningKey.from_seed(bytes(31) + b"1").to_pem() + b"\n")
     assert file().active.public != before
 
 
