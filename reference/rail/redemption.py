@@ -23,8 +23,10 @@ from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
+from reference.rail.crowding import make_room
 from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.presence import Presence, refuse_behind
+from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.absences import Absences
@@ -32,10 +34,7 @@ from reference.store.generations import Generations
 from reference.store.redemptions import NewClaim, Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.logs import get_logger
 
-_log = get_logger()
-_CHAIN_RETRY_SECONDS = 5
 _FINISH_SECONDS = 2.0
 
 
@@ -226,7 +225,8 @@ class Redeemer:
         """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
         if mine is None:
             if crowded:
-                await self._evict_ninth(presented)
+                away = self._presence is not None and presented.terms.network not in self._presence.here
+                await make_room(self._ledger, self._collector(presented), presented.token, is_away=away)
             self._order = max(self._order + 1, time.time_ns())
             now = self._clock.now()
             new = NewClaim(
@@ -264,26 +264,6 @@ class Redeemer:
             return await self._claimed(presented, call, None)
         return mine
 
-    async def _evict_ninth(self, presented: Presented) -> None:
-        """Make room on a token: the oldest unpaid claim whose transaction the node does not know goes (P-ST-08).
-
-        While the node is away it cannot say which those are. So the oldest goes for which nothing was sent, and who
-        is pushed out may come again: a lifetime that met an absence is longer by it.
-        """
-        claims = await self._ledger.unpaid_claims(presented.token.text)
-        if len(claims) < redemption.UNPAID_CLAIMS_PER_TOKEN:
-            return
-        if self._presence is not None and presented.terms.network not in self._presence.here:
-            oldest = next((claim for claim in claims if claim.held_until is None), None)
-            if oldest is not None:
-                await self._ledger.drop_unpaid(oldest.id)
-            return
-        for claim in claims:
-            with suppress(ChainUnavailable):
-                if not await self._collector(presented).is_known(claim):
-                    await self._ledger.drop_unpaid(claim.id)
-                    return
-
     @asynccontextmanager
     async def _lease(self, row: Redemption) -> AsyncIterator[Lease]:
         """Hold the row's lease while at work, and give it back whatever happens."""
@@ -306,7 +286,7 @@ class Redeemer:
             self.signer.answer(row, call.service, request)
         except Exception as fault:
             await self._ledger.keep(row, now=self._clock.now())
-            raise _answer_unavailable(fault) from fault
+            raise answer_unavailable(fault) from fault
 
     # Step 14: what the chain shows.
 
@@ -366,7 +346,7 @@ class Redeemer:
         try:
             answer = self.signer.answer(row, call.service, request)
         except Exception as fault:
-            raise _answer_unavailable(fault) from fault
+            raise answer_unavailable(fault) from fault
         now = self._clock.now()
         recheck_at = now + self._settings.rail_recheck_seconds
         stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
@@ -421,32 +401,6 @@ def stored_answer(row: Redemption) -> Served:
     if row.answer is None or row.payment_response is None:
         raise already_spent()
     return Served(row.answer, row.payment_response, replayed=True)
-
-
-def already_spent() -> Refused:
-    """Return the refusal of a payment that already bought something; it tells nothing about what (P-ER-04)."""
-    return Refused(409, "payment_already_spent", "this payment already bought something; pay for a new challenge")
-
-
-def _answer_unavailable(fault: Exception) -> Refused:
-    """Return the refusal while a paid answer cannot be made: never a 500, and the same proof is served later."""
-    _log.error("answer_unavailable", kind=type(fault).__name__)
-    return Refused(
-        503,
-        "answer_unavailable",
-        "the answer cannot be made now; do not pay again, send the same proof later",
-        {"Retry-After": str(_CHAIN_RETRY_SECONDS)},
-    )
-
-
-def chain_unavailable() -> Refused:
-    """Return the refusal while the chain is away: not a 402, which would tell the client to pay again (P-ER-03)."""
-    return Refused(
-        503,
-        "chain_unavailable",
-        "the chain cannot be consulted; do not pay again, send the same proof later",
-        {"Retry-After": str(_CHAIN_RETRY_SECONDS)},
-    )
 
 
 def _claim_of(rows: list[Redemption], presented: Presented) -> Redemption | None:
