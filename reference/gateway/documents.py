@@ -10,6 +10,7 @@ import orjson
 from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.protocol import keys
+from reference.web.clock import WpClock
 from reference.web.exchange import JSON, Reply
 from reference.web.keyring import Keyring
 
@@ -24,21 +25,24 @@ class Documents:
         did: str,
         keyring: Callable[[], Keyring],
         alive: Callable[[], Awaitable[None]],
+        clock: WpClock,
         *,
         faults: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._did = did
         self._keyring = keyring
         self._alive = alive
+        self._clock = clock
         self._faults = faults
         self._openapi = files("openapi").joinpath("gateway.json").read_bytes()
 
     async def health(self, _: Call) -> Reply:
-        """Answer GET /health; a database that is away is no health (503).
+        """Answer GET /health; a database that is away is no health, nor is a clock that is in doubt (503).
 
         What is served for now, and will not outlive a restart, is told as `faults`.
         """
         await self._alive()
+        self._clock.refuse_in_doubt()
         faults = list(self._faults())
         return json_reply(200, {"status": "degraded", "faults": faults} if faults else {"status": "ok"})
 

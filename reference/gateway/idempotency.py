@@ -85,18 +85,18 @@ class Idempotency:
 
     async def forget(self) -> None:
         """Drop the answers whose window is over."""
-        await self._answers.forget(now=self._clock.now())
+        await self._answers.forget(now=self._clock.lapsed())
 
     async def _carry_out(self, made: Made, scope: Scope | None, call: Call) -> None:
         if scope is None:
             await self._database.change_all(*made.changes)
             return
-        now = self._clock.now()
+        now, lapsed = self._clock.now(), self._clock.lapsed()
         sealed = self._seal.seal(made.body, _place(scope))
         stored = StoredAnswer(call.body.hash, made.status, sealed, now + self._window)
         try:
             async with asyncio.timeout(self._wait):
-                await self._database.change_all(*self._answers.storing(scope, stored, now=now), *made.changes)
+                await self._database.change_all(*self._answers.storing(scope, stored, now=lapsed), *made.changes)
         except TimeoutError as fault:
             raise refusals.idempotency_in_progress() from fault
 
@@ -106,7 +106,7 @@ class Idempotency:
         Raises:
             Refused: 409, it answered another body.
         """
-        stored = None if scope is None else await self._answers.get(scope, now=self._clock.now())
+        stored = None if scope is None else await self._answers.get(scope, now=self._clock.lapsed())
         if scope is None or stored is None:
             return None
         if stored.body_hash != call.body.hash:

@@ -131,6 +131,7 @@ class PaymentLinks:
         """Answer POST /v1/payment-links."""
 
         async def make() -> Made:
+            self._clock.refuse_in_doubt()
             link, secret = await self._made(call, call.content)
             return Made(201, orjson.dumps(self._answer(link, secret)), (self._links.insertion(link),))
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 import aiohttp
 
 from reference.chains.lane import ChainUnavailable, Lane
+from reference.chains.newest import newest_blocks
 from reference.chains.nodes import node_settings
 from reference.chains.table import LaneRules, open_lane
 from reference.gateway.app import build_app, operations
@@ -35,13 +36,16 @@ from reference.protocol.networks import NETWORKS
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
+from reference.store.facts import Facts
 from reference.store.known_keys import KnownKeys
 from reference.store.links import Links
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
 from reference.store.resources import Resources
 from reference.store.sessions import Sessions
+from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
+from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret, open_signing_key
@@ -55,6 +59,7 @@ from reference.web.trusted_keys import read_trusted_keys
 _log = get_logger()
 _TEND_SECONDS = 60.0
 _CHECK_SECONDS = 5.0
+_CLOCK_SECONDS = 1.0
 
 
 class Beside(Protocol):
@@ -101,9 +106,12 @@ async def opened(
         clock = WpClock(settings.clock_offset_file)
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
         sessions = Sessions(database)
+        strict = settings.mode == "live"
+        chain_time = ChainTime(clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=strict)
         try:
             for tables in (tenants, links, destinations, sessions, KnownKeys(database)):
                 await tables.prepare()
+            await chain_time.begin()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
@@ -129,7 +137,7 @@ async def opened(
             ResourceRecords(clock, Resources(database), idempotency),
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
-            Documents(did, keyring, tenants.alive, faults=lambda: [keyring.fault] if keyring.fault else []),
+            Documents(did, keyring, tenants.alive, clock, faults=lambda: [keyring.fault] if keyring.fault else []),
             Internal(tenancy, webhooks),
         )
         routed = {one.endpoint: one for one in offered}
@@ -148,6 +156,7 @@ async def opened(
             works = (work(settings, database, clock, seal) for work in beside)
             for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
+        exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
         gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
         yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
 
@@ -232,13 +241,13 @@ async def _offer(unchecked: dict[str, Lane], lanes: dict[str, Lane]) -> None:
                 _log.warning("network_checked", network=key, offered=is_right)
 
 
-async def _tend(*forget: Callable[[], Awaitable[None]]) -> None:
-    """Drop what is over, for ever; a database that is away is asked again."""
+async def _tend(*forget: Callable[[], Awaitable[None]], every: float = _TEND_SECONDS) -> None:
+    """Do what is due, for ever; a database that is away is asked again."""
     while True:
         for one in forget:
             with suppress(DatabaseUnavailable):
                 await one()
-        await asyncio.sleep(_TEND_SECONDS)
+        await asyncio.sleep(every)
 
 
 async def _end(task: asyncio.Task[None]) -> None:

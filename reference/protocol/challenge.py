@@ -18,6 +18,8 @@ from reference.protocol.service_word import ServiceWord
 NONCE_BYTES = 8
 SECRET_BYTES = 32
 FUTURE_SKEW_SECONDS = 60
+# Workers learn of new terms late, and their clocks differ from each other's.
+GRACE_SECONDS = 300 + FUTURE_SKEW_SECONDS
 _HALF_BYTES = 16
 _SYNTAX = re.compile(r"([1-9][0-9]{9,10}):([0-9a-f]{16}):([0-9a-f]{64})", re.ASCII)
 
@@ -50,8 +52,12 @@ class Generation:
     until: int | None = None
 
     def in_force(self, unix: int) -> bool:
-        """Return whether a token issued at `unix` seconds may be of this generation."""
-        return self.since <= unix and (self.until is None or unix <= self.until)
+        """Return whether a token issued at `unix` seconds may be of this generation, five minutes of grace allowed.
+
+        Several may be in force at once. Whoever has the mac of a token was given it by a worker on these very terms, so
+        grace gives nothing away.
+        """
+        return self.since - GRACE_SECONDS <= unix and (self.until is None or unix <= self.until + GRACE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ CODES_402 = frozenset(
 )
 RETRYABLE = frozenset({"tx_not_found", "tx_not_confirmed"})
 RETRY_SECONDS = 2
+# Judged by the age of something: they hold only where the time does.
+AGED = frozenset({"challenge_expired", "payment_too_old", "authorization_expired", "authorization_not_yet_valid"})
 
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`

@@ -6,13 +6,15 @@ import reference.starting  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
+import asyncio
 import sys
 import time
 
 import click
 
-from reference.rail.runtime import running
+from reference.rail import runtime
 from reference.rail.settings import RailSettings
+from reference.store.database import DatabaseUnavailable
 from reference.web import joining, keyring
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
 
@@ -25,7 +27,7 @@ def main(ctx: click.Context) -> None:
         return
     settings = read_settings(RailSettings)
     joining.serve(
-        lambda _: running(settings),
+        lambda _: runtime.running(settings),
         settings,
         "rail",
         settings="WP_RAIL",
@@ -46,6 +48,17 @@ def rotate_key() -> None:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
     click.echo(fresh.kid)
+
+
+@main.command("adopt-token-secret")
+def adopt_token_secret() -> None:
+    """Make this rail's token secret that of its database, with every worker stopped; unpaid quotes end by it."""
+    settings = read_settings(RailSettings)
+    try:
+        asyncio.run(runtime.adopt_token_secret(settings))
+    except (Misconfigured, DatabaseUnavailable) as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class RailTasks:
         """Return a task, or None when it is not known or not kept any longer."""
         if _UUID4.fullmatch(task_id) is None:
             return None
-        data = await self._tasks.get(task_id, now=self._clock.now())
+        data = await self._tasks.get(task_id, now=self._clock.lapsed())
         return None if data is None else Task.restored(data)
 
     async def add(self, task: Task) -> None:
@@ -84,8 +84,8 @@ class RailTasks:
 
     async def replace(self, task: Task) -> bool:
         """Keep a task in place of its version before; False when that is not the one which is kept."""
-        return await self._tasks.replace(task.id, task.stored(), version=task.version, now=self._clock.now())
+        return await self._tasks.replace(task.id, task.stored(), version=task.version, now=self._clock.lapsed())
 
     async def tend(self) -> None:
         """Forget what is past its time."""
-        await self._tasks.forget(now=self._clock.now())
+        await self._tasks.forget(now=self._clock.lapsed())

@@ -22,23 +22,23 @@ from reference.rail.redemption import Served
 from reference.rail.services import Service
 from reference.web.a2a import DataPart, Message
 from reference.web.a2a_tasks import OPENER
-from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Request
 from reference.web.json_rpc import RpcError, invalid_params
 
 DEFAULT_SERVICE = "receipt-verify"
 # Refusals by another status than 402 that the same payment may outlive (P-RA-08).
-_UNDECIDED = frozenset({"answer_unavailable", "chain_unavailable", "payment_in_progress"})
+_UNDECIDED = frozenset(
+    {"answer_unavailable", "chain_unavailable", "clock_in_doubt", "payment_in_progress", "terms_superseded"}
+)
 
 
 class Conversation:
     """Answers messages."""
 
-    def __init__(self, door: Door, challenges: Iterable[Challenges], clock: WpClock, *, uri: str) -> None:
+    def __init__(self, door: Door, challenges: Iterable[Challenges], *, uri: str) -> None:
         self._door = door
         self._challenges = {one.service.id: one for one in challenges}
-        self._clock = clock
         self._uri = uri
 
     async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
@@ -96,7 +96,7 @@ class Conversation:
     def _challenge(self, offered: Challenges, memo: Mapping[str, Any], error: str) -> dict[str, Any]:
         """Return the 402 object that REST would answer the same request with, with fresh tokens."""
         call = Call.of(offered.service, memo["request"], "")
-        challenge: dict[str, Any] = orjson.loads(offered.issue(call, error=error, unix=self._clock.now()).body)
+        challenge: dict[str, Any] = orjson.loads(self._door.issue(offered, call, error=error).body)
         return challenge
 
     # What is paid is redeemed.
@@ -109,7 +109,10 @@ class Conversation:
         except PaymentRefused as refusal:
             if refusal.retry_after is not None:
                 return a2a_x402.undecided(self._uri, task.memo, code=refusal.code, retry_after=refusal.retry_after)
-            return self._refused(task, refusal.code, refusal.transaction, refusal.network)
+            try:
+                return self._refused(task, refusal.code, refusal.transaction, refusal.network)
+            except Refused as unissued:  # this worker may not challenge anew
+                return self._refused_otherwise(task, unissued)
         except Refused as refusal:
             return self._refused_otherwise(task, refusal)
         return self._served(served, request)

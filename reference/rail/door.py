@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from reference.protocol import proof
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.refusals import PaymentRefused
-from reference.rail.challenges import Call, Challenges
+from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.collecting import in_progress
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
@@ -49,6 +49,7 @@ class Door:
         redeemer: Redeemer,
         clock: WpClock,
         *,
+        may_issue: Callable[[], None] = lambda: None,
         unpaid: AddressLimit,
         presented: AddressLimit,
         proxies: Networks,
@@ -58,6 +59,7 @@ class Door:
         self._challenges = challenges
         self._redeemer = redeemer
         self._clock = clock
+        self._may_issue = may_issue
         self._unpaid = unpaid
         self._presented = presented
         self._proxies = proxies
@@ -83,34 +85,33 @@ class Door:
         allowance = self.admit(request, presented=presented)
         limits = {} if allowance is None else allowance.headers()
         try:
-            served = await self._redeem(request, offered.service)
-        except PaymentRefused as refusal:
-            reply = self._refusal_of(request, offered, refusal, limits)
+            reply = await self._answer(request, offered)
         except (Refused, Unprocessable) as fault:
             # A copy: callers who waited together share the fault, and each has an allowance of his own.
             raise replace(fault, headers={**fault.headers, **limits}) from fault
-        else:
-            reply = _paid(served)
         return Reply(reply.status, reply.body, {**reply.headers, **limits})
 
-    def _refusal_of(
-        self, request: Request, offered: Challenges, refusal: PaymentRefused, limits: Mapping[str, str]
-    ) -> Reply:
+    async def _answer(self, request: Request, offered: Challenges) -> Reply:
+        try:
+            return _paid(await self._redeem(request, offered.service))
+        except PaymentRefused as refusal:
+            return self._refusal_of(request, offered, refusal)
+
+    def _refusal_of(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
         """Return the 402 of a refusal.
 
         Raises:
             Refused: 503, for what would be quoted anew is not sold now.
         """
         if self.is_disabled(offered.service):
-            raise _not_quoted_again(refusal, limits) from refusal
+            raise _not_quoted_again(refusal) from refusal
         try:
             return self._payment_required(request, offered, refusal)
-        except Refused as fault:
-            told = {"PAYMENT-RESPONSE": _refused_payment(refusal)} if refusal.judged else {}
-            raise replace(fault, headers={**fault.headers, **told, **limits}) from refusal
+        except Refused as fault:  # no new tokens, and yet the proof was judged as anywhere
+            raise replace(fault, headers={**fault.headers, **_judged(refusal)}) from refusal
 
     def is_disabled(self, service: Service) -> bool:
-        """Return whether the operator switched a service off: it is quoted no more, and serves what it quoted."""
+        """Return whether an operator switched a service off: it is quoted no more, and serves what it quoted."""
         return service.id in self._disabled
 
     def refuse_disabled(self, service: Service) -> None:
@@ -170,11 +171,18 @@ class Door:
         except TimeoutError as late:
             raise in_progress() from late
 
+    def issue(self, offered: Challenges, call: Call, *, error: str) -> Challenge:
+        """Return a challenge with fresh tokens, where this worker may issue one now.
+
+        Raises:
+            Refused: 503, it may not.
+        """
+        self._may_issue()
+        return offered.issue(call, error=error, unix=self._clock.now())
+
     def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
-        issued = offered.issue(quoted(request, offered.service), error=refusal.code, unix=self._clock.now())
-        headers = {"Content-Type": JSON, **issued.headers}
-        if refusal.judged:
-            headers["PAYMENT-RESPONSE"] = _refused_payment(refusal)
+        issued = self.issue(offered, quoted(request, offered.service), error=refusal.code)
+        headers = {"Content-Type": JSON, **issued.headers, **_judged(refusal)}
         if refusal.retry_after is not None:
             headers["Retry-After"] = str(refusal.retry_after)
         return Reply(402, issued.body, headers)
@@ -217,19 +225,21 @@ def _paid(served: Served) -> Reply:
     return Reply(200, served.body, headers)
 
 
-def _not_quoted_again(refusal: PaymentRefused, limits: Mapping[str, str]) -> Refused:
+def _not_quoted_again(refusal: PaymentRefused) -> Refused:
     """Return the refusal of a proof for a service that is switched off: a 402 would quote it anew."""
     wait = _DISABLED_SECONDS if refusal.retry_after is None else str(refusal.retry_after)
-    told = {"PAYMENT-RESPONSE": _refused_payment(refusal)} if refusal.judged else {}
     message = f"this service is switched off and takes no new payment; this call is refused as {refusal.code}"
-    return Refused(503, "service_disabled", message, {"Retry-After": wait, **told, **limits})
+    return Refused(503, "service_disabled", message, {"Retry-After": wait, **_judged(refusal)})
 
 
-def _refused_payment(refusal: PaymentRefused) -> str:
+def _judged(refusal: PaymentRefused) -> dict[str, str]:
+    """Return the header that says what a proof came to, where one was judged."""
+    if not refusal.judged:
+        return {}
     told: dict[str, Any] = {
         "success": False,
         "errorReason": refusal.code,
         "transaction": refusal.transaction,
         "network": refusal.network,
     }
-    return base64.b64encode(orjson.dumps(told)).decode()
+    return {"PAYMENT-RESPONSE": base64.b64encode(orjson.dumps(told)).decode()}

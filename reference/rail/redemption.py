@@ -19,7 +19,7 @@ from reference.protocol.challenge import Mint, Token
 from reference.protocol.observed import TxStatus
 from reference.protocol.proof import Proof
 from reference.protocol.redemption import State
-from reference.protocol.refusals import RETRYABLE, PaymentRefused
+from reference.protocol.refusals import AGED, RETRYABLE, PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
@@ -142,8 +142,13 @@ class Redeemer:
             raise self._refusal("request_mismatch", presented)
 
     def refuse_expired(self, presented: Presented) -> None:
-        """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01)."""
-        if not challenge.is_live(presented.token, now=self._clock.now(), ttl=self._settings.challenge_ttl):
+        """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01).
+
+        The worker that issued it may have had another clock than the one that judges.
+        """
+        ttl = self._settings.challenge_ttl + self._settings.skew_seconds
+        if not challenge.is_live(presented.token, now=self._clock.now(), ttl=ttl):
+            self._clock.refuse_in_doubt()
             raise self._refusal("challenge_expired", presented)
 
     async def _may_come_late(self, presented: Presented) -> bool:
@@ -160,7 +165,8 @@ class Redeemer:
 
     def refuse_forgotten(self, spent: Redemption) -> None:
         """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
-        if spent.spent_at is None or self._clock.now() > spent.spent_at + self._settings.rail_store_seconds:
+        kept = self._settings.rail_store_seconds + self._settings.skew_seconds
+        if spent.spent_at is None or self._clock.lapsed() > spent.spent_at + kept:
             raise already_spent()
 
     def window_is_over(self, claim: Redemption) -> bool:
@@ -169,7 +175,8 @@ class Redeemer:
         One for which something was sent gives its right for as long as the row exists, for its money may have moved; so
         does one whose last look met no node.
         """
-        over = self._clock.now() > claim.expires_at + self._settings.rail_settle_window
+        window = self._settings.rail_settle_window + self._settings.skew_seconds
+        over = self._clock.lapsed() > claim.expires_at + window
         return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
 
     async def _join_or_work(
@@ -298,6 +305,8 @@ class Redeemer:
             await self._ledger.keep(row, now=self._clock.now())
             raise chain_unavailable() from fault
         except PaymentRefused as refusal:
+            if refusal.code in AGED:
+                self._clock.refuse_in_doubt()
             if refusal.code not in RETRYABLE:
                 await self._ledger.drop_unpaid(row.id)
             elif row.is_kept:
@@ -362,10 +371,11 @@ class Redeemer:
 
     async def tend(self) -> None:
         """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07)."""
-        now = self._clock.now()
+        now = self._clock.lapsed()
+        least = now - self._settings.skew_seconds
         await self._ledger.forget(
-            unpaid_before=now - self._settings.rail_settle_window,
-            answers_before=now - self._settings.rail_store_seconds,
+            unpaid_before=least - self._settings.rail_settle_window,
+            answers_before=least - self._settings.rail_store_seconds,
         )
         for key, collector in self._collectors.items():
             with suppress(ChainUnavailable):

@@ -8,17 +8,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import aiohttp
 
 from reference.chains.evm_account import EvmAccount
 from reference.chains.lane import ChainUnavailable, Lane, ObservingLane
+from reference.chains.newest import newest_blocks
 from reference.chains.nodes import node_settings
 from reference.chains.table import LaneRules, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
+from reference.rail import identity
 from reference.rail.a2a import A2aDoor, RailTasks
 from reference.rail.app import build_app
 from reference.rail.attendance import Attendance
@@ -35,23 +37,29 @@ from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement import Settler
 from reference.rail.signing import Signer
+from reference.rail.standing import Standing
 from reference.store.absences import Absences
 from reference.store.database import DatabaseUnavailable
+from reference.store.facts import Facts
 from reference.store.generations import Generations
 from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
+from reference.store.tables import facts
 from reference.store.tasks import Tasks
+from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret, open_signing_key
-from reference.web.keyring import KeyFile
+from reference.web.keyring import KeyFile, secret_bytes
 from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
 from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
 from reference.web.trusted_keys import read_trusted_keys
+
+Duty = Callable[[], Awaitable[None]]
 
 _log = get_logger()
 _TEND_SECONDS = 1.0
@@ -95,24 +103,19 @@ async def opened(
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
+        shared = Facts(database, facts)
+        offers = _offers(settings, lanes)
+        terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
+        standing = Standing(generations, terms, clock)
+        chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared, strict=settings.mode == "live")
         try:
             await ledger.prepare()
-            await known.prepare()
+            mint = await _mint(settings, known, shared, clock)
+            await chain_time.begin()
+            await standing.tend()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
-        offers = _offers(settings, lanes)
-        await generations.put_in_force(
-            {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}, now=clock.now()
-        )
-        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-        with naming("WP_RAIL_SIGNING_KEY_FILE"):
-            await open_signing_key(known, "rail", keyring)
-        with naming("WP_RAIL_TOKEN_SECRET_FILE"):
-            secret = await open_secret(known, "rail token secret", settings.token_secret_file, now=clock.now())
-        mint = Mint(secret, settings.word)
-        trusted = LastGood(settings.rail_trusted_jwks or Path(), lambda: read_trusted_keys(settings.rail_trusted_jwks))
-        with naming("WP_RAIL_TRUSTED_JWKS"):
-            trusted()
+        keyring, trusted = await _keys(settings, known, clock)
         did = did_web(settings.public_url)
         absences = Absences(database)
         presence = Presence(settings, lanes, clock, absences if watched else None, unchecked=unchecked)
@@ -148,13 +151,17 @@ async def opened(
         def faults() -> list[str]:
             return [one.fault for one in (keyring, trusted) if one.fault]
 
+        async def alive() -> None:
+            await ledger.alive()
+            standing.refuse_issuing()
+
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         documents = Documents(
             settings,
             did,
             list(challenges.values()),
             keyring,
-            ledger.alive,
+            alive,
             started_at=started_at,
             faults=faults,
             away=lambda: presence.away,
@@ -162,8 +169,10 @@ async def opened(
         exits.push_async_callback(redeemer.finish)
         tasks = RailTasks(Tasks(database), clock)
         kept = KeptClaims(settings, clock, collectors, ledger, worker=worker)
-        duties: list[tuple[Callable[[], Awaitable[None]], ...]] = [
+        duties: list[Sequence[Duty]] = [
             (redeemer.tend, tasks.tend),
+            (standing.tend,),
+            (chain_time.tend,),
             (lambda: kept.tend(presence.here),),
         ]
         if watched:
@@ -172,8 +181,8 @@ async def opened(
             duties += [(presence.tend,), (attendance.tend,)]
         for some in duties:
             exits.push_async_callback(_end, asyncio.create_task(_tend(*some)))
-        door = _door(settings, challenges, redeemer, clock)
-        conversation = Conversation(door, challenges.values(), clock, uri=settings.a2a_x402_uri)
+        door = _door(settings, challenges, redeemer, clock, standing)
+        conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
         a2a = A2aDoor(door, conversation, tasks, clock, uri=settings.a2a_x402_uri)
         app = cast("AsgiApp", build_app(door, a2a, documents))
         yield Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
@@ -255,11 +264,55 @@ def _challenges(
     }
 
 
-def _door(settings: RailSettings, challenges: Mapping[str, Challenges], redeemer: Redeemer, clock: WpClock) -> Door:
+async def _mint(settings: RailSettings, known: KnownKeys, shared: Facts, clock: WpClock) -> Mint:
+    """Return what makes tokens: of the secret of every worker, which is made at a first start only."""
+    await known.prepare()
+    with naming("WP_RAIL_TOKEN_SECRET_FILE"):
+        place, name = settings.token_secret_file, "rail token secret"
+        # Whether it may be another one than before, `agree` says.
+        secret = await open_secret(known, name, place, now=clock.now(), is_kept=False)
+    await identity.agree(shared, secret, settings.word)
+    return Mint(secret, settings.word)
+
+
+async def _keys(
+    settings: RailSettings, known: KnownKeys, clock: WpClock
+) -> tuple[KeyFile, LastGood[tuple[Mapping[str, Any], ...]]]:
+    """Return the signing keys, made at a first start only, and those of others that are trusted."""
+    keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+    with naming("WP_RAIL_SIGNING_KEY_FILE"):
+        await open_signing_key(known, "rail", keyring)
+    trusted = LastGood(settings.rail_trusted_jwks or Path(), lambda: read_trusted_keys(settings.rail_trusted_jwks))
+    with naming("WP_RAIL_TRUSTED_JWKS"):
+        trusted()
+    return keyring, trusted
+
+
+async def adopt_token_secret(settings: RailSettings) -> None:
+    """Make this rail's token secret and service word those of its database.
+
+    Raises:
+        DatabaseUnavailable: They are not.
+        Misconfigured: There is no secret.
+    """
+    with naming("WP_RAIL_TOKEN_SECRET_FILE"):
+        secret = secret_bytes(settings.token_secret_file)
+    database = open_database(_dsn(settings))
+    try:
+        await Redemptions(database).prepare()
+        await identity.adopt(Facts(database, facts), secret, settings.word)
+    finally:
+        await database.close()
+
+
+def _door(
+    settings: RailSettings, challenges: Mapping[str, Challenges], redeemer: Redeemer, clock: WpClock, standing: Standing
+) -> Door:
     return Door(
         challenges,
         redeemer,
         clock,
+        may_issue=standing.refuse_issuing,
         unpaid=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
         presented=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
         proxies=settings.proxies(),
@@ -268,7 +321,7 @@ def _door(settings: RailSettings, challenges: Mapping[str, Challenges], redeemer
     )
 
 
-async def _tend(*duties: Callable[[], Awaitable[None]]) -> None:
+async def _tend(*duties: Duty) -> None:
     """Do what is due, for ever; a fault is logged and tried again."""
     while True:
         for duty in duties:

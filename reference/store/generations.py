@@ -1,31 +1,53 @@
-"""Which terms were in force when, common to all workers and kept over restarts (P-CH-13)."""
+"""Which terms were in force when, common to all workers and kept over restarts (P-CH-13).
+
+Two tables. A row of `terms_in_force` says what is in force now for one service and lane, and who changes it is decided
+by the row, not by clocks. `generations` says when each terms were, by the clock of whoever changed them; terms that
+came back have several rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, case, delete, insert, or_, select, update
 
-from reference.protocol.challenge import Generation, Terms
-from reference.store.database import Database, Row, Taken
-from reference.store.tables import generations
+from reference.protocol.challenge import GRACE_SECONDS, Generation, Terms
+from reference.store.database import Change, Database, Missed, Row, Taken
+from reference.store.tables import TERMS_MEMBERS, generations, terms_in_force
 
-_ROW = generations.c
-_TERMS = ("caip2", "asset", "amount", "pay_to")
+_TERMS = tuple(TERMS_MEMBERS)
+_ROW, _NOW = generations.c, terms_in_force.c
 _HERE = (_ROW.service_id == bindparam("service")) & (_ROW.network == bindparam("lane"))
-_PRESENT = select(*(_ROW[name] for name in _TERMS)).where(_HERE, _ROW.until.is_(None))
-_CLOSE = update(generations).where(_HERE, _ROW.until.is_(None)).values(until=bindparam("now"))
+_IN_FORCE_HERE = (_NOW.service_id == bindparam("service")) & (_NOW.network == bindparam("lane"))
+_ALL_IN_FORCE = select(_NOW.service_id, _NOW.network, *(_NOW[name] for name in _TERMS))
+_IN_FORCE = select(_NOW.place, *(_NOW[name] for name in _TERMS)).where(_IN_FORCE_HERE)
+_FIRST = insert(terms_in_force).values(
+    service_id=bindparam("service"),
+    network=bindparam("lane"),
+    place=1,
+    **{name: bindparam(f"new_{name}") for name in _TERMS},
+)
+_NEXT = (
+    update(terms_in_force)
+    .where(_IN_FORCE_HERE, _NOW.place == bindparam("seen"))
+    .values(place=_NOW.place + 1, **{name: bindparam(f"new_{name}") for name in _TERMS})
+)
+# An end is never before its beginning, whatever clock it is told by.
+_CLOSE = (
+    update(generations)
+    .where(_HERE, _ROW.until.is_(None))
+    .values(until=case((_ROW.since > bindparam("now"), _ROW.since), else_=bindparam("now")))
+)
+# Terms that went and came back within one second have one row.
+_REPLACE = delete(generations).where(
+    _HERE, _ROW.since == bindparam("now"), *(_ROW[name] == bindparam(f"new_{name}") for name in _TERMS)
+)
 _OPEN = insert(generations).values(
     service_id=bindparam("service"),
     network=bindparam("lane"),
     since=bindparam("now"),
     until=None,
-    **{name: bindparam(name) for name in _TERMS},
-)
-_REOPEN = (
-    update(generations)
-    .where(_HERE, _ROW.since == bindparam("now"), *(_ROW[name] == bindparam(f"same_{name}") for name in _TERMS))
-    .values(until=None)
+    **{name: bindparam(f"new_{name}") for name in _TERMS},
 )
 _KNOWN = select(*(_ROW[name] for name in ("network", *_TERMS, "since", "until"))).where(
     or_(_ROW.until.is_(None), _ROW.until >= bindparam("least"))
@@ -43,25 +65,40 @@ class Generations:
         """Make `terms` (by service) the ones in force, closing those they replace."""
         for service_id, lanes in terms.items():
             for one in lanes:
-                await self._put(service_id, one, now)
+                while not await self._put(service_id, one, now):
+                    pass  # another worker was faster: what it put in force is what we replace
 
-    async def _put(self, service_id: str, terms: Terms, now: int) -> None:
+    async def _put(self, service_id: str, terms: Terms, now: int) -> bool:
+        """Put terms in force unless they are; False when another worker changed them meanwhile."""
         here = {"service": service_id, "lane": terms.network}
-        members = {name: getattr(terms, name) for name in _TERMS}
-        present = await self._database.rows(_PRESENT, **here)
-        if present and tuple(present[0]) == tuple(members.values()):
-            return
-        await self._database.change(_CLOSE, **here, now=now)
+        members = [getattr(terms, name) for name in _TERMS]
+        found = await self._database.rows(_IN_FORCE, **here)
+        if found and list(found[0][1:]) == members:
+            return True
+        new = here | {f"new_{name}": value for name, value in zip(_TERMS, members, strict=True)}
+        decides = Change(_NEXT, new | {"seen": found[0][0]}, needed=True) if found else Change(_FIRST, new)
+        closed = Change(_CLOSE, {**here, "now": now})
         try:
-            await self._database.change(_OPEN, **here, now=now, **members)
-        except Taken:
-            # The same terms were put in force in this very second already, by us or by another worker.
-            same = {f"same_{name}": value for name, value in members.items()}
-            await self._database.change(_REOPEN, **here, now=now, **same)
+            await self._database.change_all(
+                decides, closed, Change(_REPLACE, {**new, "now": now}), Change(_OPEN, {**new, "now": now})
+            )
+        except (Missed, Taken):
+            return False
+        return True
+
+    async def superseded(self, terms: Mapping[str, tuple[Terms, ...]]) -> bool:
+        """Return whether others took the place of any of `terms` (by service)."""
+        rows = await self._database.rows(_ALL_IN_FORCE)
+        in_force = {(row[0], row[1]): tuple(row[2:]) for row in rows}
+        return any(
+            in_force.get((service_id, one.network)) != tuple(getattr(one, name) for name in _TERMS)
+            for service_id, lanes in terms.items()
+            for one in lanes
+        )
 
     async def known(self, *, since: int) -> tuple[Generation, ...]:
         """Return every generation that a token issued at `since` or later can be of."""
-        rows = await self._database.rows(_KNOWN, least=since)
+        rows = await self._database.rows(_KNOWN, least=since - GRACE_SECONDS)
         read, known = self._read
         if rows != read:  # asked for with each proof, and changed when an operator changes a price
             # Services that ask the same share a generation.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 METADATA = MetaData()
+TERMS_MEMBERS = {"caip2": 96, "asset": 128, "amount": 32, "pay_to": 128}
 
 redemptions = Table(
     "rail_redemptions",
@@ -84,6 +85,24 @@ generations = Table(
     Column("amount", String(32), primary_key=True),
     Column("pay_to", String(128), primary_key=True),
     Column("until", BigInteger),
+)
+
+# The terms that are in force now, a row a service and lane: whoever changed it last decided, on any worker.
+terms_in_force = Table(
+    "rail_terms_in_force",
+    METADATA,
+    Column("service_id", String(64), primary_key=True),
+    Column("network", String(64), primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    *(Column(name, String(most), nullable=False) for name, most in TERMS_MEMBERS.items()),
+)
+
+# What workers of one rail have in common, by name.
+facts = Table(
+    "rail_facts",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("value", String(256), nullable=False),
 )
 
 # What the rail itself sent to a chain. One row a nonce: whoever inserts it owns the nonce, on any worker (P-LN-07).

@@ -27,6 +27,14 @@ payouts = Table(
     Column("payout_address", String(128), nullable=False),
 )
 
+# What workers of one gateway have in common, by name.
+facts = Table(
+    "gateway_facts",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("value", String(256), nullable=False),
+)
+
 # Keys are known by their SHA-256 alone (P-AU-02).
 api_keys = Table(
     "gateway_api_keys",

@@ -1,4 +1,10 @@
-"""The WP clock: system time plus a test offset, and it only moves forward (P-CV-08)."""
+"""The WP clock: the machine's time, held against its monotonic clock, plus a test offset (P-CV-08).
+
+The machine's clock (the wall) may be wrong and may jump; what it counts is money's time. So the service's time runs by
+the monotonic clock, at the distance at which the wall was believed. Small steps of the wall are followed, gently and
+never backwards. A large one is not: until somebody confirms the wall, or it comes back, the clock is in doubt, and
+while it is nothing is issued, expired or deleted by age (decision 0043).
+"""
 
 from __future__ import annotations
 
@@ -6,26 +12,74 @@ import math
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from reference.web.errors import Refused
 from reference.web.logs import get_logger
 
 _log = get_logger()
 _MOST_BYTES = 4096
+# A step of the wall up to this many seconds is followed, by so many seconds a second; one beyond it is a jump.
+STEP_SECONDS = 2.0
+_FOLLOW_RATE = 0.5
+# A wall that nobody can confirm is believed when it has kept pace with the monotonic clock for so long.
+STEADY_SECONDS = 60.0
+_RETRY_SECONDS = 5
+
+
+def boot_time() -> float:
+    """Return seconds that no setting of the clock moves, those in which the machine was suspended among them."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the clock is in doubt.
+
+    Attributes:
+        reason: For people.
+        distance: From the monotonic clock to the wall that is doubted, in seconds.
+        since: Since when the wall keeps that distance, by the monotonic clock.
+        returns: Whether the doubt is over when the wall comes back to where it was believed.
+    """
+
+    reason: str
+    distance: float
+    since: float
+    returns: bool
 
 
 class WpClock:
     """Tells the service's time. Everything that expires is judged by it; waits inside a call use monotonic time."""
 
-    def __init__(self, offset_file: Path | None = None, system: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        offset_file: Path | None = None,
+        system: Callable[[], float] | None = None,
+        steady: Callable[[], float] | None = None,
+    ) -> None:
+        """Take the sources.
+
+        Args:
+            offset_file: Holds seconds by which a test wants the service's time ahead of the machine's.
+            system: The wall, in unix seconds; the machine's unless given.
+            steady: What the wall is held against, in seconds; the machine's monotonic clock unless given. A wall that
+                is given without it is taken at its word.
+        """
         self._offset_file = offset_file
-        self._system = system
+        self._system = system or time.time
+        self._steady = steady if steady is not None else (boot_time if system is None else self._system)
         self._offset = 0.0
         self._latest = 0.0
+        self._read_at, self._distance = self._read()
+        self._doubt: Doubt | None = None
+        self._is_witnessed = False
 
     def seconds(self) -> float:
-        """Return unix seconds; a reading is never smaller than the one before."""
-        self._latest = max(self._latest, self._system() + self._read_offset())
+        """Return unix seconds; a reading is smaller than the one before only where a doubt has ended in between."""
+        self._follow()
+        self._latest = max(self._latest, self._read_at + self._distance + self._read_offset())
         return self._latest
 
     def now(self) -> int:
@@ -35,6 +89,104 @@ class WpClock:
     def now_ms(self) -> int:
         """Return whole unix milliseconds."""
         return int(self.seconds() * 1000)
+
+    def lapsed(self) -> int:
+        """Return the unix second up to which what has an end is over: now; 0 while in doubt, when nothing is."""
+        now = self.now()
+        return now if self._doubt is None else 0
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Why nothing may be issued, expired or deleted by age now; None when all of it may."""
+        self._follow()
+        return self._doubt
+
+    def refuse_in_doubt(self) -> None:
+        """Refuse what needs the right time while it is in doubt.
+
+        Raises:
+            Refused: 503 `clock_in_doubt`.
+        """
+        if self.doubt is not None:
+            raise clock_in_doubt(self.doubt.reason)
+
+    # For those who know the time from elsewhere.
+
+    def witnessed(self) -> None:
+        """Note that somebody else knows the time and confirms the wall: that it is steady is not enough."""
+        self._is_witnessed = True
+
+    def wall(self) -> tuple[float, float]:
+        """Return the machine's time, and the same with the offset, in unix seconds."""
+        wall = self._system()
+        return wall, wall + self._read_offset()
+
+    def question(self, reason: str) -> None:
+        """Doubt the wall until it is confirmed. What is doubted for a jump already stays so."""
+        self._follow()
+        if self._doubt is None:
+            self._begin(reason, self._read()[1], returns=False)
+
+    def confirm(self) -> None:
+        """Believe the wall as it is now; the service's time goes there at once, also backwards."""
+        self._read_at, distance = self._read()
+        self._believe(distance)
+
+    @property
+    def steady_for(self) -> float:
+        """Seconds for which a doubted wall has kept pace with the monotonic clock; 0 when none is doubted."""
+        doubt = self.doubt
+        return 0.0 if doubt is None else self._read_at - doubt.since
+
+    # How the wall is followed.
+
+    def _follow(self) -> None:
+        before = self._read_at
+        self._read_at, distance = self._read()
+        if self._steady is self._system:
+            return
+        elapsed, apart = self._read_at - before, distance - self._distance
+        if abs(apart) <= STEP_SECONDS:
+            if self._doubt is not None and self._doubt.returns:
+                _log.warning("clock_came_back", apart=round(apart, 3))
+                self._doubt = None
+            if self._doubt is None:
+                most = _FOLLOW_RATE * max(0.0, elapsed)
+                self._distance += max(-most, min(most, apart))
+        elif self._doubt is None:
+            told = f"the machine's clock moved by {apart:+.0f} s while {elapsed:.0f} s passed on its monotonic clock"
+            self._begin(told, distance, returns=True)
+        self._weigh(distance)
+
+    def _read(self) -> tuple[float, float]:
+        """Return the monotonic clock, and how far the wall is from it; a pause between the two readings is no jump."""
+        while True:
+            steady = self._steady()
+            distance = self._system() - steady
+            if self._steady() - steady < STEP_SECONDS / 2:
+                return steady, distance
+
+    def _begin(self, reason: str, distance: float, *, returns: bool) -> None:
+        self._doubt = Doubt(reason, distance, self._read_at, returns)
+        _log.error("clock_in_doubt", reason=reason)
+
+    def _weigh(self, distance: float) -> None:
+        """See whether a doubted wall stays where it is, and for how long."""
+        doubt = self._doubt
+        if doubt is None:
+            return
+        if abs(distance - doubt.distance) > STEP_SECONDS:
+            self._doubt = Doubt(doubt.reason, distance, self._read_at, doubt.returns)
+        elif not self._is_witnessed and self._read_at - doubt.since >= STEADY_SECONDS:
+            self._believe(distance)
+
+    def _believe(self, distance: float) -> None:
+        if self._doubt is None:
+            return
+        moved = distance - self._distance
+        self._distance, self._doubt = distance, None
+        self._latest = self._read_at + distance + self._read_offset()
+        _log.warning("clock_believed", moved=round(moved, 3))
 
     def _read_offset(self) -> float:
         if self._offset_file is None:
@@ -48,6 +200,16 @@ class WpClock:
         else:
             self._offset = wanted
         return self._offset
+
+
+def clock_in_doubt(reason: str) -> Refused:
+    """Return the refusal of what needs the right time while nobody knows it; it costs no payer anything."""
+    return Refused(
+        503,
+        "clock_in_doubt",
+        f"the service's clock is in doubt ({reason}); do not pay again, send the same proof later",
+        {"Retry-After": str(_RETRY_SECONDS)},
+    )
 
 
 def _content(path: Path) -> bytes:

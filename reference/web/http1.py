@@ -44,7 +44,7 @@ class _Head:
 
 def install() -> None:
     """Let Hypercorn serve every connection of this process this way."""
-    tcp_server.ProtocolWrapper = _connection  # type: ignore[attr-defined]
+    tcp_server.ProtocolWrapper = _connection  # type: ignore[attr-defined,assignment]
 
 
 def _connection(*words: Any) -> Http1:

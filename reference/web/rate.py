@@ -71,7 +71,7 @@ class RateLimit:
             return None
         now = self._clock.seconds()
         bucket = self._buckets.pop(key, None) or _Bucket(self._depth, now)
-        bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
+        bucket.level = min(self._depth, bucket.level + max(0.0, now - bucket.at) * self._rate)
         bucket.at = now
         allowed = bucket.level >= 1
         bucket.level -= 1 if allowed else 0
@@ -98,7 +98,7 @@ class WindowLimit:
             return None
         now = self._clock.seconds()
         calls = self._calls.pop(key, None) or deque()
-        while calls and now - calls[0] >= _WINDOW_SECONDS:
+        while calls and not 0 <= now - calls[0] < _WINDOW_SECONDS:  # a time that a clock in doubt told was never
             calls.popleft()
         allowed = len(calls) < self._per_minute
         if allowed:

@@ -132,11 +132,14 @@ class Watcher:
         if self._looked_at is None:
             kept = await self._settling.payments.positions()
             self._positions = {address: at for (network, address), at in kept.items() if network == self.network}
-            found = await links.addresses(self.network, now=now)
+            found = await links.addresses(self.network, now=self._clock.lapsed())
         else:
-            found = await links.new_addresses(self.network, since=self._looked_at - _COMMIT_SECONDS)
+            since = self._looked_at - _COMMIT_SECONDS - self._settings.skew_seconds
+            found = await links.new_addresses(self.network, since=since)
         self._watched = {**dict.fromkeys(found, now - 1), **self._watched}
         self._looked_at = now
+        if self._clock.doubt is not None:
+            return
         for address in [one for one, until in self._watched.items() if until < now]:
             until = await self._watched_until(address, now)
             if until is None:
@@ -266,11 +269,12 @@ class Watcher:
 
     async def _expire(self, address: str, look: Look, head: Head, now: int) -> None:
         """End the links whose time was over before the look, and that nothing on its way may still pay."""
-        if not look.complete:
+        if not look.complete or self._clock.doubt is not None:
             return
+        latest = GRACE_SECONDS + self._settings.skew_seconds  # the clock of the worker that made it may be behind ours
         for link in await self._settling.links.due(self.network, address, now=now):
             passed = head.time is not None and head.time > link.expires_at
-            if link.id not in look.held and (passed or now >= link.expires_at + GRACE_SECONDS):
+            if link.id not in look.held and (passed or now >= link.expires_at + latest):
                 await self._settling.end(link, LinkState.EXPIRED)
 
     # Looking again.

@@ -93,7 +93,7 @@ class Entrance:
 
     async def forget(self) -> None:
         """Drop sessions that are over."""
-        await self._sessions.forget(now=self._clock.now())
+        await self._sessions.forget(now=self._clock.lapsed())
 
     # The form of sign-in is guarded by a cookie of its own, as there is no session yet.
 

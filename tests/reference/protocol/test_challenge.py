@@ -138,7 +138,7 @@ def test_a_token_lives_for_its_ttl(now: int, expected: bool) -> None:
 
 @pytest.mark.parametrize(
     ("since", "until", "expected"),
-    [(UNIX, None, True), (UNIX + 1, None, False), (0, UNIX, True), (0, UNIX - 1, False)],
+    [(UNIX + 360, None, True), (UNIX + 361, None, False), (0, UNIX - 360, True), (0, UNIX - 361, False)],
 )
 def test_terms_count_while_in_force(since: int, until: int | None, expected: bool) -> None:
     """A token is checked against the terms that were in force when it was issued (P-CH-13)."""

@@ -15,6 +15,7 @@ from typing import Any
 import algosdk
 import pytest
 
+from reference.bench.memory_rail import NoNode
 from reference.chains.algorand import AlgorandLane
 from reference.protocol.networks import NETWORKS
 from reference.rail.front import Front
@@ -112,7 +113,7 @@ async def doors_of(exits: AsyncExitStack, folder: Path, **settings: Any) -> Door
             rail_payto_algorand=algosdk.encoding.encode_address(bytes(32)),
             **settings,
         )
-        lane = AlgorandLane(NETWORK, None, None)  # type: ignore[arg-type]
+        lane = AlgorandLane(NETWORK, NoNode(), None)
         rail = await exits.enter_async_context(opened(given, {NETWORK.key: lane}))
         assert isinstance(rail, Envelope)
         made.append(rail)

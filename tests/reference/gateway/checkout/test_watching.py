@@ -121,7 +121,7 @@ async def test_a_payment_of_the_last_second_is_seen_at_the_last_look(bench: Benc
 async def test_a_chain_that_stands_still_is_not_waited_for(bench: Bench) -> None:
     """Without a new block a link expires a little later all the same."""
     link = await bench.link()
-    bench.now += 600 + GRACE_SECONDS - 1
+    bench.now += 600 + GRACE_SECONDS + bench.settings.skew_seconds - 1
     await bench.rounds()
     assert await bench.state(link) == "active"
     bench.now += 1

@@ -1,0 +1,42 @@
+"""Facts that the workers of one surface have in common: a value a name, kept over restarts."""
+
+from __future__ import annotations
+
+from sqlalchemy import Table, bindparam, delete, insert, select, update
+
+from reference.store.database import Change, Database, Taken
+
+
+class Facts:
+    """Statements over one surface's table of facts. Each public method is one transaction, or decided by one."""
+
+    def __init__(self, database: Database, table: Table) -> None:
+        """Take the table: columns `name` and `value`."""
+        self._database = database
+        is_it = table.c.name == bindparam("fact")
+        self._get = select(table.c.value).where(is_it)
+        self._add = insert(table).values(name=bindparam("fact"), value=bindparam("content"))
+        self._set = update(table).where(is_it).values(value=bindparam("content"))
+        self._drop = delete(table).where(is_it)
+
+    async def get(self, name: str) -> str | None:
+        """Return a fact, or None when nobody has stated it."""
+        rows = await self._database.rows(self._get, fact=name)
+        return str(rows[0][0]) if rows else None
+
+    async def agree(self, name: str, value: str) -> str:
+        """State a fact unless somebody has, and return what holds: the first to state it decides."""
+        while (there := await self.get(name)) is None:
+            try:
+                await self._database.change(self._add, fact=name, content=value)
+            except Taken:
+                continue
+            return value
+        return there
+
+    async def put(self, name: str, value: str) -> None:
+        """State a fact anew, whatever held before."""
+        if await self._database.change(self._set, fact=name, content=value) == 0:
+            await self._database.change_all(
+                Change(self._drop, {"fact": name}), Change(self._add, {"fact": name, "content": value})
+            )

@@ -1,0 +1,146 @@
+"""Chains as witnesses of the time: at a start, and while the clock is in doubt, their newest blocks say what is right.
+
+A block is not younger than now, and a chain that is alive makes a new one every few seconds. So a newest block of about
+the wall's time confirms the wall. One of another time speaks against it, if the chain goes on while we watch: a chain
+that stands still says nothing. While nobody says anything, a wall that keeps pace with the monotonic clock for long
+enough is believed.
+
+What the time was last is kept in the database. A service that has records and was away for longer than a restart takes
+lets nothing end before its time is believed: "too old" could be the wall's fault (decision 0043).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum, auto
+from typing import Protocol
+
+from reference.web.clock import STEADY_SECONDS, WpClock, boot_time
+
+# Half of what a payment may be older than its challenge: a wall that is confirmed is near enough to be paid in time.
+AGREES_SECONDS = 30
+# A restart takes less than this; what a service that has been away for longer believes must be confirmed.
+AWAY_SECONDS = 120
+# A chain that made no block in this time, on no network of ours, stands still.
+STILL_SECONDS = 10.0
+_KEEP_SECONDS = 10.0
+MARK = "clock"
+
+
+class Marks(Protocol):
+    """Where the time is kept over restarts."""
+
+    async def get(self, name: str) -> str | None:
+        """Return a mark."""
+
+    async def put(self, name: str, value: str) -> None:
+        """Keep a mark."""
+
+
+# Returns position and unix seconds of a chain's newest block, None for what cannot be told.
+Newest = Callable[[], Awaitable[tuple[int, int] | None]]
+
+
+class Said(Enum):
+    """What chains say about the wall."""
+
+    RIGHT = auto()
+    WRONG = auto()
+    NOTHING = auto()
+
+
+class ChainTime:
+    """Asks the chains of a service while its clock is not believed."""
+
+    def __init__(
+        self,
+        clock: WpClock,
+        chains: Callable[[], Mapping[str, Newest]],
+        marks: Marks,
+        *,
+        strict: bool = False,
+        steady: Callable[[], float] = boot_time,
+    ) -> None:
+        """Take the witnesses.
+
+        Args:
+            clock: What they confirm.
+            chains: Returns the newest blocks to ask for, by network.
+            marks: Where the time is kept.
+            strict: Whether chains that say nothing are waited for without end, where there are any.
+            steady: Tells when the time is to be kept next.
+        """
+        self._clock = clock
+        self._chains = chains
+        self._marks = marks
+        self._strict = strict
+        self._steady = steady
+        self._first: dict[str, int] = {}
+        self._patience = STILL_SECONDS
+        self._kept_at: float | None = None
+        clock.witnessed()
+
+    async def begin(self) -> None:
+        """See, before the service starts, whether its wall can be believed.
+
+        Raises:
+            DatabaseUnavailable: What the time was last cannot be asked.
+        """
+        kept = await self._marks.get(MARK)
+        away = 0 if kept is None else self._clock.wall()[0] - int(kept)
+        said = await self._ask()
+        if said is Said.RIGHT:
+            return
+        if abs(away) > AWAY_SECONDS:
+            self._patience = STEADY_SECONDS
+            told = (
+                "the machine's clock is at {:+.0f} s of when the service was last running, and no chain confirms that"
+            )
+            self._clock.question(told.format(away))
+        elif self._first:
+            self._clock.question("no chain's newest block is of about the time of the machine's clock")
+
+    async def tend(self) -> None:
+        """Ask while there is a doubt; keep the time while there is not.
+
+        Raises:
+            DatabaseUnavailable: It cannot be kept.
+        """
+        if self._clock.doubt is None:
+            self._first.clear()
+            self._patience = STEADY_SECONDS
+            await self._keep()
+            return
+        said = await self._ask()
+        if said is Said.RIGHT or (said is Said.NOTHING and self._waited_enough()):
+            self._clock.confirm()
+
+    def _waited_enough(self) -> bool:
+        waits = self._strict and bool(self._chains())
+        return not waits and self._clock.steady_for >= self._patience
+
+    async def _ask(self) -> Said:
+        """Ask every chain for its newest block; one that confirms the wall outweighs others, which may lag behind."""
+        told = await asyncio.gather(*(self._newest(key, ask) for key, ask in self._chains().items()))
+        walls = self._clock.wall()
+        said = Said.NOTHING
+        for key, newest in told:
+            if newest is None:
+                continue
+            position, at = newest
+            if any(abs(wall - at) <= AGREES_SECONDS for wall in walls):
+                return Said.RIGHT
+            if position > self._first.setdefault(key, position):
+                said = Said.WRONG
+        return said
+
+    @staticmethod
+    async def _newest(key: str, ask: Newest) -> tuple[str, tuple[int, int] | None]:
+        return key, await ask()
+
+    async def _keep(self) -> None:
+        now = self._steady()
+        if self._kept_at is None or now - self._kept_at >= _KEEP_SECONDS:
+            await self._marks.put(MARK, str(int(self._clock.wall()[0])))
+            self._kept_at = now

@@ -1,0 +1,130 @@
+"""A quote is kept by whoever has it: workers of different terms, clocks and secrets on one database (P-CH-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.reference.rail.jumping_rail import JumpingRail, until
+from tests.reference.rail.rail_answers import code_of
+from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain, proof_of
+
+CHEAP, DEAR = "compliance-receipt=50000", "compliance-receipt=70000"
+UNPAID = (503, "terms_superseded")
+
+
+@pytest.fixture
+def worker(
+    chain: SimulatedChain, pay_to: str, tmp_path: Path, database: dict[str, str]
+) -> Iterator[Callable[..., JumpingRail]]:
+    """Make workers of one rail: `worker(prices, wall=…)`."""
+    made: list[JumpingRail] = []
+    with ExitStack() as exits:
+
+        def make(prices: str = CHEAP, *, wall: float = 0, **settings: str) -> JumpingRail:
+            shared = {"WP_RAIL_DATA_DIR": str(tmp_path / "data"), "WP_RAIL_PRICES": prices, **database, **settings}
+            made.append(JumpingRail(chain, tmp_path / f"worker{len(made)}", pay_to, shared))
+            made[-1].set_wall(wall)
+            exits.callback(made[-1].close)
+            return made[-1].start()
+
+        yield make
+
+
+def test_a_quote_is_kept_by_whoever_has_it(worker: Callable[..., JumpingRail], payer: Payer) -> None:
+    """Worker B asks another price: what A quoted before and until it noticed is served, at both, by the old terms."""
+    first = worker(CHEAP)
+    before = first.quote()
+    second = worker(DEAR)
+    meanwhile = [before]
+    while (answer := first.http.post(COMPLIANCE, json=COMPLIANCE_BODY)).status_code == 402:
+        meanwhile.append(answer.json()["accepts"][0])
+    assert (answer.status_code, answer.json()["error"]) == UNPAID
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert first.health() == UNPAID
+    assert second.health() == (200, "ok")
+    for entry, rail in ((before, first), (meanwhile[-1], second), (second.quote(), first)):
+        served = rail.present(proof_of(payer.pay(entry), entry))
+        assert served.status_code == 200, served.text
+
+
+def test_a_superseded_worker_tells_of_a_proof_and_quotes_nothing(
+    worker: Callable[..., JumpingRail], payer: Payer
+) -> None:
+    """A proof that pays too little is judged there, and no new challenge is issued with the refusal."""
+    first = worker(CHEAP)
+    entry = first.quote()
+    worker(DEAR)
+    until(lambda: first.unpaid() == UNPAID)
+    answer = first.present(proof_of(payer.pay(entry, amount=1), entry))
+    assert code_of(answer) == UNPAID
+    assert "accepts" not in answer.json()
+    assert "PAYMENT-RESPONSE" in answer.headers
+
+
+def test_old_terms_that_are_put_in_force_again_bring_their_worker_back(worker: Callable[..., JumpingRail]) -> None:
+    """A rollback: the last who starts decides, and whoever has the same terms issues again."""
+    first, second = worker(CHEAP), worker(DEAR)
+    until(lambda: first.unpaid() == UNPAID)
+    third = worker(CHEAP)
+    until(lambda: second.unpaid() == UNPAID)
+    until(lambda: first.unpaid() == (402, "payment_required"))
+    assert (first.health(), second.health()) == ((200, "ok"), UNPAID)
+    assert third.unpaid() == (402, "payment_required")
+
+
+@pytest.mark.parametrize("wall", [25, -25], ids=["ahead", "behind"])
+def test_workers_whose_clocks_differ_keep_each_others_quotes(
+    worker: Callable[..., JumpingRail], payer: Payer, wall: float
+) -> None:
+    """A database first opened by a worker whose clock is ahead, or behind: nobody's payer is refused for it."""
+    first, second = worker(wall=wall), worker()
+    for issuing, judging in ((first, second), (second, first)):
+        entry = issuing.quote()
+        served = judging.present(proof_of(payer.pay(entry), entry))
+        assert served.status_code == 200, served.text
+
+
+def test_a_payment_in_time_by_the_issuers_clock_is_in_time(worker: Callable[..., JumpingRail], payer: Payer) -> None:
+    """The worker that quoted is behind, the one that is asked ahead, and the proof comes at the end of the lifetime."""
+    behind, ahead = worker(wall=-25), worker(wall=25)
+    entry = behind.quote()
+    proof = proof_of(payer.pay(entry), entry)
+    for rail in (behind, ahead):
+        rail.set_clock(1795)
+    served = ahead.present(proof)
+    assert served.status_code == 200, served.text
+
+
+def test_a_worker_with_another_secret_does_not_start(
+    worker: Callable[..., JumpingRail], tmp_path: Path, payer: Payer
+) -> None:
+    """Its tokens would be nobody's at the others: it says what to do, and its secret counts when told so."""
+    first = worker()
+    entry = first.quote()
+    other = tmp_path / "other_secret"
+    other.write_text("07" * 32, "ascii")
+    with pytest.raises(AssertionError, match=r"WP_RAIL_TOKEN_SECRET_FILE: .*adopt-token-secret"):
+        worker(WP_RAIL_TOKEN_SECRET_FILE=str(other))
+    with pytest.raises(AssertionError, match="WP_SERVICE_WORD: "):
+        worker(WP_SERVICE_WORD="Otherproof")
+    assert first.present(proof_of(payer.pay(entry), entry)).status_code == 200
+    first.stop()
+    first.settings["WP_RAIL_TOKEN_SECRET_FILE"] = str(other)
+    first.command("adopt-token-secret")
+    entry = first.start().quote()
+    assert first.present(proof_of(payer.pay(entry), entry)).status_code == 200
+
+
+def test_no_secret_is_in_the_database(own_rail: Callable[..., Rail]) -> None:
+    """What tells secrets apart gives nothing of them away."""
+    rail = own_rail()
+    data = rail.folder / "data"
+    secret = bytes.fromhex((data / "token_secret").read_text("ascii"))
+    kept = b"".join(path.read_bytes() for path in data.glob("rail.sqlite3*"))
+    assert b"token_secret" in kept
+    assert secret not in kept
+    assert secret.hex().encode() not in kept

@@ -1,0 +1,188 @@
+"""A clock that is set while the service runs: small steps are followed, large ones are doubted (decision 0043)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.web.clock import STEADY_SECONDS, WpClock
+from reference.web.errors import Refused
+
+START = 1_800_000_000.0
+HOURS = 3 * 3600.0
+
+
+class Machine:
+    """A machine's two clocks, which go on together until the wall is set."""
+
+    def __init__(self) -> None:
+        self.monotonic = 50.0
+        self.set_by = 0.0
+
+    def wall(self) -> float:
+        """Return unix seconds."""
+        return START + self.monotonic + self.set_by
+
+    def steady(self) -> float:
+        """Return monotonic seconds."""
+        return self.monotonic
+
+    def clock(self, offset_file: Path | None = None) -> WpClock:
+        """Return a service's clock on this machine."""
+        return WpClock(offset_file, self.wall, self.steady)
+
+    def true(self) -> float:
+        """Return what the time is while nobody sets the wall."""
+        return START + self.monotonic
+
+
+@pytest.mark.parametrize("jump", [HOURS, -HOURS, 3.0, -3.0])
+def test_a_jump_is_not_followed(jump: float) -> None:
+    """The service's time goes on by the monotonic clock, nothing has lapsed, and what needs the time is refused."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.set_by = jump
+    machine.monotonic += 10
+    assert clock.seconds() == machine.true()
+    assert clock.lapsed() == 0
+    assert clock.doubt is not None
+    with pytest.raises(Refused) as refusal:
+        clock.refuse_in_doubt()
+    assert (refusal.value.status, refusal.value.code) == (503, "clock_in_doubt")
+    assert "10 s passed" in refusal.value.message
+
+
+@pytest.mark.parametrize("jump", [HOURS, -HOURS])
+def test_a_wall_that_comes_back_ends_the_doubt(jump: float) -> None:
+    """Three seconds of a wrong clock leave nothing behind."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.set_by = jump
+    assert clock.doubt is not None
+    machine.set_by, machine.monotonic = 0.0, machine.monotonic + 3
+    assert clock.doubt is None
+    assert clock.seconds() == machine.true()
+    assert clock.lapsed() == int(machine.true())
+
+
+@pytest.mark.parametrize("step", [1.9, -1.9])
+def test_a_small_step_is_followed_gently(step: float) -> None:
+    """A step of NTP's is no doubt; the time runs faster or slower until it is there, and never backwards."""
+    machine = Machine()
+    clock = machine.clock()
+    before = clock.seconds()
+    machine.set_by = step
+    readings = [before]
+    for _ in range(100):
+        machine.monotonic += 0.1
+        readings.append(clock.seconds())
+    assert clock.doubt is None
+    assert readings == sorted(readings)
+    assert readings[1] == pytest.approx(before + 0.1, abs=0.06)
+    assert readings[-1] == pytest.approx(machine.true() + step, abs=1e-3)
+
+
+@pytest.mark.parametrize("jump", [HOURS, -HOURS])
+def test_a_wall_that_stays_is_believed_where_nobody_can_confirm_it(jump: float) -> None:
+    """A service without chains: a correction after a wrong boot time, forward or backward, counts after a minute."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.set_by = jump
+    assert clock.doubt is not None
+    machine.monotonic += STEADY_SECONDS - 1
+    assert clock.doubt is not None
+    machine.monotonic += 1
+    assert clock.doubt is None
+    assert clock.seconds() == machine.true() + jump
+
+
+def test_a_wall_that_goes_on_jumping_is_not_believed() -> None:
+    """Each further jump begins the minute anew."""
+    machine = Machine()
+    clock = machine.clock()
+    for jump in range(1, 10):
+        machine.set_by = jump * 100.0
+        machine.monotonic += STEADY_SECONDS - 1
+        assert clock.doubt is not None
+    assert clock.seconds() == machine.true()
+
+
+def test_a_witness_confirms_and_steadiness_alone_does_not() -> None:
+    """Where somebody knows the time, the wall waits for their word."""
+    machine = Machine()
+    clock = machine.clock()
+    clock.witnessed()
+    machine.set_by = HOURS
+    assert clock.doubt is not None
+    machine.monotonic += 10 * STEADY_SECONDS
+    assert clock.doubt is not None
+    clock.confirm()
+    assert clock.doubt is None
+    assert clock.seconds() == machine.true() + HOURS
+
+
+def test_a_questioned_wall_is_not_believed_for_staying_where_it_is() -> None:
+    """At a start the wall itself is what is doubted: it need not come back to itself."""
+    machine = Machine()
+    clock = machine.clock()
+    clock.witnessed()
+    clock.question("no chain confirms it")
+    machine.monotonic += 5
+    assert clock.doubt is not None
+    assert clock.lapsed() == 0
+    machine.set_by = -HOURS  # corrected
+    clock.confirm()
+    assert clock.seconds() == machine.true() - HOURS
+
+
+def test_an_offset_of_a_test_is_no_jump(tmp_path: Path) -> None:
+    """A moved offset is wanted, and counts at once, also while the wall is in doubt."""
+    file, machine = tmp_path / "offset", Machine()
+    clock = machine.clock(file)
+    file.write_text("100000", "ascii")
+    assert clock.seconds() == machine.true() + 100_000
+    assert clock.doubt is None
+    machine.set_by = HOURS
+    file.write_text("200000", "ascii")
+    assert clock.seconds() == machine.true() + 200_000
+
+
+def test_a_suspended_machine_is_no_jump() -> None:
+    """The monotonic clock counts the hours of a closed lid."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.monotonic += 8 * 3600
+    assert clock.doubt is None
+    assert clock.seconds() == machine.true()
+
+
+def test_a_pause_between_two_readings_is_no_jump() -> None:
+    """A process that is stopped after it read one clock and before it reads the other reads again."""
+    machine = Machine()
+
+    def wall() -> float:
+        if machine.set_by == 0:
+            machine.set_by, machine.monotonic = 1e-9, machine.monotonic + 100
+        return machine.wall()
+
+    clock = WpClock(None, wall, machine.steady)
+    assert clock.doubt is None
+    assert clock.seconds() == pytest.approx(machine.true())
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(-1e5, 1e5)), max_size=30))
+def test_the_time_goes_back_only_where_a_doubt_ends(steps: list[tuple[float, float]]) -> None:
+    """Whatever is done to the wall."""
+    machine = Machine()
+    clock = machine.clock()
+    before = clock.seconds()
+    for elapsed, set_by in steps:
+        doubted = clock.doubt is not None
+        machine.monotonic += elapsed
+        machine.set_by = set_by
+        reading = clock.seconds()
+        assert reading >= before or (doubted and clock.doubt is None)
+        before = reading
