@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from reference.web.errors import Refused
@@ -23,14 +24,17 @@ _MOST_BYTES = 4096
 # A step of the wall up to this many seconds is followed, by so many seconds a second; one beyond it is a jump.
 STEP_SECONDS = 2.0
 _FOLLOW_RATE = 0.5
+# What two readings differ by without anything having happened.
+_NOTHING = 0.001
 # A wall that nobody can confirm is believed when it has kept pace with the monotonic clock for so long.
 STEADY_SECONDS = 60.0
 _RETRY_SECONDS = 5
 
 
-def boot_time() -> float:
-    """Return seconds that no setting of the clock moves, those in which the machine was suspended among them."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+# Seconds that no setting of the machine's clock moves; those in which it was suspended count where it counts them.
+boot_time: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,18 @@ class WpClock:
     # How the wall is followed.
 
     def _follow(self) -> None:
-        before = self._read_at
-        self._read_at, distance = self._read()
-        if self._steady is self._system:
-            return
-        elapsed, apart = self._read_at - before, distance - self._distance
+        before, steady = self._read_at, self._steady()
+        distance = self._system() - steady
+        apart = distance - self._distance
+        self._read_at = steady
+        if self._steady is self._system or (self._doubt is None and -_NOTHING < apart < _NOTHING):
+            return  # the plain case, for every call
+        if abs(apart) > STEP_SECONDS:
+            self._read_at, distance = self._read()
+            apart = distance - self._distance
+        self._consider(distance, apart, self._read_at - before)
+
+    def _consider(self, distance: float, apart: float, elapsed: float) -> None:
         if abs(apart) <= STEP_SECONDS:
             if self._doubt is not None and self._doubt.returns:
                 _log.warning("clock_came_back", apart=round(apart, 3))

@@ -59,3 +59,35 @@ async def test_two_changes_in_one_second_are_both_in_force(generations: Generati
     known = await generations.known(since=0)
     assert all(any(one.terms == terms and one.in_force(100) for one in known) for terms in (OLD, NEW))
     assert any(one.terms == OLD and one.until is None for one in known)
+
+
+async def test_the_last_to_put_terms_in_force_decides(generations: Generations) -> None:
+    """Not the clocks: whoever is replaced is told so, and no longer once the same terms are in force again."""
+    await generations.put_in_force({"service": (OLD,)}, now=200)
+    await generations.put_in_force({"service": (NEW,)}, now=100)  # by a clock that is behind
+    assert await generations.superseded({"service": (OLD,)})
+    assert not await generations.superseded({"service": (NEW,)})
+    await generations.put_in_force({"service": (OLD,)}, now=150)
+    assert not await generations.superseded({"service": (OLD,)})
+    assert await generations.superseded({"service": (NEW,)})
+    known = await generations.known(since=0)
+    assert all(any(one.terms == terms and one.in_force(200) for one in known) for terms in (OLD, NEW))
+
+
+async def test_workers_of_different_terms_that_start_at_once(database: Database, generations: Generations) -> None:
+    """One of them has its terms in force, as every worker sees it, and each token of each is known."""
+    offers = [replace(OLD, amount=str(amount)) for amount in range(1, 7)]
+    await asyncio.gather(*(Generations(database).put_in_force({"service": (one,)}, now=100) for one in offers))
+    standing = [not await generations.superseded({"service": (one,)}) for one in offers]
+    assert standing.count(True) == 1
+    known = await generations.known(since=0)
+    assert {one.terms for one in known} == set(offers)
+    assert [one.terms for one in known if one.until is None] == [offers[standing.index(True)]]
+
+
+async def test_other_services_and_lanes_supersede_nobody(generations: Generations) -> None:
+    """A worker that offers less, or something else besides, leaves the others their terms."""
+    elsewhere = replace(NEW, network="base_mainnet")
+    await generations.put_in_force({"service": (OLD,)}, now=100)
+    await generations.put_in_force({"other": (NEW,), "service": (elsewhere,)}, now=200)
+    assert not await generations.superseded({"service": (OLD,)})

@@ -155,3 +155,24 @@ def test_a_wide_network_has_four_times_as_much(make: Callable[..., AddressLimit]
     assert (refused.allowed, refused.limit, refused.retry_after > 0) == (False, 60, True)
     assert limit.take("2001:db8:2:9::/64") is not None
     assert all(one and one.allowed for one in (limit.take("2001:db8:2:1::/64"), limit.take("192.0.2.1")))
+
+
+@pytest.mark.parametrize("limit", [RateLimit, WindowLimit])
+def test_a_time_that_was_wrong_leaves_nobody_without_calls(limit: type[RateLimit | WindowLimit]) -> None:
+    """When a doubt ends the time may be earlier than calls that were counted: limits go on from there."""
+    wall, steady = [1_000_000.0], [0.0]
+    clock = WpClock(system=lambda: wall[0] + steady[0], steady=lambda: steady[0])
+    counted = limit(2, clock)
+    assert True in [_is_refused(counted) for _ in range(200)]
+    wall[0] -= 500_000
+    steady[0] += 1
+    assert clock.doubt is not None
+    clock.confirm()
+    steady[0] += 60
+    assert not _is_refused(counted)
+
+
+def _is_refused(limit: RateLimit | WindowLimit) -> bool:
+    taken = limit.take("a")
+    assert taken is not None
+    return not taken.allowed

@@ -1,0 +1,32 @@
+"""Facts that workers have in common: the first to state one decides, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+
+from reference.store.database import Database
+from reference.store.facts import Facts
+from reference.store.redemptions import Redemptions
+from reference.store.tables import facts
+
+
+async def test_the_first_to_state_a_fact_decides(database: Database, ledger: Redemptions) -> None:
+    """Eight workers that start at once agree on one value."""
+    del ledger
+    stated = [str(number) for number in range(8)]
+    agreed = await asyncio.gather(*(Facts(database, facts).agree("secret", one) for one in stated))
+    assert len(set(agreed)) == 1
+    assert agreed[0] in stated
+    assert await Facts(database, facts).get("secret") == agreed[0]
+
+
+async def test_a_fact_may_be_stated_anew(database: Database, ledger: Redemptions) -> None:
+    """By whoever means to; nothing else changes."""
+    del ledger
+    shared = Facts(database, facts)
+    assert await shared.get("clock") is None
+    await shared.agree("other", "1")
+    for value in ("100", "90"):
+        await shared.put("clock", value)
+        assert await shared.get("clock") == value
+    assert await shared.agree("other", "2") == "1"
