@@ -70,8 +70,10 @@ class RateLimit:
         if not self._on:
             return None
         now = self._clock.seconds()
-        bucket = self._buckets.pop(key, None) or _Bucket(self._depth, now)
-        bucket.level = min(self._depth, bucket.level + max(0.0, now - bucket.at) * self._rate)
+        bucket = self._buckets.pop(key, None)
+        if bucket is None or bucket.at > now:  # a time that a clock in doubt told was never
+            bucket = _Bucket(self._depth, now)
+        bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
         bucket.at = now
         allowed = bucket.level >= 1
         bucket.level -= 1 if allowed else 0
@@ -98,7 +100,7 @@ class WindowLimit:
             return None
         now = self._clock.seconds()
         calls = self._calls.pop(key, None) or deque()
-        while calls and not 0 <= now - calls[0] < _WINDOW_SECONDS:  # a time that a clock in doubt told was never
+        while calls and not 0 <= now - calls[0] < _WINDOW_SECONDS:
             calls.popleft()
         allowed = len(calls) < self._per_minute
         if allowed:
