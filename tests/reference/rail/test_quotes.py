@@ -80,8 +80,11 @@ def test_old_terms_that_are_put_in_force_again_bring_their_worker_back(worker: C
 def test_workers_whose_clocks_differ_keep_each_others_quotes(
     worker: Callable[..., JumpingRail], payer: Payer, wall: float
 ) -> None:
-    """A database first opened by a worker whose clock is ahead, or behind: nobody's payer is refused for it."""
-    first, second = worker(wall=wall), worker()
+    """Terms put in force by a worker whose clock is ahead, or behind: nobody's payer is refused for it."""
+    first = worker(CHEAP)
+    worker(DEAR)
+    second = worker(CHEAP, wall=wall)
+    until(lambda: first.unpaid() == (402, "payment_required"))
     for issuing, judging in ((first, second), (second, first)):
         entry = issuing.quote()
         served = judging.present(proof_of(payer.pay(entry), entry))

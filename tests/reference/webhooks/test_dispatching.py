@@ -12,6 +12,7 @@ from aiohttp import web
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, DeliveryState, Outcome
 from reference.store.database import DatabaseUnavailable
 from reference.store.deliveries import Deliveries
+from reference.web.clock import WpClock
 from tests.reference.webhooks.conftest import SEAL, START, TENANT, Desk
 from tests.reference.webhooks.receiver import Receiver, ok, status
 
@@ -217,3 +218,20 @@ async def test_what_is_listed_is_what_was_sent(desk: Desk, receiver: Receiver) -
     found = await Deliveries(desk.database).of_tenant(TENANT)
     assert [one.event_id for one in found] == [second.id, first.id]
     assert list(await Deliveries(desk.database).of_tenant("somebody")) == []
+
+
+async def test_nothing_is_signed_at_a_time_that_is_in_doubt(desk: Desk, receiver: Receiver) -> None:
+    """A receiver would refuse it for its age: what is due waits, and goes out with the right time."""
+    destination = await desk.destination(receiver.url)
+    await desk.event()
+    desk.clock = WpClock(system=lambda: START + 86_400.0, steady=lambda: 0.0)
+    desk.clock.witnessed()
+    desk.clock.question("no chain confirms it")
+    worker = await desk.worker()
+    await worker.look()
+    await asyncio.sleep(0.1)
+    assert receiver.got == []
+    desk.clock.confirm()
+    await desk.run(worker)
+    (got,) = await receiver.until(1)
+    assert got.is_signed_by(desk.secrets[destination.id])
