@@ -66,7 +66,7 @@ class World:
 async def test_a_wrong_wall_is_not_believed_at_a_start(wrong: int) -> None:
     """A service that starts on a wrong clock lets nothing end, until the clock is set right and the chains agree."""
     world = World(wall_set_by=wrong, marks=Marks({MARK: str(START - 5)}))
-    clock, chain_time = world.service()
+    clock, chain_time = world.service(strict=abs(wrong) < AWAY_SECONDS)
     await chain_time.begin()
     assert clock.lapsed() == 0
     await world.tend(chain_time, 1000)
@@ -79,11 +79,22 @@ async def test_a_wrong_wall_is_not_believed_at_a_start(wrong: int) -> None:
 async def test_a_first_start_on_a_wrong_clock_is_seen() -> None:
     """Nothing is kept yet, and the chain alone speaks against the wall."""
     world = World(wall_set_by=HOURS)
-    clock, chain_time = world.service()
+    clock, chain_time = world.service(strict=True)
     await chain_time.begin()
     assert clock.doubt is not None
     await world.tend(chain_time, 1000)
     assert clock.doubt is not None
+
+
+async def test_a_chain_for_tests_may_have_a_time_of_its_own() -> None:
+    """Where no money is at stake and the database does not speak against the wall, it delays the start."""
+    world = World(lag={"one": -HOURS})
+    clock, chain_time = world.service()
+    await chain_time.begin()
+    await world.tend(chain_time, int(STEADY_SECONDS) - 1)
+    assert clock.doubt is not None
+    await world.tend(chain_time, 1)
+    assert clock.doubt is None
 
 
 async def test_a_right_wall_is_believed_at_once() -> None:
