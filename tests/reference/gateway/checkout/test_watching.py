@@ -129,6 +129,30 @@ async def test_a_chain_that_stands_still_is_not_waited_for(bench: Bench) -> None
     assert await bench.state(link) == "expired"
 
 
+async def test_a_link_of_a_worker_whose_clock_is_behind_is_watched(bench: Bench) -> None:
+    """It says that it was made before this watcher looked last, and its payment is seen all the same."""
+    await bench.rounds()
+    bench.advance(2)
+    link = await bench.link(created_at=int(bench.now) - 60)
+    bench.chains[ALGORAND].pay(1, bench.memo(link))
+    bench.advance(2)
+    await bench.rounds()
+    assert await bench.state(link) == "paid"
+
+
+async def test_no_link_expires_while_the_clock_is_in_doubt(bench: Bench) -> None:
+    """Whatever time it is said to be; a payment made meanwhile is seen."""
+    link, paid = await bench.link(), await bench.link()
+    bench.clock.question("no chain confirms it")
+    bench.chains[ALGORAND].pay(1, bench.memo(paid))
+    bench.advance(5_000)
+    await bench.rounds()
+    assert (await bench.state(link), await bench.state(paid)) == ("active", "paid")
+    bench.clock.confirm()
+    await bench.rounds()
+    assert await bench.state(link) == "expired"
+
+
 async def test_a_payment_on_its_way_holds_an_expiring_link(bench: Bench) -> None:
     """A payment in time that is not final keeps the link active until it is final."""
     chain, link = bench.chains[BASE], await bench.link(BASE)
