@@ -26,7 +26,8 @@ def jumping_rail(chain: SimulatedChain, pay_to: str, tmp_path: Path, database: d
     with ExitStack() as exits:
         rail = JumpingRail(chain, tmp_path / "rail", pay_to, dict(database))
         exits.callback(rail.close)
-        yield rail.start()
+        rail.start()
+        yield rail
 
 
 def answers(rail: JumpingRail) -> Callable[[], bool]:

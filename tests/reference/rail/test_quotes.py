@@ -29,24 +29,27 @@ def worker(
             made.append(JumpingRail(chain, tmp_path / f"worker{len(made)}", pay_to, shared))
             made[-1].set_wall(wall)
             exits.callback(made[-1].close)
-            return made[-1].start()
+            made[-1].start()
+            return made[-1]
 
         yield make
 
 
 def test_a_quote_is_kept_by_whoever_has_it(worker: Callable[..., JumpingRail], payer: Payer) -> None:
-    """Worker B asks another price: what A quoted before and until it noticed is served, at both, by the old terms."""
+    """Worker B asks another price: what A quoted before, and until it noticed, is served by the old terms, at both."""
     first = worker(CHEAP)
     before = first.quote()
     second = worker(DEAR)
-    meanwhile = [before]
+    meanwhile = []
     while (answer := first.http.post(COMPLIANCE, json=COMPLIANCE_BODY)).status_code == 402:
         meanwhile.append(answer.json()["accepts"][0])
     assert (answer.status_code, answer.json()["error"]) == UNPAID
     assert int(answer.headers["Retry-After"]) >= 1
     assert first.health() == UNPAID
     assert second.health() == (200, "ok")
-    for entry, rail in ((before, first), (meanwhile[-1], second), (second.quote(), first)):
+    # The last of what it quoted until it noticed, if it did so after the other had started.
+    late = [(entry, second) for entry in meanwhile[-1:]]
+    for entry, rail in ((before, first), *late, (second.quote(), first)):
         served = rail.present(proof_of(payer.pay(entry), entry))
         assert served.status_code == 200, served.text
 
