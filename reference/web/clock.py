@@ -111,8 +111,9 @@ class WpClock:
         Raises:
             Refused: 503 `clock_in_doubt`.
         """
-        if self.doubt is not None:
-            raise clock_in_doubt(self.doubt.reason)
+        doubt = self.doubt
+        if doubt is not None:
+            raise clock_in_doubt(doubt.reason)
 
     # For those who know the time from elsewhere.
 
