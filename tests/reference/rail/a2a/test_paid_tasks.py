@@ -244,7 +244,7 @@ def test_an_expired_challenge_is_refused_by_its_name(own_rail: Callable[..., Rai
     task = opened(rail)
     entry = entry_of(task)
     proof = proof_of(payer.pay(entry), entry)
-    rail.set_clock(1801)
+    rail.set_clock(1861)
     refused(pay(rail, task, proof), "challenge_expired", "EXPIRED_PAYMENT")
 
 
