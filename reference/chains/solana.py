@@ -44,10 +44,10 @@ class SolanaLane:
         return solana_transfers.reference_account(hashlib.sha256(told.encode()).digest())
 
     def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
-        """Judge by the reference binding."""
+        """Judge by the reference binding, and that the transfer is for this call alone."""
         destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
-        claim = weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text))
-        return weld.judge(weld.REFERENCE_BINDING, claim, tx_id)
+        claim = weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text), self._word.lower)
+        return weld.judge(weld.REFERENCE_BINDING_ONCE, claim, tx_id)
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is 32 bytes in base58."""

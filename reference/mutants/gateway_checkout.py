@@ -26,8 +26,7 @@ from reference.mutants.seams import Mutant, replace
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
-from reference.protocol.qr_payload import solana_reference
-from reference.protocol.service_word import ServiceWord
+from reference.protocol.purposes import checkout_reference
 from reference.store.checkout_tables import links
 from reference.store.links import Link
 from reference.web.errors import Refused
@@ -78,7 +77,7 @@ def _exact_amount(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -
 
 def _reference_or_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
     word, _, token = asked.memo.partition(":")
-    named = solana_reference(ServiceWord(word.capitalize()), token) in transfer.accounts
+    named = checkout_reference(word, token) in transfer.accounts
     return named or asked.memo.encode() in seen.memos
 
 

@@ -15,6 +15,7 @@ from reference.protocol.eip3009 import follows, nonce_of
 from reference.protocol.money import atomic_units
 from reference.protocol.networks import Network, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
+from reference.protocol.purposes import is_for_a_call
 from reference.protocol.solana_transfers import associated_account
 
 _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
@@ -57,6 +58,11 @@ class Asked:
     memo: str
     expires_at: int
     suffix_binds: bool = False
+
+    @property
+    def service(self) -> str:
+        """The service word in lower case, which the memo begins with."""
+        return self.memo.partition(":")[0]
 
     @property
     def atomic(self) -> int:
@@ -137,6 +143,11 @@ def is_bound(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> boo
     return rule(transfer, seen, asked)
 
 
+def is_for_this_link(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    """Solana: it is not for a call of a rail, to which its own accounts weld it while another transfer is for links."""
+    return asked.network.family != "solana" or not is_for_a_call(transfer, seen, asked.service)
+
+
 def is_from_another(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
     """The payout address does not pay itself."""
     del seen
@@ -206,6 +217,7 @@ TRANSFERS: tuple[tuple[str, str], ...] = (
     ("is_to_payout_address", "wrong_recipient"),
     ("is_enough", "wrong_amount"),
     ("is_bound", "memo_mismatch"),
+    ("is_for_this_link", "memo_mismatch"),
     ("is_from_another", "self_payment"),
 )
 

@@ -26,7 +26,7 @@ class Transfer:
         receiver: Address that is credited.
         value: Atomic units, without what a close-out adds.
         clawback: Whether somebody other than the holder moved it.
-        accounts: Accounts that were named beside source, asset, destination and owner (Solana).
+        accounts: Accounts that were named beside source, asset, destination and owner and that do not sign (Solana).
         source: The debited token account (Solana), else empty.
     """
 

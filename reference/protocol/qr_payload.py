@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from reference.protocol.checkout import Asked
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.purposes import checkout_reference
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.solana_transfers import reference_account
 
 # In percent-encoded characters; a code holds 2,953 bytes in all, and fewer are easier to scan.
 _LONGEST_LABEL = 600
@@ -42,11 +42,6 @@ def qr_payload(shown: Shown) -> str:
     return _PAYLOADS[shown.asked.network.key.partition("_")[0]](shown)
 
 
-def solana_reference(word: ServiceWord, token: str) -> str:
-    """Return the account by which wallets find a Solana payment; it aids the finding and binds nothing."""
-    return reference_account(hashlib.sha256(f"{word.lower}-checkout:solana-ref:{token}".encode()).digest())
-
-
 def _query(**members: object) -> str:
     return "&".join(f"{name.replace('_', '-')}={quote(str(value), safe='')}" for name, value in members.items())
 
@@ -69,7 +64,7 @@ def _solana(shown: Shown) -> str:
     return f"solana:{asked.pay_to}?" + _query(
         amount=_decimal(shown),
         spl_token=asked.network.asset_id,
-        reference=solana_reference(shown.word, shown.token),
+        reference=checkout_reference(shown.word.lower, shown.token),
         label=_short(shown.label),
         memo=asked.memo,
     )

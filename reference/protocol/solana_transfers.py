@@ -6,7 +6,7 @@ did inside beside what the payer signed for. Only top-level instructions of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import base58
 from solders.pubkey import Pubkey
@@ -72,12 +72,13 @@ def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
     Raises:
         NotATransaction: The bytes are none.
     """
-    keys = accounts(raw, loaded)
+    keys, message = accounts(raw, loaded), _decoded(raw).message
+    signers = frozenset(keys[: message.header.num_required_signatures])
     found = []
-    for place, instruction in enumerate(_decoded(raw).message.instructions):
+    for place, instruction in enumerate(message.instructions):
         named = _named(keys, instruction.accounts)
         if named is not None and _at(keys, instruction.program_id_index) == TOKEN_PROGRAM:
-            transfer = _transfer(place, bytes(instruction.data), named)
+            transfer = _transfer(place, bytes(instruction.data), named, signers)
             found += [] if transfer is None else [transfer]
     return tuple(found)
 
@@ -109,8 +110,12 @@ def accounts(raw: bytes, loaded: Sequence[str]) -> list[str]:
     return [*map(str, _decoded(raw).message.account_keys), *loaded]
 
 
-def _transfer(place: int, data: bytes, named: Sequence[str]) -> Transfer | None:
-    """Return the transfer that one instruction of the token program is: Transfer or TransferChecked."""
+def _transfer(place: int, data: bytes, named: Sequence[str], signers: Collection[str] = ()) -> Transfer | None:
+    """Return the transfer that one instruction of the token program is: Transfer or TransferChecked.
+
+    Who signs is no reference, whose key nobody has: of an account that several hold, its signers stand among the
+    further accounts.
+    """
     if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(named) >= 3:
         (source, destination, owner), mint, further = named[:3], "", named[3:]
     elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(named) >= 4:
@@ -123,7 +128,7 @@ def _transfer(place: int, data: bytes, named: Sequence[str]) -> Transfer | None:
         sender=owner,
         receiver=destination,
         value=int.from_bytes(data[1:9], "little"),
-        accounts=tuple(further),
+        accounts=tuple(one for one in further if one not in signers),
         source=source,
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
+from reference.protocol.purposes import is_for_links
 from reference.protocol.refusals import PaymentRefused
 
 AGE_SKEW_SECONDS = 60
@@ -27,6 +28,7 @@ class Claim:
         ttl: Lifetime of a challenge in seconds.
         destination: What must be credited: the payee, or his associated token account (Solana).
         reference: The account that welds (Solana), else empty.
+        service: The service word in lower case, by which a checkout's memos are known (Solana), else empty.
     """
 
     seen: ObservedTransaction
@@ -35,6 +37,7 @@ class Claim:
     ttl: int
     destination: str
     reference: str = ""
+    service: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,13 @@ class Payment:
         payer: Who paid.
         tx_id: The transaction, canonical.
         transfer_key: What makes the very transfer unique where a transaction may hold several (Base), else None.
+        ordinal: Place of the transfer in its transaction (P-CK-08).
     """
 
     payer: str
     tx_id: str
     transfer_key: str | None = None
+    ordinal: int = 0
 
 
 def is_known(claim: Claim) -> bool:
@@ -113,6 +118,16 @@ def names_reference(transfer: Transfer, claim: Claim) -> bool:
     return claim.reference in transfer.accounts
 
 
+def names_no_other_before(transfer: Transfer, claim: Claim) -> bool:
+    """No other account stands before the reference, so that of several rails' references one welds (Solana)."""
+    return claim.reference not in transfer.accounts or transfer.accounts[0] == claim.reference
+
+
+def is_for_a_call(transfer: Transfer, claim: Claim) -> bool:
+    """The transfer is not what pays a link whose memo the transaction carries (Solana)."""
+    return not is_for_links(transfer, claim.seen, claim.service)
+
+
 Rule = Callable[[Claim], bool]
 TransferRule = Callable[[Transfer, Claim], bool]
 
@@ -132,6 +147,12 @@ _TRANSFER: tuple[tuple[str, str], ...] = (
 )
 NOTE_BINDING = (*_TRANSFER, ("note_is_token", "weld_mismatch"))
 REFERENCE_BINDING = (*_TRANSFER, ("names_reference", "weld_mismatch"))
+# A transfer that welds may be meant for something else besides; what is counted once is told by the transaction alone.
+REFERENCE_BINDING_ONCE = (
+    *REFERENCE_BINDING,
+    ("names_no_other_before", "weld_mismatch"),
+    ("is_for_a_call", "weld_mismatch"),
+)
 
 
 def judge(rules: tuple[tuple[str, str], ...], claim: Claim, tx_id: str) -> Payment:
@@ -160,4 +181,4 @@ def judge(rules: tuple[tuple[str, str], ...], claim: Claim, tx_id: str) -> Payme
         left = tuple(one for one in left if holds(one, claim))
         if not left:
             raise PaymentRefused(code, tx_id, claim.terms.caip2)
-    return Payment(left[0].sender, tx_id)
+    return Payment(left[0].sender, tx_id, ordinal=left[0].ordinal)

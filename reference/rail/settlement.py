@@ -169,7 +169,7 @@ class Settler:
         if transfer is None:
             raise PaymentRefused("authorization_used", tx_id, presented.terms.caip2)
         key = redemption.transfer_key(presented.terms.caip2, tx_id, transfer.ordinal)
-        return Payment(authorization.payer, tx_id, key)
+        return Payment(authorization.payer, tx_id, key, transfer.ordinal)
 
     async def _newest(self, sent: Settlement) -> tuple[str, ObservedTransaction]:
         """Return whichever transaction with this nonce was mined, else one that waits, else that there is none."""

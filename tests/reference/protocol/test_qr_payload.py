@@ -8,7 +8,8 @@ import pytest
 
 from reference.protocol.checkout import Asked
 from reference.protocol.networks import NETWORKS
-from reference.protocol.qr_payload import Shown, qr_payload, solana_reference
+from reference.protocol.purposes import checkout_reference
+from reference.protocol.qr_payload import Shown, qr_payload
 from reference.protocol.service_word import ServiceWord
 
 TOKEN = "AAECAwQFBgcICQoLDA0ODw"
@@ -59,8 +60,8 @@ def test_every_network_of_the_table_has_a_payload() -> None:
 
 def test_the_solana_reference_is_derived_from_word_and_token() -> None:
     """The reference account is the SHA-256 of word and token."""
-    assert solana_reference(WORD, TOKEN) == "2X2KYJbwePp23gnZ6uXexTQfg8cJGJSXmmvjDBjjUGWN"
-    assert solana_reference(ServiceWord("Other"), TOKEN) != solana_reference(WORD, TOKEN)
+    assert checkout_reference(WORD.lower, TOKEN) == "2X2KYJbwePp23gnZ6uXexTQfg8cJGJSXmmvjDBjjUGWN"
+    assert checkout_reference("other", TOKEN) != checkout_reference(WORD.lower, TOKEN)
 
 
 @pytest.mark.parametrize(

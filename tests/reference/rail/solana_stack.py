@@ -14,6 +14,7 @@ from solders.keypair import Keypair
 from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
+from spl.memo.constants import MEMO_PROGRAM_ID
 from spl.token.constants import TOKEN_PROGRAM_ID
 from spl.token.instructions import get_associated_token_address, transfer_checked
 from spl.token.models import TransferCheckedParams
@@ -78,26 +79,38 @@ class SolanaPayer:
 
     def pay(self, entry: Mapping[str, Any]) -> dict[str, str]:
         """Pay an entry and return the proof once the payment is finalized."""
+        order = self.order(entry["payTo"], int(entry["maxAmountRequired"]), entry["extra"]["svm_reference_pubkey"])
+        return {"tx_id": self.send(order), "payment_reference": entry["extra"]["payment_reference"]}
+
+    def order(self, pay_to: str, amount: int, *references: str) -> Instruction:
+        """Return a transfer to an owner's associated account that names further accounts."""
         plain = transfer_checked(
             TransferCheckedParams(
                 program_id=TOKEN_PROGRAM_ID,
                 source=self.account,
                 mint=self.chain.mint,
-                dest=get_associated_token_address(Pubkey.from_string(entry["payTo"]), self.chain.mint),
+                dest=get_associated_token_address(Pubkey.from_string(pay_to), self.chain.mint),
                 owner=self.key.pubkey(),
-                amount=int(entry["maxAmountRequired"]),
+                amount=amount,
                 decimals=6,
             )
         )
-        reference = Pubkey.from_string(entry["extra"]["svm_reference_pubkey"])
-        named = [*plain.accounts, AccountMeta(reference, is_signer=False, is_writable=False)]
-        order = Instruction(plain.program_id, bytes(plain.data), named)
+        further = [AccountMeta(Pubkey.from_string(one), is_signer=False, is_writable=False) for one in references]
+        return Instruction(plain.program_id, bytes(plain.data), [*plain.accounts, *further])
+
+    def memo(self, text: str) -> Instruction:
+        """Return a memo."""
+        signs = AccountMeta(self.key.pubkey(), is_signer=True, is_writable=False)
+        return Instruction(MEMO_PROGRAM_ID, text.encode(), [signs])
+
+    def send(self, *instructions: Instruction) -> str:
+        """Send a transaction and return its id once it is finalized."""
         latest = Hash.from_string(self.chain.ask("getLatestBlockhash")["value"]["blockhash"])
-        made = Transaction([self.key], Message.new_with_blockhash([order], self.key.pubkey(), latest), latest)
-        raw = base64.b64encode(bytes(made)).decode()
+        message = Message.new_with_blockhash(list(instructions), self.key.pubkey(), latest)
+        raw = base64.b64encode(bytes(Transaction([self.key], message, latest))).decode()
         tx_id: str = self.chain.ask("sendTransaction", raw, {"encoding": "base64"})
         until(lambda: self._is_final(tx_id))
-        return {"tx_id": tx_id, "payment_reference": entry["extra"]["payment_reference"]}
+        return tx_id
 
     def _is_final(self, tx_id: str) -> bool:
         [told] = self.chain.ask("getSignatureStatuses", [tx_id])["value"]

@@ -1,0 +1,99 @@
+"""What a Solana transfer is for where its transaction could be read in two ways (decision record 0045).
+
+A rail finds its weld among the transfer's own accounts, a checkout its memo in an instruction beside the transfer; both
+may stand in one transaction. What a transfer is for is read here off the transaction alone: two surfaces that know
+nothing of each other come to the same answer, and so one of them takes the transfer and the other refuses it.
+
+    no memo of a checkout in the transaction ─────────────────────────────▶ a call
+    names no account, or the reference of a link whose memo is there ─────▶ links
+    names another account, and another transfer is for links ─────────────▶ a call: each memo has what it needs
+    names another account, and no other transfer is for links ────────────▶ links: a wallet's own account, or one
+                                                                            transfer meant for two purchases
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from reference.protocol.observed import ObservedTransaction, Transfer
+from reference.protocol.solana_transfers import reference_account
+
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")
+
+
+def checkout_reference(service: str, token: str) -> str:
+    """Return the account by which wallets find the payment of a link; the link's QR code names it.
+
+    Args:
+        service: The service word in lower case.
+        token: The link's token.
+    """
+    return reference_account(hashlib.sha256(f"{service}-checkout:solana-ref:{token}".encode()).digest())
+
+
+def checkout_token(service: str, memo: bytes) -> str | None:
+    """Return the token of a memo that has the form of a checkout's, whether or not there is such a link."""
+    prefix = f"{service}:".encode()
+    token = memo.removeprefix(prefix)
+    is_one = memo.startswith(prefix) and _TOKEN.fullmatch(token) is not None
+    return token.decode() if is_one else None
+
+
+def is_for_links(transfer: Transfer, seen: ObservedTransaction, service: str) -> bool:
+    """Return whether a transfer is for links of a checkout, and so for no call of a rail.
+
+    Args:
+        transfer: A transfer of `seen`.
+        seen: Its transaction.
+        service: The service word in lower case.
+    """
+    references = _references(seen, service)
+    return bool(references) and not _is_beside(transfer, seen, references)
+
+
+def is_for_a_call(transfer: Transfer, seen: ObservedTransaction, service: str) -> bool:
+    """Return whether a transfer is for a call although its transaction carries memos of links; see `is_for_links`."""
+    references = _references(seen, service)
+    return bool(references) and _is_beside(transfer, seen, references)
+
+
+def places(seen: ObservedTransaction, service: str) -> Mapping[int, str]:
+    """Return which link each transfer is for by its place, for a reader who does not know all links of a transaction.
+
+    A transfer that names a link's reference is that link's. The others go to the links that no transfer names, in the
+    order in which their memos stand. Two checkouts that each know one of the links deal them out alike.
+
+    Returns:
+        The link's token, by the transfer's ordinal.
+    """
+    references = _references(seen, service)
+    found = {}
+    waiting = []
+    for transfer in seen.transfers:
+        named = next((one for one in references if one in transfer.accounts), None)
+        if named is not None:
+            found[transfer.ordinal] = references[named]
+        elif is_for_links(transfer, seen, service):
+            waiting.append(transfer.ordinal)
+    left = [token for token in references.values() if token not in found.values()]
+    return found | dict(zip(waiting, left, strict=False))
+
+
+def _is_beside(transfer: Transfer, seen: ObservedTransaction, references: Mapping[str, str]) -> bool:
+    """Whether it names other accounts than links tell, and stands beside a transfer that is as they tell."""
+    if _is_told_by_links(transfer, references):
+        return False
+    return any(_is_told_by_links(other, references) for other in seen.transfers if other != transfer)
+
+
+def _is_told_by_links(transfer: Transfer, references: Mapping[str, str]) -> bool:
+    """Whether it is as a link's page tells a payer to make it: with nothing further named, or the link's reference."""
+    return not transfer.accounts or any(one in references for one in transfer.accounts)
+
+
+def _references(seen: ObservedTransaction, service: str) -> dict[str, str]:
+    """Return the token of each link whose memo is in a transaction, by its reference, in the order of the memos."""
+    tokens = (checkout_token(service, memo) for memo in seen.memos)
+    return {checkout_reference(service, token): token for token in tokens if token is not None}
