@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, update
 
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
+from reference.store import used_transfers
 from reference.store.checkout_tables import METADATA, link_ends, links, payments
 from reference.store.database import Change, Database, Row
 from reference.store.paging import behind
+from reference.store.used_transfers import UsedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,18 @@ _LISTED = select(*(_ROW[name] for name in _NAMES), _STATE, payments.c.tx_id, pay
         payments, and_(payments.c.link_id == _ROW.id, payments.c.state == "paid")
     )
 )
+_SOLD_BEFORE = select(
+    payments.c.network,
+    payments.c.tx_id,
+    payments.c.ordinal,
+    literal_column(f"'{UsedBy.LINK.value}'"),
+    payments.c.link_id,
+    payments.c.seen_at,
+).where(
+    payments.c.state == "paid",
+    payments.c.seen_at >= bindparam("since"),
+    used_transfers.is_unlisted(payments.c.network, payments.c.tx_id, payments.c.link_id),
+)
 _INSERT = insert(links).values({name: bindparam(name) for name in (*_NAMES, "nonce")})
 _BY_TOKEN = _SELECT.where(_ROW.token == bindparam("token"))
 _BY_NONCE = _SELECT.where(_ROW.nonce == bindparam("nonce"))
@@ -124,6 +139,8 @@ class Links:
     async def prepare(self) -> None:
         """Create the tables that are missing, those of payments too."""
         await self._database.create(METADATA)
+        since = int(time.time()) - used_transfers.OF_BEFORE_SECONDS
+        await used_transfers.list_those_of_before(self._database, _SOLD_BEFORE, since=since)
 
     def insertion(self, link: Link) -> Change:
         """Return the change that creates a link; a token that exists already is refused as `Taken`."""

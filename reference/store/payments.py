@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import bindparam, delete, exists, func, insert, or_, select, update
 
 from reference.protocol.observed import Transfer
+from reference.store import used_transfers
 from reference.store.checkout_tables import cursors, link_ends, links, payments
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.links import Link
+from reference.store.used_transfers import UsedBy
 
 
 class PaymentState(StrEnum):
@@ -111,13 +113,22 @@ _UNLIST = delete(payments).where(
 _OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _IS_PAID)
 _OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
 _other = payments.alias()
-# A late transfer that has paid another link meanwhile is nobody's to give back.
-_PAID_ANOTHER = exists().where(
-    _other.c.network == _ROW.network,
-    _other.c.tx_id == _ROW.tx_id,
-    _other.c.ordinal == _ROW.ordinal,
-    _other.c.state == PaymentState.PAID.value,
-    _other.c.id != _ROW.id,
+_used = used_transfers.used_transfers.c
+# A late transfer that has paid another link meanwhile, or a call, is nobody's to give back.
+_PAID_ANOTHER = or_(
+    exists().where(
+        _other.c.network == _ROW.network,
+        _other.c.tx_id == _ROW.tx_id,
+        _other.c.ordinal == _ROW.ordinal,
+        _other.c.state == PaymentState.PAID.value,
+        _other.c.id != _ROW.id,
+    ),
+    exists().where(
+        _used.network == _ROW.network,
+        _used.tx_id == _ROW.tx_id,
+        _used.ordinal == _ROW.ordinal,
+        _used.used_by == UsedBy.CALL.value,
+    ),
 )
 _OF_TENANT = (
     _SELECT.where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == bindparam("state"), ~_PAID_ANOTHER)
@@ -177,6 +188,15 @@ class Payments:
         """Return the change that takes a payment off the list of late ones, where it may be."""
         place = {"on_network": payment.network, "in_transaction": payment.tx_id, "at_ordinal": payment.ordinal}
         return Change(_UNLIST, {**place, "of_link": payment.link_id})
+
+    def use(self, payment: Payment) -> Change:
+        """Return the change that uses the transfer of a payment; one that has bought anything is refused as `Taken`."""
+        place = (payment.network, payment.tx_id, payment.ordinal)
+        return used_transfers.use(*place, UsedBy.LINK, payment.link_id, now=payment.seen_at)
+
+    async def used_by_calls(self, network: str, tx_id: str) -> Sequence[int]:
+        """Return the places of the transfers of a transaction that have bought calls of a rail on this database."""
+        return await used_transfers.used_by_calls(self._database, network, tx_id)
 
     async def note_late(self, payment: Payment) -> bool:
         """Note a late payment; False when it was noted already."""

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
+from sqlalchemy import String, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
 
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
+from reference.store import used_transfers
 from reference.store.database import Change, Database, Missed, Taken
 from reference.store.tables import METADATA, kept_claims, redemptions, settlements
+from reference.store.used_transfers import UsedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,21 @@ _ON_ITS_WAY = exists().where(
 
 _KEPT = kept_claims.c
 _IS_KEPT = exists().where(_KEPT.claim_id == _ROW.id).correlate(redemptions)
+
+# An authorization's transfer is its own (P-LN-03), and the row's index has held it since.
+_SOLD_BEFORE = select(
+    _ROW.network,
+    _ROW.tx_id,
+    literal_column(str(used_transfers.SOME_TRANSFER)),
+    literal_column(f"'{UsedBy.CALL.value}'"),
+    cast(_ROW.id, String(36)),
+    _ROW.paid_at,
+).where(
+    _ROW.id >= bindparam("since"),
+    _ROW.paid_at.isnot(None),
+    _ROW.transfer_key.is_(None),
+    used_transfers.is_unlisted(_ROW.network, _ROW.tx_id, cast(_ROW.id, String(36))),
+)
 
 _ALIVE = select(1)
 _SELECT = select(*(_ROW[name] for name in Redemption.__slots__ if name != "is_kept"), _IS_KEPT)
@@ -173,6 +190,8 @@ class Redemptions:
     async def prepare(self) -> None:
         """Create the tables that are missing; workers that start at once do not get in each other's way."""
         await self._database.create(METADATA)
+        since = time.time() - used_transfers.OF_BEFORE_SECONDS
+        await used_transfers.list_those_of_before(self._database, _SOLD_BEFORE, since=_first_id(since))
 
     async def alive(self) -> None:
         """Ask the database for nothing.
@@ -211,8 +230,7 @@ class Redemptions:
 
         No two of this worker are the same. Should another worker's be, that claim is refused and made anew.
         """
-        now = time.time_ns() // 1_000_000 - _FIRST_ID_MS
-        self._newest = max(self._newest + 1, now << 22 | secrets.randbits(22))
+        self._newest = max(self._newest + 1, _first_id(time.time()) | secrets.randbits(22))
         return self._newest
 
     async def unpaid_claims(self, token: str) -> list[Redemption]:
@@ -241,25 +259,18 @@ class Redemptions:
         return await self._database.change(_HOLD, row_id=row_id, until=until) == 1
 
     async def mark_paid(self, row: Redemption, payment: Payment, *, worker: str, now: int) -> Redemption | None:
-        """Mark a claim paid: one statement, decided by the unique indexes over paid rows (step 14b).
+        """Mark a claim paid and its transfer used: one transaction, decided by unique indexes (step 14b).
 
         Returns:
-            The row as it is now. None when another row holds this token, this payment or this very transfer, or the
-            claim is not this worker's any more.
+            The row as it is now. None when another row holds this token or this payment, this very transfer has bought
+            something, here or at another surface, or the claim is not this worker's any more.
         """
         try:
-            marked = await self._database.change(
-                _MARK_PAID,
-                row_id=row.id,
-                worker=worker,
-                now=now,
-                by=payment.payer,
-                in_transaction=payment.tx_id,
-                in_transfer=payment.transfer_key,
+            await self._database.change_all(
+                Change(_MARK_PAID, {**_marks(payment), "row_id": row.id, "worker": worker, "now": now}, needed=True),
+                used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
             )
-        except Taken:
-            return None
-        if marked != 1:
+        except (Taken, Missed):
             return None
         return replace(row, paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
 
@@ -322,3 +333,12 @@ class Redemptions:
             await self._database.change(_RECHECKED, row_id=row_id)
         else:
             await self._database.change(_REVERSED, row_id=row_id, attested=attestation)
+
+
+def _first_id(unix: float) -> int:
+    """Return the lowest number of a row that is made at a time."""
+    return (int(unix * 1000) - _FIRST_ID_MS) << 22
+
+
+def _marks(payment: Payment) -> dict[str, object]:
+    return {"by": payment.payer, "in_transaction": payment.tx_id, "in_transfer": payment.transfer_key}

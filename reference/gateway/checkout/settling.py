@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.settings import GatewaySettings
-from reference.protocol import checkout
+from reference.protocol import checkout, purposes
 from reference.protocol.checkout import Asked, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
@@ -18,6 +18,7 @@ from reference.store.database import Database, Taken
 from reference.store.deliveries import Deliveries
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments, PaymentState
+from reference.store.used_transfers import SOME_TRANSFER
 from reference.web.clock import WpClock
 
 _FIRST_RECHECK_SECONDS = 2
@@ -29,10 +30,10 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
 class TransferUsed(Exception):
-    """Every transfer that fits has paid another link.
+    """Every transfer that fits has bought something else.
 
     Attributes:
-        cross_tenant: Whether all of those links are other tenants'.
+        cross_tenant: Whether all of it are links of other tenants.
     """
 
     cross_tenant: bool
@@ -109,11 +110,11 @@ class Settling:
 
         Raises:
             NotPaid: It does not, for one reason.
-            TransferUsed: What it moved has paid other links.
+            TransferUsed: What it moved has paid other links or a call.
             LinkEnded: The link has an end already.
         """
         asked = self.asked(link)
-        found = checkout.fitting(seen, asked)
+        found = await self._for(link, seen, checkout.fitting(seen, asked))
         while True:
             transfer = await self._free(link, tx_id, found)
             payment = self._payment(link, tx_id, transfer, PaymentState.PAID, seen)
@@ -133,10 +134,30 @@ class Settling:
             # A reorganisation may have moved what was late into time.
             unlisted = self.payments.unlisting(payment)
             ending = self.links.ending(link.id, LinkState.PAID.value, **self._times(now))
-            await self._database.change_all(unlisted, noted, *ending, *told)
+            await self._database.change_all(unlisted, noted, self.payments.use(payment), *ending, *told)
         except Taken:
             return False
         return True
+
+    async def _for(self, link: Link, seen: ObservedTransaction, found: tuple[Transfer, ...]) -> tuple[Transfer, ...]:
+        """Return the transfers that a link may take of those that fit it.
+
+        Beside a memo that names no link of this database, a transaction may pay another gateway: then a transfer is the
+        link's by its place alone, which that gateway reads, too.
+
+        Raises:
+            NotPaid: None is.
+        """
+        service = self._settings.word.lower
+        tokens = [purposes.checkout_token(service, memo) for memo in seen.memos]
+        others = {token for token in tokens if token not in {None, link.token}}
+        if all([await self.links.by_token(token) for token in others if token is not None]):
+            return found
+        places = purposes.places(seen, service)
+        own = tuple(one for one in found if places.get(one.ordinal) == link.token)
+        if not own:
+            raise NotPaid("memo_mismatch")
+        return own
 
     async def _free(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
         """Return the transfer that is the link's to take.
@@ -148,16 +169,27 @@ class Settling:
         used = await self.payments.of_transaction(link.network, tx_id)
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
-        transfer = checkout.chosen(found, {one.ordinal for one in used}, self.asked(link))
+        calls = await self._used_by_calls(link.network, tx_id, found)
+        transfer = checkout.chosen(found, calls | {one.ordinal for one in used}, self.asked(link))
         if transfer is None:
-            fitting = {one.ordinal for one in found}
-            raise TransferUsed(all(one.tenant_id != link.tenant_id for one in used if one.ordinal in fitting))
+            paid = [one for one in used if one.ordinal in {fitting.ordinal for fitting in found}]
+            raise TransferUsed(bool(paid) and not calls and all(one.tenant_id != link.tenant_id for one in paid))
         return transfer
+
+    async def _used_by_calls(self, network: str, tx_id: str, found: tuple[Transfer, ...]) -> set[int]:
+        """Return the places of the transfers that have bought calls of a rail on this database.
+
+        Of a call that was sold before places were kept, any transfer may be the one that names a reference.
+        """
+        used = set(await self.payments.used_by_calls(network, tx_id))
+        welded = {one.ordinal for one in found if one.accounts} if SOME_TRANSFER in used else set()
+        return used | welded
 
     async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            transfer = await self._free(link, tx_id, checkout.matching(seen, self.asked(link)))
+            found = await self._for(link, seen, checkout.matching(seen, self.asked(link)))
+            transfer = await self._free(link, tx_id, found)
         except (NotPaid, TransferUsed, LinkEnded):
             return
         await self.payments.note_late(self._payment(link, tx_id, transfer, PaymentState.LATE, seen))

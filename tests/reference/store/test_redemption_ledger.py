@@ -197,7 +197,8 @@ async def test_the_longest_due_is_looked_at_first(ledger: Redemptions) -> None:
     due = {}
     for number, at in enumerate((1_604, 1_602, 1_603)):
         row_id = await claimed(ledger, token=f"t{number}", payment_key=f"chain|{number}")
-        assert await ledger.mark_paid(await row_of(ledger, row_id), PAYMENT, worker="w", now=1_001)
+        payment = replace(PAYMENT, tx_id=f"TX-{number}")
+        assert await ledger.mark_paid(await row_of(ledger, row_id), payment, worker="w", now=1_001)
         await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=at)
         due[at] = row_id
     assert [row.id for row in await ledger.due_for_recheck(1_700)] == [due[at] for at in sorted(due)]

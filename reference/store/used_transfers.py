@@ -1,0 +1,94 @@
+"""Transfers that have bought something, whichever surface sold it: each counts once for an operator (0045).
+
+Surfaces that share a database share this table. A row is inserted in the very transaction that marks a redemption paid
+or ends a link as paid, and its primary key decides between all that want the transfer at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, bindparam, insert, select
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.selectable import Select
+
+from reference.store.database import Change, Database, Taken
+
+METADATA = MetaData()
+
+used_transfers = Table(
+    "used_transfers",
+    METADATA,
+    Column("network", String(64), primary_key=True),
+    Column("tx_id", String(128), primary_key=True),
+    # Place of the transfer in its transaction (P-CK-08), or SOME_TRANSFER.
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    Column("used_by", String(8), nullable=False),
+    # The redemption's number or the link's id.
+    Column("user_id", String(36), nullable=False),
+    Column("used_at", BigInteger, nullable=False),
+)
+
+# Redemptions of before this table was kept do not tell which transfer of their transaction paid them.
+SOME_TRANSFER = -1
+# What was sold before the table was kept and is older than this is not listed: every challenge and link has long ended.
+OF_BEFORE_SECONDS = 30 * 86_400
+
+
+class UsedBy(StrEnum):
+    """What a transfer has bought."""
+
+    CALL = "call"
+    LINK = "link"
+
+
+_ROW = used_transfers.c
+_NAMES = tuple(used_transfers.columns.keys())
+_INSERT = insert(used_transfers).values({name: bindparam(name) for name in _NAMES})
+_OF_TRANSACTION = select(_ROW.ordinal).where(
+    _ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _ROW.used_by == bindparam("used_by")
+)
+
+
+def use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *, now: int) -> Change:
+    """Return the change that uses a transfer; one that is used already is refused as `Taken`.
+
+    Args:
+        network: Network key.
+        tx_id: Transaction, canonical.
+        ordinal: Place of the transfer in it.
+        used_by: What it buys.
+        user_id: The redemption's number or the link's id.
+        now: Unix seconds.
+    """
+    values = (network, tx_id, ordinal, used_by.value, user_id, now)
+    return Change(_INSERT, dict(zip(_NAMES, values, strict=True)))
+
+
+def is_unlisted(network: Any, tx_id: Any, user_id: Any) -> ColumnElement[bool]:
+    """Return the condition that what the columns of another table's row tell of is not listed here."""
+    listed = select(_ROW.tx_id).where(_ROW.network == network, _ROW.tx_id == tx_id, _ROW.user_id == user_id)
+    return ~listed.exists()
+
+
+async def list_those_of_before(database: Database, sold: Select[Any], **values: Any) -> None:
+    """Create the table where it is missing and list what was sold without it, which old workers may go on doing.
+
+    Args:
+        database: The database.
+        sold: Selects what is not listed, in the order of the columns.
+        values: Its parameters.
+    """
+    await database.create(METADATA)
+    while await database.rows(sold.limit(1), **values):
+        with suppress(Taken):  # another worker lists them, too
+            await database.change(insert(used_transfers).from_select(list(_NAMES), sold), **values)
+
+
+async def used_by_calls(database: Database, network: str, tx_id: str) -> Sequence[int]:
+    """Return the places of the transfers of a transaction that have bought calls, or `SOME_TRANSFER`."""
+    rows = await database.rows(_OF_TRANSACTION, network=network, tx_id=tx_id, used_by=UsedBy.CALL.value)
+    return [int(row[0]) for row in rows]
