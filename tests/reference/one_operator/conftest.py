@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from reference.store.opening import sqlite_dsn
-from tests.reference.one_operator.selling import Operator, operator
+from tests.reference.one_operator.selling import Operator
 from tests.reference.rail.base_stack import SimulatedBase
 from tests.reference.rail.rail_stack import SimulatedChain
 from tests.reference.rail.solana_stack import SimulatedSolana
@@ -38,30 +39,22 @@ def solana() -> Iterator[SimulatedSolana]:
     running.stop()
 
 
-@pytest.fixture
-def apart(algorand: SimulatedChain, base: SimulatedBase, solana: SimulatedSolana, tmp_path: Path) -> Iterator[Operator]:
-    """An operator each of whose services has a database of its own."""
-    with operator(algorand, base, solana, tmp_path, "") as made:
-        yield made
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def together(
+@pytest.fixture(params=["apart", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def operator(
     request: pytest.FixtureRequest,
     algorand: SimulatedChain,
     base: SimulatedBase,
     solana: SimulatedSolana,
     tmp_path: Path,
 ) -> Iterator[Operator]:
-    """An operator with one database."""
-    sqlite = request.param == "sqlite"
-    dsn = sqlite_dsn(tmp_path / "all.sqlite3") if sqlite else request.getfixturevalue("postgres_database")
-    with operator(algorand, base, solana, tmp_path, dsn) as made:
-        yield made
+    """An operator with a database for each service, or with one for all."""
+    dsns = {"apart": lambda: "", "sqlite": lambda: sqlite_dsn(tmp_path / "all.sqlite3")}
+    dsn = dsns.get(request.param, lambda: str(request.getfixturevalue("postgres_database")))()
+    with ExitStack() as exits:
+        yield Operator(algorand, base, solana, tmp_path, dsn, exits)
 
 
-@pytest.fixture(params=["apart", "together"])
-def either(request: pytest.FixtureRequest) -> Operator:
-    """An operator with a database for each service, or with one."""
-    made: Operator = request.getfixturevalue(request.param)
-    return made
+# Where surfaces share a database.
+one_database = pytest.mark.parametrize(
+    "operator", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)

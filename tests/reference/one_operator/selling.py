@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -10,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 from eth_account import Account
-from eth_utils.crypto import keccak
+from solders.pubkey import Pubkey
 
 from tests.reference.gateway.gateway_process import GatewayProcess
 from tests.reference.gateway.gateway_stack import LINK, LINKS, Tenant
 from tests.reference.rail.a2a.a2a_client import entry_of, opened, pay
-from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings
+from tests.reference.rail.base_stack import PRICE, Settler, SimulatedBase, base_settings
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain
 from tests.reference.rail.solana_stack import SimulatedSolana, SolanaPayer, solana_settings
 
@@ -40,6 +43,11 @@ class Link:
     def memo(self) -> str:
         """What its page tells the payer to write."""
         return f"weldproof:{self.token}"
+
+    @property
+    def reference(self) -> str:
+        """The account that its QR code has wallets name on Solana."""
+        return str(Pubkey(hashlib.sha256(f"weldproof-checkout:solana-ref:{self.token}".encode()).digest()))
 
     def verify(self, tx_id: str) -> httpx.Response:
         """Show a transaction that is said to pay it."""
@@ -76,20 +84,19 @@ class Operator:
         owner = SolanaPayer(self.solana, usdc=1)
         self.payees = dict(zip(LANES, (payee.address, Account.create().address, owner.address), strict=True))
 
-    def rail(self, mutant: str | None = None) -> Rail:
+    def rail(self, **settings: str) -> Rail:
         """Start a rail with keys and a token secret of its own."""
         folder = self.folder / f"rail{time.monotonic_ns()}"
         folder.mkdir(parents=True)
-        settings = base_settings(self.base, Settler(self.base, folder), self.payees["base_mainnet"])
-        settings |= solana_settings(self.solana, self.payees["solana_mainnet"], ",".join(LANES))
-        settings |= {"WP_RAIL_DB": self.dsn} if self.dsn else {}
-        made = Rail(self.algorand, folder, self.payees["algorand_mainnet"], settings, mutant)
+        told = base_settings(self.base, Settler(self.base, folder), self.payees["base_mainnet"])
+        told |= solana_settings(self.solana, self.payees["solana_mainnet"], ",".join(LANES))
+        told |= ({"WP_RAIL_DB": self.dsn} if self.dsn else {}) | settings
+        made = Rail(self.algorand, folder, self.payees["algorand_mainnet"], told)
         self.exits.callback(made.close)
         return made.start()
 
-    def gateway(self, mutant: str | None = None) -> GatewayProcess:
+    def gateway(self) -> GatewayProcess:
         """Start a gateway whose watcher sleeps, so that payments count when they are shown."""
-        del mutant
         folder = self.folder / f"gateway{time.monotonic_ns()}"
         folder.mkdir(parents=True)
         (folder / "algod_token").write_text(self.algorand.token, "ascii")
@@ -121,15 +128,6 @@ class Operator:
         answer = shop.http.post(LINKS, json=body, headers=tenant.headers())
         assert answer.status_code == 201, answer.text
         return Link(shop, answer.json()["token"])
-
-
-@contextmanager
-def operator(
-    algorand: SimulatedChain, base: SimulatedBase, solana: SimulatedSolana, folder: Path, dsn: str
-) -> Iterator[Operator]:
-    """Run what an operator starts, until the end."""
-    with ExitStack() as exits:
-        yield Operator(algorand, base, solana, folder, dsn, exits)
 
 
 def quoted(rail: Rail, lane: str) -> dict[str, Any]:
@@ -185,6 +183,14 @@ class Task:
         return bool(pay(self.rail, self.task, proof)["status"]["state"] == "completed")
 
 
-def authorized(payer: BasePayer, entry: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Return a proof for a challenge whose nonce is another text's."""
-    return payer.authorize(entry, nonce=keccak(text.encode()))
+@contextmanager
+def opened_database(dsn: str) -> Iterator[Any]:
+    """Open a database as its operator would; what is done is committed on leaving."""
+    if dsn.startswith("postgresql"):
+        with psycopg.connect(dsn) as connection:
+            yield connection
+        return
+    connection = sqlite3.connect(dsn.removeprefix("sqlite:///"))
+    yield connection
+    connection.commit()
+    connection.close()
