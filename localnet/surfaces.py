@@ -178,8 +178,14 @@ class Surfaces:
         payout: dict[str, dict[str, str]] = {}
         for name in NAMES:
             keys = sorted(self.facts.networks, key=lambda key: key.endswith("_mainnet") is (name == "first"))
-            payout[name] = {key: self.facts.payees[name][key.partition("_")[0]] for key in keys}
+            payout[name] = {key: self._payee(name, key) for key in keys}
         return payout
+
+    def _payee(self, name: str, key: str) -> str:
+        """Return where a tenant is paid on a network: the second one on main networks where the rail is."""
+        chain = key.partition("_")[0]
+        with_rail = name == "second" and key.endswith("_mainnet") and "rail" in self.plan.surfaces
+        return str(getattr(self.facts, f"payto_{chain}")) if with_rail else self.facts.payees[name][chain]
 
     async def _started(
         self,

@@ -75,7 +75,13 @@ class Opened:
 
 
 async def order(
-    case: Case, *, microunits: int | None = None, label: str = "Weldproof order", ending: str = ""
+    case: Case,
+    *,
+    microunits: int | None = None,
+    label: str = "Weldproof order",
+    ending: str = "",
+    network: str | None = None,
+    tenant: Credentials | None = None,
 ) -> Order:
     """Create a link on the network of the check's lane, of an odd amount unless one is given.
 
@@ -84,12 +90,14 @@ async def order(
         microunits: Its amount.
         label: What its label begins with; a word follows that no other link has.
         ending: What follows that word.
+        network: Another network.
+        tenant: Whose link it is; by default the first that is paid on the network.
 
     Raises:
         Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
     """
-    network = network_of(case)
-    tenant = case.session.tenant_on(network)
+    network = network or network_of(case)
+    tenant = tenant or case.session.tenant_on(network)
     wanted = microunits or case.rng.randrange(_LEAST, _MOST, 2)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
@@ -130,14 +138,20 @@ def network_of(case: Case) -> str:
 
 
 async def opened(
-    case: Case, *, microunits: int | None = None, label: str = "Weldproof order", ending: str = ""
+    case: Case,
+    *,
+    microunits: int | None = None,
+    label: str = "Weldproof order",
+    ending: str = "",
+    network: str | None = None,
+    tenant: Credentials | None = None,
 ) -> Opened:
     """Create a link and look at its page; see `order`.
 
     Raises:
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
-    made = await order(case, microunits=microunits, label=label, ending=ending)
+    made = await order(case, microunits=microunits, label=label, ending=ending, network=network, tenant=tenant)
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)

@@ -330,6 +330,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("checkout-failed", "the transaction succeeded (3.5)", _failures_unseen),
         ("checkout-pool", "the transaction is final (3.5)", _pool_counts),
         ("checkout-transfer-twice", "a transfer pays once (P-CK-08)", _transfers_free),
+        (
+            "checkout-welded-pays",
+            "what is welded to a call pays no link (decision 0045)",
+            _rule("is_for_this_link", _always),
+        ),
         ("checkout-unwatched", "payments are found by themselves (3.5)", _swap(Watcher, "round", lambda _: _nothing)),
         ("checkout-forgets", "paid is final (3.5)", _swap(Settling, "status", _forgets)),
         ("checkout-closed", "the page wants no credentials (3.1)", _swap(Routes, "_show", _closed)),

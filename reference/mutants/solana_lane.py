@@ -24,7 +24,8 @@ def _any_reference(transfer: Transfer, claim: weld.Claim) -> bool:
 
 
 def _reference_anywhere() -> None:
-    """An account of any instruction counts as the transfer's."""
+    """An account of any instruction counts as the transfer's, wherever it stands."""
+    replace(weld, "names_no_other_before", lambda _: _always)
 
     def generous(transfers: Callable[..., Any]) -> Callable[..., Any]:
         def found(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
@@ -85,7 +86,11 @@ def _observed(change: Callable[[Seen, Mapping[str, Any], Sequence[str]], Seen]) 
 
         return observe
 
-    return lambda: replace(SolanaLane, "_observed", seeing)
+    def apply() -> None:
+        replace(weld, "names_no_other_before", lambda _: _always)  # of accounts that are not the transfer's own
+        replace(SolanaLane, "_observed", seeing)
+
+    return apply
 
 
 def _raw(found: Mapping[str, Any]) -> bytes:
@@ -160,5 +165,10 @@ MUTANTS = (
         _observed(_owner_decides),
     ),
     Mutant("solana-inner-counts", "the transfer is a top-level instruction (P-LN-06)", _observed(_inside_calls)),
+    Mutant(
+        "solana-call-beside-memo",
+        "what pays a link whose memo is there buys no call (decision 0045)",
+        lambda: replace(weld, "is_for_a_call", lambda _: _always),
+    ),
     Mutant("solana-failed-counts", "the transaction did not fail (5.5, Solana)", _failed_counts),
 )

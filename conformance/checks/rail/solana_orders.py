@@ -41,8 +41,12 @@ class Quoted:
     @classmethod
     async def ask(cls, case: Case, operation: Operation) -> Quoted:
         """Ask for a challenge."""
-        payer, quote = await solana_payer(case), await challenge(case, operation)
-        return cls(case, payer, quote, Order.of(quote.entry("solana")))
+        return await cls.of(case, await challenge(case, operation))
+
+    @classmethod
+    async def of(cls, case: Case, quote: Challenge) -> Quoted:
+        """Take a challenge that was asked for."""
+        return cls(case, await solana_payer(case), quote, Order.of(quote.entry("solana")))
 
     async def transfer(self, **changes: Any) -> TokenTransfer:
         """Return the transfer that is asked for, with `changes`."""

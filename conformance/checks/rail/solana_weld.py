@@ -243,7 +243,8 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
 
     async def one(quoted: Quoted, name: str, text: str) -> None:
         reference = derived_reference(case, quoted, text)
-        references = (quoted.order.reference, *(() if reference is None else (reference,)))
+        # Its own first: a rail may look at the first one alone.
+        references = (*(() if reference is None else (reference,)), quoted.order.reference)
         tx_id = await quoted.send(references=references)
         await quoted.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
 

@@ -1,0 +1,195 @@
+"""GW-CHK-13 beside a rail: where both are paid to one address, one transfer does not buy a call and pay a link as well.
+
+The interface asks an exact amount for a link and a price for a call. Of one transfer of as much as either, one of them
+was not paid. Which of the two the operator gives is open, and so a breach only warns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.check import Case, Inconclusive, check
+from conformance.checkout.orders import Opened, again, flip, opened, settle_down, way
+from conformance.checks.rail.paid_calls import told
+from conformance.checks.rail.refused_payments import algorand_payer, control
+from conformance.checks.rail.solana_orders import Quoted
+from conformance.client import Answer
+from conformance.discovery import Operation
+from conformance.oracles.x402 import atomic_amount
+from conformance.payers import checkout_payer
+from conformance.payers.solana_instructions import TokenTransfer, memo, pubkey
+from conformance.purchase import Challenge, challenge, name_live_values, present
+from conformance.session import Credentials
+from conformance.together import together
+
+_ROW = "GW-CHK-13"
+_APART = "no tenant of the profile is paid to the address that the rail is paid to on this lane"
+Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
+
+
+@check(
+    _ROW,
+    surface="gateway",
+    lane="each",
+    fix="Let a transfer count once for an operator: keep one table of used transfers where rail and gateway share a "
+    "database; else let the rail refuse what carries a link's memo, and the link what is welded to a call.",
+)
+async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
+    """One transfer to an address that rail and tenant share buys a call or pays a link, and not both.
+
+    Asks for a call and creates a link of its price, and makes one transfer that carries the weld of one and the memo of
+    the other: on Solana the reference in the transfer and the memo beside it, the memo behind it, the link's own
+    reference named too, a transfer of one unit beside it; on Algorand both in one note. Presents it to the rail first,
+    and last. Expects that not both are given, while a call and a link that are paid apart are. On Base a transfer has
+    one authorization, whose nonce is of one of them. Not applicable where no tenant is paid to the rail's address.
+    """
+    if not case.profile.claims_surface("rail"):
+        case.not_applicable(_ROW, "the profile does not claim the surface rail")
+        return
+    ways = _WAYS.get(case.lane)
+    if ways is None:
+        case.not_applicable(_ROW, "a transfer of an authorization has one nonce, of a challenge or of a link")
+        return
+    operation = case.session.operations[0]
+    where = await _shared(case, operation)
+    if where is None:
+        case.not_applicable(_ROW, _APART)
+        return
+    await control(case, operation)
+    tried = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
+    pairs = await together(_Pair.made(case, operation, where, *one) for one in tried)
+    await together(pair.show(case) for pair in pairs if pair.first == "the call")
+    await _paid_apart(case, where)
+    await together(pair.show(case) for pair in pairs if pair.first == "the link")
+    for pair in pairs:
+        await pair.judge(case)
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where rail and tenant are both paid: the tenant, the network, and the price of a call in atomic units."""
+
+    tenant: Credentials
+    network: str
+    price: int
+
+
+async def _shared(case: Case, operation: Operation) -> _Where | None:
+    """Return where a tenant is paid to the address that the rail names; None where none is."""
+    chain = getattr(case.profile.chains, case.lane)
+    entry = (await challenge(case, operation)).entry(case.lane)
+    price = atomic_amount(entry.get("maxAmountRequired"))
+    for tenant in case.profile.tenants:
+        found = case.session.tenant(tenant)
+        if chain is not None and price and found.payout.get(chain.network) == entry.get("payTo"):
+            return _Where(found, chain.network, price)
+    return None
+
+
+async def _link(case: Case, where: _Where) -> Opened:
+    return await opened(case, microunits=where.price, network=where.network, tenant=where.tenant)
+
+
+async def _paid_apart(case: Case, where: _Where) -> None:
+    """Pay a link of the same address rightly and give the target as long again for those that were not.
+
+    Raises:
+        Inconclusive: It is not paid.
+    """
+    link = await _link(case, where)
+    await checkout_payer(await case.session.payer(case.lane)).settle(link.bill, way(case))
+    done = await flip(case, link)
+    if done is None:
+        raise Inconclusive("the control, an honest payment, did not turn its page to Paid")
+    await settle_down(done)
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A call and a link, and the one transfer that was made for both.
+
+    Attributes:
+        what: How it was made.
+        first: Which of them is looked at first.
+        quote: The call.
+        link: The link.
+        tx_id: The transfer.
+        answer: What the rail answered.
+    """
+
+    what: str
+    first: str
+    quote: Challenge
+    link: Opened
+    tx_id: str
+    answer: Answer | None = None
+
+    @classmethod
+    async def made(cls, case: Case, operation: Operation, where: _Where, what: str, send: Send, first: str) -> _Pair:
+        """Ask for a call, create a link, and make one transfer for both."""
+        quote, link = await challenge(case, operation), await _link(case, where)
+        return cls(what, first, quote, link, await send(case, quote, link))
+
+    async def show(self, case: Case) -> None:
+        """Present the transfer to the rail."""
+        proof = {"tx_id": self.tx_id, "payment_reference": self.quote.reference(case.lane)}
+        name_live_values(case, proof)
+        self.answer = await present(case, self.quote.operation, proof, body=self.quote.body)
+
+    async def judge(self, case: Case) -> None:
+        """Judge that not both were given."""
+        assert self.answer is not None  # noqa: S101 - `show` comes first
+        view, page = await again(case, self.link)
+        paid = view.turned_paid(self.link.before)
+        both = self.answer.status == 200 and bool(paid)
+        found = f"the call was answered {told(self.answer)} and the page says {sorted(paid)}"
+        where = {"payment": self.what, "looked at first": self.first}
+        case.expect(_ROW, not both, "a call or a paid link", found, exchange=page, where=where)
+
+
+def _on_solana(around: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, named: bool = False) -> Send:
+    async def send(case: Case, quote: Challenge, link: Opened) -> str:
+        quoted = await Quoted.of(case, quote)
+        own = [pubkey(link.bill.reference, "reference")] if named and link.bill.reference else []
+        references = (quoted.order.reference, *own)
+        return await quoted.send(lambda made: around(quoted, link, made), references=references)
+
+    return send
+
+
+def _memo(quoted: Quoted, link: Opened) -> Any:
+    return memo(quoted.payer.main.key, link.memo.encode())
+
+
+def _a_unit(made: TokenTransfer) -> Any:
+    return made.changed(amount=1, references=()).instruction()
+
+
+def _noted(form: str) -> Send:
+    async def send(case: Case, quote: Challenge, link: Opened) -> str:
+        payer, entry = await algorand_payer(case), quote.entry("algorand")
+        note = form.format(token=quote.reference("algorand"), memo=link.memo).encode()
+        asset, price = payer.asset_id(entry), atomic_amount(entry.get("maxAmountRequired")) or 0
+        return await payer.transfer(asset=asset, receiver=str(entry["payTo"]), amount=price, note=note)
+
+    return send
+
+
+_WAYS: Mapping[str, Mapping[str, Send]] = {
+    "algorand": {
+        "the memo and the token in one note": _noted("{memo} {token}"),
+        "the token and the memo in one note": _noted("{token} {memo}"),
+    },
+    "solana": {
+        "the memo before": _on_solana(lambda quoted, link, made: [_memo(quoted, link), made.instruction()]),
+        "the memo behind": _on_solana(lambda quoted, link, made: [made.instruction(), _memo(quoted, link)]),
+        "the link's reference named, too": _on_solana(
+            lambda quoted, link, made: [_memo(quoted, link), made.instruction()], named=True
+        ),
+        "a transfer of one unit beside": _on_solana(
+            lambda quoted, link, made: [_memo(quoted, link), made.instruction(), _a_unit(made)]
+        ),
+    },
+}
