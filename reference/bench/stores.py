@@ -18,7 +18,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
-from reference.store.database import Change, Row, Taken
+from reference.store.database import Change, Missed, Row, Taken
 
 _DIALECT = sqlite.dialect(paramstyle="named")
 
@@ -57,8 +57,16 @@ class DirectDatabase:
     async def change_all(self, *changes: Change) -> None:
         """Carry out several statements."""
         self._connection.execute("BEGIN IMMEDIATE")
-        for one in changes:
-            self._run(one.statement, one.values)
+        try:
+            for one in changes:
+                if self._run(one.statement, one.values).rowcount == 0 and one.needed:
+                    raise Missed
+        except sqlite3.IntegrityError as fault:
+            self._connection.execute("ROLLBACK")
+            raise Taken(str(fault)) from fault
+        except Missed:
+            self._connection.execute("ROLLBACK")
+            raise
         self._connection.execute("COMMIT")
 
     async def create(self, tables: MetaData) -> None:
@@ -99,9 +107,14 @@ class EngineDatabase:
 
     async def change_all(self, *changes: Change) -> None:
         """Carry out several statements."""
-        async with self._engine.begin() as connection:
-            for one in changes:
-                await connection.execute(one.statement, dict(one.values))
+        try:
+            async with self._engine.begin() as connection:
+                for one in changes:
+                    done = cast("CursorResult[Any]", await connection.execute(one.statement, dict(one.values)))
+                    if done.rowcount == 0 and one.needed:
+                        raise Missed
+        except IntegrityError as fault:
+            raise Taken(str(fault)) from fault
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables."""

@@ -122,6 +122,33 @@ async def test_what_does_not_weld_is_named(changes: dict[str, Any], code: str) -
 
 
 @pytest.mark.parametrize(
+    ("accounts", "memos", "beside", "welds"),
+    [
+        ((REFERENCE, OWNER), (), (), True),
+        ((OWNER, REFERENCE), (), (), False),
+        ((REFERENCE,), (b"thank you", b"otherword:token"), (), True),
+        ((REFERENCE,), (b"weldproof:token",), (), False),
+        ((REFERENCE,), (b"weldproof:token",), ((),), True),
+        ((REFERENCE,), (b"weldproof:token",), ((OWNER,),), False),
+    ],
+)
+async def test_a_transfer_is_for_this_call_alone(
+    accounts: tuple[str, ...], memos: tuple[bytes, ...], beside: tuple[tuple[str, ...], ...], welds: bool
+) -> None:
+    """No reference stands before its own, and no link's memo wants the transfer (decision record 0045)."""
+    assert TOKEN is not None
+    made = replace(SEEN.transfers[0], accounts=accounts)
+    others = tuple(replace(made, ordinal=place, value=1, accounts=one) for place, one in enumerate(beside, 1))
+    seen = replace(SEEN, transfers=(made, *others), memos=memos)
+    if welds:
+        assert lane_of({}).judge(seen, TERMS, TOKEN, TX, 1800) == weld.Payment(OWNER, TX)
+        return
+    with pytest.raises(PaymentRefused) as caught:
+        lane_of({}).judge(seen, TERMS, TOKEN, TX, 1800)
+    assert caught.value.code == "weld_mismatch"
+
+
+@pytest.mark.parametrize(
     ("told", "expected"),
     [
         ({"value": [None]}, ABSENT),

@@ -253,3 +253,13 @@ def test_the_memo_and_what_derives_from_it() -> None:
     assert MEMO == "weldproof:AAECAwQFBgcICQoLDA0ODw"
     assert nonce_of(MEMO) == "0x57887b9466581c1b94799bb3f12ab0d691a4c2e51bf94517a9042489ca6033fe"
     assert MEMO.encode().hex() == "77656c6470726f6f663a41414543417751464267634943516f4c4441304f4477"
+
+
+def test_what_is_for_a_call_pays_no_link() -> None:
+    """On Solana a transfer that names another account than the link's is a call's, where another is for the link."""
+    welded, small = replace(TOKENS, accounts=("a reference",)), replace(TOKENS, ordinal=2, value=1)
+    alone, beside = replace(SOLANA, transfers=(welded,)), replace(SOLANA, transfers=(welded, small))
+    assert reason(ON_SOLANA, alone) is None
+    assert reason(ON_SOLANA, beside) == "memo_mismatch"
+    both = replace(SOLANA, transfers=(welded, replace(TOKENS, ordinal=2)))
+    assert [one.ordinal for one in fitting(both, ON_SOLANA)] == [2]

@@ -12,7 +12,9 @@ from reference.gateway.checkout.watcher import GRACE_SECONDS
 from reference.protocol.checkout import LinkState
 from reference.protocol.observed import TxStatus
 from reference.store.payments import PaymentState
+from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
+from tests.reference.gateway.checkout.scripted_chain import AMOUNT
 
 ALGORAND, BASE, SOLANA = NETWORKS
 
@@ -95,6 +97,48 @@ async def test_one_transfer_pays_one_link(bench: Bench) -> None:
     assert sorted([await bench.state(link) for link in links]) == ["active", "paid"]
     await bench.rounds()
     assert len(await bench.payments()) == 1
+
+
+@both_databases
+async def test_what_bought_a_call_pays_no_link(bench: Bench) -> None:
+    """A transfer that a rail on this database has sold a call for leaves the link active, and the next one pays it."""
+    link, chain = await bench.link(SOLANA), bench.chains[SOLANA]
+    tx_id = chain.pay(1, bench.memo(link))
+    await bench.database.change_all(use(SOLANA, tx_id, 1, UsedBy.CALL, "7", now=START))
+    await bench.rounds()
+    assert await bench.state(link) == "active"
+    assert await bench.payments("late") == []
+    chain.pay(2, bench.memo(link))
+    await bench.rounds()
+    assert await bench.state(link) == "paid"
+
+
+async def test_of_a_call_of_before_what_names_an_account_is_taken(bench: Bench) -> None:
+    """Where the ledger does not tell which transfer bought a call, one that names nothing may still pay a link."""
+    chain = bench.chains[SOLANA]
+    for number, accounts, expected in ((1, ("own",), "active"), (2, (), "paid")):
+        link = await bench.link(SOLANA)
+        made = chain.transfer((bench.memo(link),))
+        named = replace(made.transfers[0], accounts=accounts)
+        tx_id = chain.mine(number, replace(made, transfers=(named,)))
+        await bench.database.change_all(use(SOLANA, tx_id, SOME_TRANSFER, UsedBy.CALL, str(number), now=START))
+        await bench.rounds()
+        assert await bench.state(link) == expected
+
+
+async def test_a_memo_of_another_gateway_has_its_own_transfer(bench: Bench) -> None:
+    """Beside a memo that this gateway does not know, a link takes what stands at its own place alone."""
+    chain = bench.chains[SOLANA]
+    for number, (before, values, expected) in enumerate(
+        ((False, (AMOUNT,), "paid"), (True, (AMOUNT,), "active"), (True, (AMOUNT, AMOUNT), "paid")), 1
+    ):
+        link = await bench.link(SOLANA)
+        memos = [bench.memo(link), "weldproof:elsewhere"]
+        chain.pay(number, *(memos[::-1] if before else memos), values=values)
+        await bench.rounds()
+        assert await bench.state(link) == expected, number
+        paid = [one.ordinal for one in await bench.payments() if one.link_id == link.id]
+        assert paid == ([] if expected == "active" else [1 + 2 * before])
 
 
 async def test_a_link_expires_after_its_last_second(bench: Bench) -> None:
