@@ -48,8 +48,9 @@ def operator(
     tmp_path: Path,
 ) -> Iterator[Operator]:
     """An operator with a database for each service, or with one for all."""
-    dsns = {"apart": lambda: "", "sqlite": lambda: sqlite_dsn(tmp_path / "all.sqlite3")}
-    dsn = dsns.get(request.param, lambda: str(request.getfixturevalue("postgres_database")))()
+    dsn = "" if request.param == "apart" else sqlite_dsn(tmp_path / "all.sqlite3")
+    if request.param == "postgres":
+        dsn = request.getfixturevalue("postgres_database")
     with ExitStack() as exits:
         yield Operator(algorand, base, solana, tmp_path, dsn, exits)
 

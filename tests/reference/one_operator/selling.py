@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -187,10 +187,8 @@ class Task:
 def opened_database(dsn: str) -> Iterator[Any]:
     """Open a database as its operator would; what is done is committed on leaving."""
     if dsn.startswith("postgresql"):
-        with psycopg.connect(dsn) as connection:
-            yield connection
+        with psycopg.connect(dsn) as postgres:
+            yield postgres
         return
-    connection = sqlite3.connect(dsn.removeprefix("sqlite:///"))
-    yield connection
-    connection.commit()
-    connection.close()
+    with closing(sqlite3.connect(dsn.removeprefix("sqlite:///"))) as sqlite, sqlite:
+        yield sqlite
