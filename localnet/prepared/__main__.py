@@ -18,6 +18,7 @@ from localnet.prepared.requests import Request
 
 # Descriptors of a request are kept from here on until they are put in their places below.
 _FLOOR = 256
+# Letters of a name that the system keeps.
 _NAME_LETTERS = 15
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -47,7 +48,8 @@ def _become(request: Request, fds: Sequence[int]) -> None:
     os.chdir(request.folder)
     sys.path[0] = str(request.folder)
     sys.argv = [*request.words]
-    Path("/proc/self/comm").write_text(request.words[0][-_NAME_LETTERS:], "ascii")
+    name = request.words[0].removeprefix("reference.").removeprefix("addons.")
+    Path("/proc/self/comm").write_text(name[:_NAME_LETTERS], "ascii")
     gc.set_threshold(*_COLLECTING)
     gc.enable()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
