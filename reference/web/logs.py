@@ -50,7 +50,7 @@ def configure(level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
     # What libraries log, the server's last resort among it, comes in the same form.
-    logging.basicConfig(level=logging.WARNING, handlers=[_Structured()], force=True)
+    logging.basicConfig(level=logging.WARNING, handlers=[_Structured()])
 
 
 def traceback_text(fault: BaseException) -> str:

@@ -98,7 +98,8 @@ def test_the_defaults_are_the_interface_s(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_a_wrong_setting_stops_the_start(tmp_path: Path, settings: dict[str, str], named: str) -> None:
     """Exit 2 and one line that names the setting."""
-    ended = CliRunner().invoke(main, env={"S2CP_DATA_DIR": str(tmp_path / "data"), "S2CP_PORT": "0", **settings})
+    told = {"WP_MODE": "test", "S2CP_DATA_DIR": str(tmp_path / "data"), "S2CP_PORT": "0", **settings}
+    ended = CliRunner().invoke(main, env=told)
     assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
     assert named in ended.output
 
@@ -109,7 +110,7 @@ def test_a_wrong_setting_stops_the_start(tmp_path: Path, settings: dict[str, str
 def test_a_file_that_cannot_be_used_stops_the_start(tmp_path: Path, name: str, text: str) -> None:
     """A secret that was cut short is never taken for one."""
     (tmp_path / name).write_text(text)
-    ended = CliRunner().invoke(main, env={"S2CP_DATA_DIR": str(tmp_path), "S2CP_PORT": "0"})
+    ended = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(tmp_path), "S2CP_PORT": "0"})
     assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
     assert "S2CP_DATA_DIR" in ended.output
 

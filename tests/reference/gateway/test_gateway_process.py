@@ -80,7 +80,7 @@ def test_a_gateway_starts_rotates_its_key_keeps_secrets_and_ends(worker: Callabl
 )
 def test_a_wrong_setting_stops_the_start_and_is_named(name: str, value: str) -> None:
     """Exit status 2 and one line (section 9)."""
-    ended = CliRunner().invoke(main, env={name: value})
+    ended = CliRunner().invoke(main, env={"WP_MODE": "test", name: value})
     assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
     assert name in ended.output
 

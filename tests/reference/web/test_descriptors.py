@@ -43,7 +43,7 @@ def until(connection: http.client.HTTPConnection, status: int) -> http.client.HT
 def test_health_and_log_tell_that_descriptors_run_out(agent: WorkerProcess) -> None:
     """503 on the connections that there are; one line; and both when there are enough again."""
     address = agent.socket.getsockname()
-    kept = http.client.HTTPConnection(*address, timeout=100)
+    kept = http.client.HTTPConnection(address[0], address[1], timeout=100)
     until(kept, 200)
     with contextlib.ExitStack() as held:
         for _ in range(2 * LIMIT):

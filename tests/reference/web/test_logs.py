@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 
@@ -69,8 +68,3 @@ def test_groups_of_faults_are_told_whole() -> None:
     assert "ValueError: of …" in text
     assert "OSError: [Errno 24] Too many open files: …" in text
     assert "/a/secret" not in text.partition("| ExceptionGroup: ")[2]
-
-
-def test_the_root_logger_of_this_process_is_its_own() -> None:
-    """Only a service changes it."""
-    assert all(type(one).__name__ != "_Structured" for one in logging.getLogger().handlers)

@@ -85,15 +85,16 @@ def test_racers_at_both_doors_are_one_execution(workers: list[Rail], payer: Paye
 
 
 def test_racers_for_one_task_complete_it_once(workers: list[Rail], payer: Payer) -> None:
-    """Half of them at one task over two workers: it is completed once, the others are told that it is over."""
+    """Half of them at one task over two workers: completed once, and whoever was at work on it has that answer too."""
     task = opened(workers[0])
     entry = entry_of(task)
     answers = race(workers, proof_of(payer.pay(entry), entry), [task["id"]] * (RACERS // 2))
     by_message = [answer.json() for answer in answers if "jsonrpc" in answer.json()]
 
     assert len(set(receipts_of(answers))) == 1
-    assert len([one for one in by_message if "result" in one]) == 1
-    assert {-32602} == {one["error"]["code"] for one in by_message if "error" in one}
+    assert len({json.dumps(one["result"]) for one in by_message if "result" in one}) == 1
+    # Whoever comes when it is over is told so.
+    assert {one["error"]["code"] for one in by_message if "error" in one} <= {-32602}
     assert {artifact(get(rail, task)).get("payable_receipt") for rail in workers} == set(receipts_of(answers))
 
 
