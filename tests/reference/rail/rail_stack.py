@@ -157,6 +157,8 @@ class Rail:
             "WP_NODE_TOKEN_ALGORAND_MAINNET_FILE": str(self.folder / "algod_token"),
             "WP_CLOCK_OFFSET_FILE": str(self.clock_file),
             "WP_RATE_LIMITS": "off",
+            # A test that makes its node fail must not lose its lane to it, unless it is about that.
+            "WP_RAIL_NODE_LOOK_SECONDS": "60",
             "WELDPROOF_CRASH_MARKER": str(self.folder / "crashed"),
             **self.settings,
         }
