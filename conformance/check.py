@@ -20,7 +20,7 @@ from conformance.target import Profile
 from conformance.verdict import Verdict, breach
 
 T = TypeVar("T")
-Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits"]
+Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
 
 
 class Inconclusive(Exception):
@@ -46,7 +46,7 @@ class Check:
         exclusive: True when it moves the clock and so runs only beside those that wait for the same; `chain` when it
             disturbs its lane's chain and `surface` when it disturbs its surface, and so runs beside checks of others
             only; `limits` when it exhausts a limit and so runs alone, unless the profile names a service of its own for
-            that.
+            that; `all` when it disturbs a chain and moves the clock meanwhile, and so runs last and by itself.
         fix: What an implementer does about a breach.
         run: The function.
         self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
@@ -94,7 +94,8 @@ def check(
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
         exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
-            disturbs that), one a surface (`surface`, likewise), or alone (`limits`, where the limits are shared).
+            disturbs that), one a surface (`surface`, likewise), alone where limits are shared (`limits`), or last and
+            by itself (`all`).
         self_contained: It judges programs only that it starts itself.
         quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
 

@@ -4,7 +4,8 @@ Ordinary checks come first, in an order of the seed's but for the longest, which
 done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, and then what moves
 the clock. Meanwhile the workers go on with what none of that touches: checks of surfaces behind which no chain is,
 while chains are disturbed, and to the end those that judge programs of their own. They are fewer meanwhile: what can
-only run one after the other is what everybody waits for in the end.
+only run one after the other is what everybody waits for in the end. Last comes what disturbs a chain while it moves the
+clock, by itself.
 """
 
 from __future__ import annotations
@@ -135,6 +136,9 @@ class Schedule:
         if not self._limits_apart:
             await self._in_turn(one for one in self._checks if one.exclusive == "limits")
         await self._moving_the_clock()
+        for one in self._checks:
+            if one.exclusive == "all":
+                await self._run(one)
 
     def _by(self, kind: str) -> list[list[Check]]:
         found: dict[str, list[Check]] = {}

@@ -91,6 +91,7 @@ _WITH: Final[Mapping[str | bool, str]] = {
     "chain": ", alone on its lane",
     "surface": ", alone on its surface",
     "limits": ", on limits of its own",
+    "all": ", alone and last",
 }
 
 

@@ -85,7 +85,8 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     surface = check("surface", notes.body("surface"), "control_plane", "surface")
     limits = check("limits", notes.body("limits"), exclusive="limits")
     moving = check("moving", notes.body("moving"), exclusive=True)
-    await run(moving, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers)
+    last = check("last", notes.body("last"), exclusive="all", lane="solana")
+    await run(last, moving, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers)
 
     def names(checks: list[Check]) -> set[str]:
         return {one.id for one in checks}
@@ -97,6 +98,7 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     assert not notes.met["surface"] & names([*ordinary, *hubs])
     assert not notes.met["limits"] & (everything | {"moving"})
     assert not notes.met["moving"] & everything
+    assert not notes.met["last"] & (everything | {"moving"})
 
 
 async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:

@@ -17,7 +17,7 @@ _PAST_EVERY_WINDOW = 1800 + 900 + 60
     "RAIL-PAY-02",
     surface="rail",
     lane="algorand",
-    exclusive=True,
+    exclusive="all",
     fix="Keep a claim that no node could be asked about, however long its node is away, and decide it when it is back.",
 )
 async def payment_that_outlives_an_outage(case: Case) -> None:
