@@ -29,22 +29,43 @@ class Attendance:
         self._absences = absences
         self._monotonic = monotonic
         self._due = 0.0
+        self._is_here = False
 
     async def begin(self) -> None:
-        """Write down the time in which no worker ran, if there was any.
+        """Write down the time in which no worker ran, if there was any; later, where the time is in doubt now.
 
         Raises:
             DatabaseUnavailable: The database cannot be asked.
         """
+        if self._clock.doubt is not None:
+            return
         last, now = await self._absences.last_beat(), self._clock.now()
         if last is not None and now - last > _BEAT_SECONDS:
             await self._absences.begin(ALL_LANES, since=last, until=now)
         await self._absences.beat(now=now)
+        self._is_here = True
 
     async def tend(self) -> None:
-        """Beat when it is time."""
-        if self._monotonic() >= self._due:
-            now = self._clock.now()
-            await self._absences.beat(now=now)
-            await self._absences.forget(before=now - self._kept)
-            self._due = self._monotonic() + _BEAT_SECONDS
+        """Beat when it is time.
+
+        Whoever is in doubt over the time, or without a database, serves as little as one who is away.
+
+        Raises:
+            DatabaseUnavailable: The database cannot be asked.
+        """
+        if self._monotonic() < self._due:
+            return
+        if self._clock.doubt is not None:
+            self._is_here = False
+        elif self._is_here:
+            await self._beat()
+        else:
+            await self.begin()
+        self._due = self._monotonic() + _BEAT_SECONDS
+
+    async def _beat(self) -> None:
+        now = self._clock.now()
+        self._is_here = False  # while the database takes nothing, no claim can be written either
+        await self._absences.beat(now=now)
+        self._is_here = True
+        await self._absences.forget(before=now - self._kept)

@@ -316,7 +316,7 @@ def test_a_secret_that_vanished_is_not_made_anew(worker: Starter, name: str) -> 
     first = worker().ready()
     first.stop()
     kept = (first.data / name).rename(first.data / "kept")
-    ended = CliRunner().invoke(main, env={"S2CP_DATA_DIR": str(first.data), "S2CP_PORT": "0"})
+    ended = CliRunner().invoke(main, env={"WP_MODE": "test", "S2CP_DATA_DIR": str(first.data), "S2CP_PORT": "0"})
     assert (ended.exit_code, len(ended.output.splitlines())) == (2, 1), ended.output
     assert f"{first.data / name} is gone" in ended.output
     assert not (first.data / name).exists()

@@ -85,12 +85,14 @@ class Operator:
         self.payees = dict(zip(LANES, (payee.address, Account.create().address, owner.address), strict=True))
 
     def rail(self, **settings: str) -> Rail:
-        """Start a rail with keys and a token secret of its own."""
+        """Start a rail with keys and a token secret of its own; those on one database share them."""
         folder = self.folder / f"rail{time.monotonic_ns()}"
         folder.mkdir(parents=True)
         told = base_settings(self.base, Settler(self.base, folder), self.payees["base_mainnet"])
         told |= solana_settings(self.solana, self.payees["solana_mainnet"], ",".join(LANES))
-        told |= ({"WP_RAIL_DB": self.dsn} if self.dsn else {}) | settings
+        told |= (
+            {"WP_RAIL_DB": self.dsn, "WP_RAIL_DATA_DIR": str(self.folder / "rails")} if self.dsn else {}
+        ) | settings
         made = Rail(self.algorand, folder, self.payees["algorand_mainnet"], told)
         self.exits.callback(made.close)
         return made.start()
@@ -107,7 +109,7 @@ class Operator:
             "WP_NODE_BASE_MAINNET": self.base.rpc,
             "WP_NODE_SOLANA_MAINNET": self.solana.rpc,
             "WP_EVM_CONFIRMATIONS": "1",
-            **({"WP_GATEWAY_DB": self.dsn} if self.dsn else {}),
+            **({"WP_GATEWAY_DB": self.dsn, "WP_GATEWAY_DATA_DIR": str(self.folder / "shops")} if self.dsn else {}),
         }
         made = GatewayProcess(folder, settings)
         self.exits.callback(made.close)

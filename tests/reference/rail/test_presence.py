@@ -17,6 +17,7 @@ from reference.rail.attendance import Attendance
 from reference.rail.presence import Presence
 from reference.rail.settings import RailSettings
 from reference.store.absences import ALL_LANES, Absences
+from reference.store.database import DatabaseUnavailable
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
@@ -174,3 +175,61 @@ async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench
     now.wall += 5000
     await Attendance(RailSettings(), clock, bench.absences).begin()
     assert await bench.absences.met(LANE, 0) == [(ended + 4, ended + 5004)]
+
+
+class Stuck(Absences):
+    """Absences in a database that takes nothing for a while."""
+
+    is_locked = False
+
+    async def begin(self, network: str, *, since: int, until: int) -> str:
+        if self.is_locked:
+            raise DatabaseUnavailable("locked")
+        return await super().begin(network, since=since, until=until)
+
+    async def beat(self, *, now: int) -> None:
+        if self.is_locked:
+            raise DatabaseUnavailable("locked")
+        await super().beat(now=now)
+
+
+async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Bench, tmp_path: Path) -> None:
+    """No claim could be written meanwhile, so whoever paid in time has that time afterwards."""
+    now = bench.now
+    database = open_database(sqlite_dsn(tmp_path / "locked.sqlite3"))
+    await Redemptions(database).prepare()
+    stuck = Stuck(database)
+    ours = Attendance(RailSettings(), WpClock(system=lambda: now.wall), stuck, monotonic=lambda: now.monotonic)
+    await ours.begin()
+    last = int(now.wall)
+    stuck.is_locked = True
+    for _ in range(100):
+        now.wall, now.monotonic = now.wall + 60, now.monotonic + 60
+        with pytest.raises(DatabaseUnavailable):
+            await ours.tend()
+    stuck.is_locked = False
+    await ours.tend()
+    assert await stuck.met(LANE, 0) == [(last, last + 6000)]
+    await database.close()
+
+
+async def test_the_time_in_doubt_is_an_absence_of_all_lanes(bench: Bench) -> None:
+    """Nobody was refused or served by age meanwhile; the time is written down when it is known again."""
+    now = bench.now
+    clock = WpClock(system=lambda: now.wall, steady=lambda: now.monotonic)
+    ours = Attendance(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
+    await ours.begin()
+    last = int(now.wall)
+    now.wall += 50_000
+    for _ in range(5):
+        now.wall, now.monotonic = now.wall + 6, now.monotonic + 6
+        assert clock.doubt is not None
+        await ours.tend()
+    assert await bench.absences.met(LANE, 0) == []
+    now.wall -= 50_000
+    for _ in range(10):
+        now.wall, now.monotonic = now.wall + 6, now.monotonic + 6
+        await ours.tend()
+    assert clock.doubt is None
+    [(since, until)] = await bench.absences.met(LANE, 0)
+    assert (since, until >= last + 30) == (last, True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from reference.web.descriptors import Count, Watch, counted
 from tests.reference.worker_process import WorkerProcess
@@ -59,19 +60,19 @@ def test_health_and_log_tell_that_descriptors_run_out(agent: WorkerProcess) -> N
     assert "Traceback" not in agent.log()
 
 
-def test_it_is_said_once_in_a_while(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_said_once_in_a_while() -> None:
     """Not at each look; at once when it comes back."""
     now, used = [0.0], [60]
     watch = Watch(lambda: Count(used[0], LIMIT), lambda: now[0])
-    for second in range(125):
-        now[0] = float(second)
+    with structlog.testing.capture_logs() as logged:
+        for second in range(125):
+            now[0] = float(second)
+            watch.look()
+        used[0] = 10
         watch.look()
-    used[0] = 10
-    watch.look()
-    watch.look()
-    told = capsys.readouterr().out + capsys.readouterr().err
+        watch.look()
 
-    assert (told.count("descriptors_short"), told.count("descriptors_enough")) == (3, 1)
+    assert [line["event"] for line in logged] == ["descriptors_short"] * 3 + ["descriptors_enough"]
     assert not watch.is_short
 
 

@@ -175,7 +175,7 @@ async def test_where_the_store_is_shows(monkeypatch: pytest.MonkeyPatch) -> None
     The server was made in the locale C without naming an encoding, which is what `initdb` does where no locale is set.
     """
     reference = PROFILE.replace('"-I", "PROGRAM"', '"-m", "reference.control_plane"').replace("{PORT =", "{S2CP_PORT =")
-    reference = reference.replace("S2CP_PORT", f'PYTHONPATH = "{ROOT}", S2CP_PORT')
+    reference = reference.replace("S2CP_PORT", f'PYTHONPATH = "{ROOT}", WP_MODE = "test", S2CP_PORT')
     with private_cluster("SQL_ASCII") as dsn:
         monkeypatch.setenv("SCRIPTED_DSN", dsn)
         for profile, verdict in ((reference, "pass"), (PROFILE, "fail")):
