@@ -1,0 +1,214 @@
+"""The chains of a world: the simulators' own ledgers, on the world's clock, and wallets that pay on them.
+
+Blocks come when there is something to put into them, a few seconds after it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nacl.signing import SigningKey
+from solders.hash import Hash
+from solders.instruction import AccountMeta, Instruction
+from solders.keypair import Keypair
+from solders.message import Message
+from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
+from spl.memo.constants import MEMO_PROGRAM_ID
+from spl.token.constants import TOKEN_PROGRAM_ID
+from spl.token.instructions import get_associated_token_address, transfer_checked
+from spl.token.models import TransferCheckedParams
+
+from sim.algorand.algod import build_algod
+from sim.algorand.chain import Chain as AlgorandLedger
+from sim.algorand.chain import Genesis
+from sim.algorand.encoding import encode_address, pack
+from sim.algorand.indexer import build_indexer
+from sim.algorand.rules import Signed
+from sim.algorand.state import Holding
+from sim.clock import BlockClock
+from sim.faulty import Faulty
+from sim.node_app import RpcFirst
+from sim.solana import bank as solana_bank
+from sim.solana.app import build_app
+from sim.solana.chain import Chain as SolanaLedger
+from sim.solana.rpc import Rpc
+from sim.solana.tokens import USDC_MINTS
+from tests.simulation.machines import EPOCH
+from tests.simulation.wire import NodeHost, NodeNetwork
+
+WALLETS = 8
+_PLENTY = 10**14
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What a wallet did.
+
+    Attributes:
+        tx_id: The transaction.
+        at: When its block came, in virtual seconds, or when it was sent.
+    """
+
+    tx_id: str
+    at: float
+
+
+class PayingChain(Protocol):
+    """One chain with wallets on it."""
+
+    network: str
+    hosts: tuple[str, ...]
+
+    def payee(self, number: int) -> str:
+        """Return the address of an operator's account."""
+
+    async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
+        """Send USDC, welded by note or reference, and return once it is in a block."""
+
+
+class Algorand:
+    """A simulated Algorand."""
+
+    network = "algorand_mainnet"
+    hosts = ("algod", "indexer")
+
+    def __init__(self, nodes: NodeNetwork, chance: random.Random) -> None:
+        loop = asyncio.get_running_loop()
+        self._chance = chance
+        self.ledger = AlgorandLedger(Genesis(), BlockClock(lambda: EPOCH + loop.time()))
+        self._asset = self.ledger.genesis.assets[0]
+        self._keys = [SigningKey(hashlib.sha256(f"wallet {n}".encode()).digest()) for n in range(WALLETS)]
+        for key in self._keys:
+            self._endow(bytes(key.verify_key), _PLENTY)
+        for number in range(3):
+            self._endow(_account(number), 0)
+        nodes.hosts["algod"] = NodeHost(Faulty(build_algod(self.ledger, ""), self.ledger.faults))
+        nodes.hosts["indexer"] = NodeHost(Faulty(build_indexer(self.ledger, ""), self.ledger.faults))
+        self.ledger.seal()
+        self._due: asyncio.Task[None] | None = None
+
+    def _endow(self, key: bytes, usdc: int) -> None:
+        state = self.ledger.state
+        bank = bytes(self.ledger.bank.verify_key)
+        self.ledger.opt_in(key, self._asset)
+        rich = state.account(key)
+        giver = state.account(bank)
+        left = giver.assets[self._asset].amount - usdc
+        state.put(bank, giver.holding(self._asset, Holding(left)))
+        grown = rich.holding(self._asset, Holding(usdc))
+        state.put(key, type(grown)(grown.algos + 10**12, grown.assets, grown.created, grown.auth))
+
+    def payee(self, number: int) -> str:
+        """Return an address of the operator's."""
+        return encode_address(_account(number))
+
+    async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
+        """Send USDC with a note."""
+        del reference
+        key = self._keys[wallet]
+        ledger = self.ledger
+        transaction: dict[str, Any] = {
+            "type": "axfer",
+            "xaid": self._asset,
+            "aamt": amount,
+            "arcv": _decoded(pay_to),
+            "snd": bytes(key.verify_key),
+            "fee": 1000,
+            "fv": ledger.round,
+            "lv": ledger.round + 1000,
+            "gen": ledger.genesis.id,
+            "gh": ledger.genesis.hash,
+            "note": note.encode(),
+        }
+        sent = Signed.of({"sig": key.sign(b"TX" + pack(transaction)).signature, "txn": transaction})
+        tx_id = ledger.submit([sent])
+        await self._next_block()
+        return Paid(tx_id, asyncio.get_running_loop().time())
+
+    async def _next_block(self) -> None:
+        if self._due is None or self._due.done():
+            self._due = asyncio.create_task(self._seal())
+        await asyncio.shield(self._due)
+
+    async def _seal(self) -> None:
+        await asyncio.sleep(self._chance.uniform(1, 4))
+        self.ledger.seal()
+
+
+def _account(number: int) -> bytes:
+    return bytes(SigningKey(hashlib.sha256(f"payee {number}".encode()).digest()).verify_key)
+
+
+def _decoded(address: str) -> bytes:
+    from sim.algorand.encoding import decode_address
+
+    return decode_address(address)
+
+
+class Solana:
+    """A simulated Solana."""
+
+    network = "solana_mainnet"
+    hosts = ("solana",)
+
+    def __init__(self, nodes: NodeNetwork, chance: random.Random) -> None:
+        loop = asyncio.get_running_loop()
+        self._chance = chance
+        self.ledger = SolanaLedger(BlockClock(lambda: EPOCH + loop.time()), USDC_MINTS, window=300)
+        self._mint = self.ledger.mints[0]
+        self._keys = [Keypair.from_seed(hashlib.sha256(f"wallet {n}".encode()).digest()) for n in range(WALLETS)]
+        for key in self._keys:
+            solana_bank.fund(self.ledger, key.pubkey(), 10**12)
+            solana_bank.mint(self.ledger, key.pubkey(), self._mint, _PLENTY // 10)
+        for number in range(3):
+            solana_bank.mint(self.ledger, Pubkey.from_string(self.payee(number)), self._mint, 0)
+        self._count = 0
+        nodes.hosts["solana"] = NodeHost(
+            Faulty(RpcFirst(build_app(self.ledger), Rpc(self.ledger).call), self.ledger.faults)
+        )
+
+    def payee(self, number: int) -> str:
+        """Return an address of the operator's."""
+        return str(Keypair.from_seed(hashlib.sha256(f"payee {number}".encode()).digest()).pubkey())
+
+    async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
+        """Send USDC with a reference account, and a memo where `note` is one."""
+        key, ledger = self._keys[wallet], self.ledger
+        plain = transfer_checked(
+            TransferCheckedParams(
+                program_id=TOKEN_PROGRAM_ID,
+                source=get_associated_token_address(key.pubkey(), self._mint),
+                mint=self._mint,
+                dest=get_associated_token_address(Pubkey.from_string(pay_to), self._mint),
+                owner=key.pubkey(),
+                amount=amount,
+                decimals=6,
+            )
+        )
+        named = list(plain.accounts)
+        if reference:
+            named.append(AccountMeta(Pubkey.from_string(reference), is_signer=False, is_writable=False))
+        orders = [Instruction(plain.program_id, bytes(plain.data), named)]
+        if note:
+            orders.append(Instruction(MEMO_PROGRAM_ID, note.encode(), []))
+        ledger.seal()
+        message = Message.new_with_blockhash(orders, key.pubkey(), Hash.from_string(str(ledger.head.hash)))
+        sent = VersionedTransaction(message, [key])
+        ledger.submit(sent)
+        await asyncio.sleep(self._chance.uniform(0.4, 2))
+        ledger.seal()
+        paid = Paid(str(sent.signatures[0]), asyncio.get_running_loop().time())
+        self._count += 1
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._chance.uniform(5, 20), self._finalise, self._count)
+        return paid
+
+    def _finalise(self, count: int) -> None:
+        del count
+        for _ in range(34):
+            self.ledger.seal()

@@ -1,0 +1,113 @@
+"""What must hold, judged while a world runs and at its end; and the trace, which is the same for the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.wire import Answer
+
+_SLOWEST_ANSWER = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must not be.
+
+    Attributes:
+        rule: Its short name.
+        at: Virtual seconds since the beginning.
+        actor: Whose matter it is.
+        what: What was seen.
+    """
+
+    rule: str
+    at: float
+    actor: str
+    what: str
+
+    def __str__(self) -> str:
+        """Return it as a line."""
+        return f"{self.rule} ({self.actor}, after {self.at:.0f} s): {self.what}"
+
+
+@dataclass(slots=True)
+class Judge:
+    """Sees every answer.
+
+    Attributes:
+        loop: Tells the time.
+        lines: The trace, where it is wanted.
+        violations: What must not be and was.
+        transfers: Who made each transfer.
+        bought: What each transfer has bought: bodies of first answers.
+    """
+
+    loop: VirtualLoop
+    lines: list[str] | None = None
+    violations: list[Violation] = field(default_factory=list)
+    transfers: dict[str, str] = field(default_factory=dict)
+    bought: dict[str, set[bytes]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    _hash: Any = field(default_factory=hashlib.sha256)
+
+    def note(self, actor: str, *what: object) -> None:
+        """Write a line into the trace."""
+        line = f"{self.loop.time():.6f} {actor} {' '.join(map(str, what))}"
+        self._hash.update(line.encode() + b"\n")
+        if self.lines is not None:
+            self.lines.append(line)
+
+    @property
+    def trace(self) -> str:
+        """The hash of all that was noted."""
+        return str(self._hash.hexdigest())
+
+    def count(self, what: str) -> None:
+        """Count something for the summary."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def violated(self, rule: str, actor: str, what: str) -> None:
+        """Note what must not be."""
+        self.note(actor, "VIOLATION", rule, what)
+        self.violations.append(Violation(rule, self.loop.time(), actor, what))
+
+    def answered(self, actor: str, worker: str, answer: Answer, seconds: float) -> None:
+        """Judge any answer."""
+        self.count(str(answer.status))
+        if answer.status >= 500 and (answer.status != 503 or "retry-after" not in answer.headers):
+            self.violated("server-error", actor, f"{worker} answered {answer.status}: {answer.body[:200]!r}")
+        if seconds > _SLOWEST_ANSWER:
+            self.violated("slow-answer", actor, f"{worker} took {seconds:.0f} s")
+
+    def served(self, actor: str, tx_id: str, token: str, answer: Answer) -> None:
+        """Judge an answer that was paid for: it is this payer's, and the transfer's only one."""
+        bodies = self.bought.setdefault(tx_id, set())
+        bodies.add(answer.body)
+        if len(bodies) > 1:
+            self.violated("bought-twice", actor, f"transfer {tx_id} has bought {len(bodies)} answers")
+        if self.transfers.get(tx_id) != actor:
+            self.violated("anothers-proof", actor, f"served by a transfer of {self.transfers.get(tx_id)}")
+        del token
+
+    def refused_for_good(self, actor: str, what: str) -> None:
+        """An honest payer was sent away with his money gone."""
+        self.violated("honest-refused", actor, what)
+
+    def repeated(self, actor: str, first: Answer, answer: Answer) -> None:
+        """Judge a stored answer."""
+        if answer.status != 200:
+            self.violated("answer-lost", actor, f"{answer.status} {answer.body[:120]!r}")
+        elif (answer.body, answer.headers.get("payment-response")) != (first.body, first.headers["payment-response"]):
+            self.violated("answer-changed", actor, "another body or PAYMENT-RESPONSE than at first")
+
+
+def shown(body: bytes) -> str:
+    """Return a body as a line of a trace."""
+    try:
+        return json.dumps(json.loads(body))[:400]
+    except ValueError:
+        return repr(body[:200])

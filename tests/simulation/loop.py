@@ -1,0 +1,180 @@
+"""An event loop whose time is a number: nothing waits, timers are leapt to, and a seed decides who runs first.
+
+Every callback belongs to the machine whose context it was made in. A machine that is dead runs nothing any more, which
+is what a kill between two awaits looks like: no `finally`, no `except`, no last word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Callable
+from contextvars import Context, ContextVar
+from typing import Any, Protocol
+
+_LONGEST_NAP = 30.0
+_RESOLUTION = 1e-6
+
+
+class Owner(Protocol):
+    """What runs callbacks: a machine that may die."""
+
+    dead: bool
+
+    def step(self) -> None:
+        """Count a callback; the machine may die of it."""
+
+
+OWNER: ContextVar[Owner | None] = ContextVar("owner", default=None)
+
+
+class Stuck(Exception):
+    """Nothing will ever happen again, and somebody still waits."""
+
+
+class _Handle(asyncio.Handle):
+    __slots__ = ()
+
+    def _run(self) -> None:
+        if _may_run(self):
+            super()._run()
+
+
+class _Timer(asyncio.TimerHandle):
+    __slots__ = ()
+
+    def _run(self) -> None:
+        if _may_run(self):
+            super()._run()
+
+
+def _may_run(handle: Any) -> bool:
+    owner = handle._context.get(OWNER)
+    if owner is None:
+        return True
+    if not owner.dead:
+        owner.step()
+    return not owner.dead
+
+
+class _Task(asyncio.Task[Any]):
+    """A task that is told from others by its number, so that a set of tasks has the same order in every run."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, coro: Any, **how: Any) -> None:
+        self.number = next(self._numbers)
+        super().__init__(coro, **how)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class _Leaper:
+    """Stands where a selector stands: instead of waiting it moves the clock."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise Stuck
+        if timeout > 0:
+            self._loop.leap()
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop.
+
+    Attributes:
+        busy: How many requests of clients are on their way. While there are none, and only machines have something to
+            do, time is leapt over in long steps: what they do every second they then do every hour.
+        steps: Callbacks that were run, for figures.
+    """
+
+    def __init__(self, seed: str) -> None:
+        super().__init__()
+        self.busy = 0
+        self.steps = 0
+        self._now = 0.0
+        self._chance = random.Random(f"{seed}:order")
+        self._selector = _Leaper(self)
+        self._clock_resolution = _RESOLUTION
+        self._kept: list[asyncio.Task[Any]] = []
+        self.set_task_factory(self._task)
+
+    def time(self) -> float:
+        """Return virtual seconds since the beginning."""
+        return self._now
+
+    def _task(self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
+        made = _Task(coro, loop=loop, context=context)
+        if (context.get(OWNER) if context is not None else OWNER.get()) is not None:
+            # A task of a dead machine must not be collected: that would run what it has to do at its end.
+            self._kept.append(made)
+            if len(self._kept) > 4096:
+                self._kept = [task for task in self._kept if not task.done()]
+        return made
+
+    def leap(self) -> None:
+        """Move the clock to what comes next."""
+        pending = [timer for timer in self._scheduled if not timer._cancelled]
+        soonest = min(timer._when for timer in pending)
+        if self.busy:
+            self._now = max(self._now, soonest)
+            return
+        others = [timer._when for timer in pending if timer._context.get(OWNER) is None]
+        limit = min(others, default=soonest)
+        if limit - self._now > _LONGEST_NAP:
+            limit = min(limit, self._now + self._chance.uniform(600, 7200))
+        self._now = max(self._now, soonest, limit)
+
+    def _call_soon(self, callback: Callable[..., Any], args: Any, context: Context | None) -> asyncio.Handle:
+        handle = _Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call at a virtual time."""
+        timer = super().call_at(when, callback, *args, context=context)
+        timer.__class__ = _Timer
+        return timer
+
+    def _run_once(self) -> None:
+        ready = self._ready
+        if len(ready) > 1:
+            # Plain callbacks keep their order, which asyncio promises; which task goes first it does not.
+            places = [n for n, handle in enumerate(ready) if _is_step(handle)]
+            if len(places) > 1:
+                steps = [ready[n] for n in places]
+                self._chance.shuffle(steps)
+                for n, handle in zip(places, steps, strict=True):
+                    ready[n] = handle
+        self.steps += len(ready)
+        super()._run_once()  # type: ignore[misc]
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+    def close(self) -> None:
+        """Close the loop; what dead machines left behind stays as it is."""
+        self._ready.clear()
+        self._scheduled.clear()
+        super().close()
+
+
+def _is_step(handle: Any) -> bool:
+    return isinstance(getattr(handle._callback, "__self__", None), asyncio.Task)

@@ -1,0 +1,67 @@
+"""What happens in a world: each operation by its number, drawn from the seed and that number alone.
+
+So an operation is the same whether others happen or not, which is what lets a failing list be made shorter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.simulation import payers
+from tests.simulation.payers import Market
+from tests.simulation.wire import NodeNetwork
+
+
+@dataclass(slots=True)
+class Stage:
+    """What operations act on."""
+
+    market: Market
+    nodes: NodeNetwork
+    seed: str
+    running: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def settle(self) -> None:
+        """Wait for what is going on."""
+        await asyncio.gather(*self.running)
+
+
+Act = Callable[[Stage, str, random.Random], Awaitable[None]]
+
+
+async def _honest(stage: Stage, actor: str, chance: random.Random) -> None:
+    await payers.honest(stage.market, actor, chance)
+
+
+WEIGHTS: Mapping[str, int] = {"honest": 50}
+ACTS: Mapping[str, Act] = {"honest": _honest}
+
+
+def drawn(seed: str, number: int, kinds: tuple[str, ...] | None) -> tuple[str, float, random.Random]:
+    """Return an operation's kind, the seconds before it, and its chance."""
+    chance = random.Random(f"{seed}:operation:{number}")
+    names = [name for name in WEIGHTS if kinds is None or name in kinds]
+    [kind] = chance.choices(names, [WEIGHTS[name] for name in names])
+    how = chance.random()
+    gap = chance.uniform(0, 20) if how < 0.7 else chance.uniform(20, 600) if how < 0.9 else chance.uniform(600, 20_000)
+    return kind, gap, chance
+
+
+async def perform(
+    stage: Stage, count: int, *, only: tuple[int, ...] | None, kinds: tuple[str, ...] | None
+) -> list[tuple[int, str]]:
+    """Carry operations out, each in its time, and return those that were."""
+    done = []
+    for number in range(count):
+        kind, gap, chance = drawn(stage.seed, number, kinds)
+        await asyncio.sleep(gap)
+        if only is not None and number not in only:
+            continue
+        actor = f"{number}:{kind}"
+        stage.market.judge.note(actor, "begins")
+        done.append((number, kind))
+        stage.running.append(asyncio.create_task(ACTS[kind](stage, actor, chance)))
+    return done
