@@ -18,6 +18,7 @@ import json
 
 import click
 
+from tests.simulation.shrinking import command, shrunk
 from tests.simulation.world import Outcome, Scenario, run
 
 
@@ -28,8 +29,9 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option("--only", default="", help="Numbers of the operations to carry out, with commas; the others do not happen.")
 @click.option("--kinds", default="", help="Names of the operations that may be drawn, with commas.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+@click.option("--shrink/--no-shrink", default=True, help="Make a failing list of operations shorter.")
 @click.option("--trace", is_flag=True, help="Print all that happened.")
-def main(seed: int, operations: int, worlds: int, only: str, kinds: str, *, as_json: bool, trace: bool) -> None:
+def main(seed: int, operations: int, worlds: int, only: str, kinds: str, *, as_json: bool, shrink: bool, trace: bool) -> None:
     """Run worlds."""
     failed = False
     for number in range(seed, seed + worlds):
@@ -42,6 +44,8 @@ def main(seed: int, operations: int, worlds: int, only: str, kinds: str, *, as_j
         outcome = run(scenario, lines=trace)
         failed = failed or bool(outcome.violations)
         _tell(outcome, as_json=as_json)
+        if shrink and outcome.violations:
+            _tell_shrunk(shrunk(outcome, report=lambda line: click.echo(line, err=True)))
     sys.exit(int(failed))
 
 
@@ -64,6 +68,13 @@ def _tell(outcome: Outcome, *, as_json: bool) -> None:
     click.echo(" ".join(f"{name}={value}" for name, value in told.items() if name != "violations"))
     for violation in outcome.violations:
         click.echo(f"  {violation}")
+
+
+def _tell_shrunk(outcome: Outcome) -> None:
+    click.echo(f"shrunk to {len(outcome.done)} operations: {', '.join(f'{n} {kind}' for n, kind in outcome.done)}")
+    for violation in outcome.violations:
+        click.echo(f"  {violation}")
+    click.echo(f"replay: {command(outcome.scenario)} --trace")
 
 
 if __name__ == "__main__":

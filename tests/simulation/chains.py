@@ -167,7 +167,6 @@ class Solana:
             solana_bank.mint(self.ledger, key.pubkey(), self._mint, _PLENTY // 10)
         for number in range(3):
             solana_bank.mint(self.ledger, Pubkey.from_string(self.payee(number)), self._mint, 0)
-        self._count = 0
         nodes.hosts["solana"] = NodeHost(
             Faulty(RpcFirst(build_app(self.ledger), Rpc(self.ledger).call), self.ledger.faults)
         )
@@ -191,8 +190,8 @@ class Solana:
             )
         )
         named = list(plain.accounts)
-        if reference:
-            named.append(AccountMeta(Pubkey.from_string(reference), is_signer=False, is_writable=False))
+        for one in reference.split(",") if reference else ():
+            named.append(AccountMeta(Pubkey.from_string(one), is_signer=False, is_writable=False))
         orders = [Instruction(plain.program_id, bytes(plain.data), named)]
         if note:
             orders.append(Instruction(MEMO_PROGRAM_ID, note.encode(), []))
@@ -202,13 +201,10 @@ class Solana:
         ledger.submit(sent)
         await asyncio.sleep(self._chance.uniform(0.4, 2))
         ledger.seal()
-        paid = Paid(str(sent.signatures[0]), asyncio.get_running_loop().time())
-        self._count += 1
         loop = asyncio.get_running_loop()
-        loop.call_later(self._chance.uniform(5, 20), self._finalise, self._count)
-        return paid
+        loop.call_later(self._chance.uniform(1, 14), self._finalise)
+        return Paid(str(sent.signatures[0]), loop.time())
 
-    def _finalise(self, count: int) -> None:
-        del count
+    def _finalise(self) -> None:
         for _ in range(34):
             self.ledger.seal()

@@ -61,10 +61,10 @@ def _may_run(handle: Any) -> bool:
 class _Task(asyncio.Task[Any]):
     """A task that is told from others by its number, so that a set of tasks has the same order in every run."""
 
-    _numbers = itertools.count()
+    numbers = itertools.count()
 
     def __init__(self, coro: Any, **how: Any) -> None:
-        self.number = next(self._numbers)
+        self.number = next(_Task.numbers)
         super().__init__(coro, **how)
 
     def __hash__(self) -> int:
@@ -105,6 +105,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.busy = 0
         self.steps = 0
         self._now = 0.0
+        _Task.numbers = itertools.count()
         self._chance = random.Random(f"{seed}:order")
         self._selector = _Leaper(self)
         self._clock_resolution = _RESOLUTION
@@ -126,11 +127,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def leap(self) -> None:
         """Move the clock to what comes next."""
-        pending = [timer for timer in self._scheduled if not timer._cancelled]
-        soonest = min(timer._when for timer in pending)
+        soonest = self._scheduled[0]._when
         if self.busy:
             self._now = max(self._now, soonest)
             return
+        pending = [timer for timer in self._scheduled if not timer._cancelled]
         others = [timer._when for timer in pending if timer._context.get(OWNER) is None]
         limit = min(others, default=soonest)
         if limit - self._now > _LONGEST_NAP:

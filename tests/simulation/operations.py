@@ -10,7 +10,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.simulation import payers
+from tests.simulation import cheats, faults, payers
 from tests.simulation.payers import Market
 from tests.simulation.wire import NodeNetwork
 
@@ -36,8 +36,43 @@ async def _honest(stage: Stage, actor: str, chance: random.Random) -> None:
     await payers.honest(stage.market, actor, chance)
 
 
-WEIGHTS: Mapping[str, int] = {"honest": 50}
-ACTS: Mapping[str, Act] = {"honest": _honest}
+def _of_payers(act: Callable[[Market, str, random.Random], Awaitable[None]]) -> Act:
+    async def done(stage: Stage, actor: str, chance: random.Random) -> None:
+        await act(stage.market, actor, chance)
+
+    return done
+
+
+PAYERS: Mapping[str, int] = {
+    "honest": 100,
+    "race": 8,
+    "elsewhere": 6,
+    "foreign": 8,
+    "short": 3,
+    "late": 3,
+    "twice": 4,
+}
+FAULTS: Mapping[str, int] = {
+    "restart": 4,
+    "kill": 10,
+    "kill_all": 2,
+    "reprice": 3,
+    "switch_off": 1,
+    "outage": 3,
+    "broken_answers": 5,
+    "lie": 3,
+    "skew": 3,
+    "jump": 2,
+    "key_file": 2,
+    "trusted_file": 2,
+    "idle": 1,
+}
+WEIGHTS: Mapping[str, int] = {**PAYERS, **FAULTS}
+ACTS: Mapping[str, Act] = {
+    "honest": _honest,
+    **{name: _of_payers(getattr(cheats, name)) for name in PAYERS if name != "honest"},
+    **{name: getattr(faults, name) for name in FAULTS},
+}
 
 
 def drawn(seed: str, number: int, kinds: tuple[str, ...] | None) -> tuple[str, float, random.Random]:
@@ -47,13 +82,13 @@ def drawn(seed: str, number: int, kinds: tuple[str, ...] | None) -> tuple[str, f
     [kind] = chance.choices(names, [WEIGHTS[name] for name in names])
     how = chance.random()
     gap = chance.uniform(0, 20) if how < 0.7 else chance.uniform(20, 600) if how < 0.9 else chance.uniform(600, 20_000)
-    return kind, gap, chance
+    return kind, gap + (chance.uniform(1, 9) * 86400 if kind == "idle" else 0), chance
 
 
 async def perform(
     stage: Stage, count: int, *, only: tuple[int, ...] | None, kinds: tuple[str, ...] | None
-) -> list[tuple[int, str]]:
-    """Carry operations out, each in its time, and return those that were."""
+) -> list[tuple[int, str, float]]:
+    """Carry operations out, each in its time, and return number, kind and beginning of those that were."""
     done = []
     for number in range(count):
         kind, gap, chance = drawn(stage.seed, number, kinds)
@@ -62,6 +97,6 @@ async def perform(
             continue
         actor = f"{number}:{kind}"
         stage.market.judge.note(actor, "begins")
-        done.append((number, kind))
+        done.append((number, kind, stage.market.now()))
         stage.running.append(asyncio.create_task(ACTS[kind](stage, actor, chance)))
     return done

@@ -239,8 +239,8 @@ async def again(market: Market, payment: Payment, chance: random.Random) -> None
             await asyncio.sleep(chance.uniform(1, 60))
             continue
         told = answer.headers.get("retry-after")
-        if answer.status != 200 and told is not None:
-            await asyncio.sleep(float(told))
+        if answer.status == 429 or error_of(answer) == "payment_in_progress":
+            await asyncio.sleep(float(told or 1))
             continue
         market.judge.repeated(payment.actor, payment.answer, answer)
         return

@@ -63,6 +63,7 @@ class Rail:
             "rail_lanes": tuple(self.chains),
             "rail_prices": plan.prices,
             "rail_disabled_services": plan.disabled,
+            "rail_confirm_wait": 1.0,
             "rail_public_url": "http://rail.test",
             **payees,
         }

@@ -140,11 +140,13 @@ class NodeHost:
         app: The simulator's app.
         away: Whether connections fail.
         lie: Answers in the node's place, or None where the truth is to be told.
+        honest_until: Before when it does not begin to lie again.
     """
 
     app: Any
     away: bool = False
     lie: Callable[[str, str, bytes], Answer | None] | None = None
+    honest_until: float = 0.0
 
 
 class NodeNetwork:

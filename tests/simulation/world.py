@@ -52,6 +52,7 @@ class Outcome:
     steps: int
     lines: list[str] = field(default_factory=list)
     done: list[tuple[int, str]] = field(default_factory=list)
+    began: list[tuple[int, float]] = field(default_factory=list)
 
 
 def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
@@ -66,7 +67,16 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
         done = loop.run_until_complete(_live(scenario, loop, judge, folder))
         spent = cpu() - began
         return Outcome(
-            scenario, judge.trace, judge.violations, judge.counts, loop.time(), spent, loop.steps, judge.lines or [], done
+            scenario,
+            judge.trace,
+            judge.violations,
+            judge.counts,
+            loop.time(),
+            spent,
+            loop.steps,
+            judge.lines or [],
+            [(number, kind) for number, kind, _ in done],
+            [(number, at) for number, _, at in done],
         )
     finally:
         loop.close()
@@ -75,7 +85,7 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
         remove(folder)
 
 
-async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Path) -> list[tuple[int, str]]:
+async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Path) -> list[tuple[int, str, float]]:
     seed = str(scenario.seed)
     nodes = NodeNetwork(loop, seed)
     Surroundings.request = nodes.request

@@ -1,0 +1,146 @@
+"""Payers who are not honest: none of them gets what nobody paid for, and none keeps an honest one from his answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import Any
+
+from tests.simulation.chains import WALLETS
+from tests.simulation.payers import PATHS, Market, caip2, error_of, pay, proof_of, quoted, redeem
+from tests.simulation.wire import Answer, NoAnswer
+
+_LATE_SECONDS = 300.0
+
+
+def _another(chance: random.Random) -> tuple[str, str, bytes]:
+    body = {"recipient_address": f"screen-allow-{chance.randrange(10**6)}", "network": "base_mainnet"}
+    service = "compliance-receipt"
+    return service, PATHS[service][0], json.dumps(body).encode()
+
+
+async def _try(
+    market: Market, actor: str, chance: random.Random, path: str, body: bytes, proof: str, *, patience: int = 6
+) -> Answer | None:
+    """Present a proof until something final is answered; None when nothing ever is."""
+    for _ in range(patience):
+        try:
+            answer = await market.ask(actor, chance, path, body, proof)
+        except NoAnswer:
+            await asyncio.sleep(chance.uniform(1, 10))
+            continue
+        told = answer.headers.get("retry-after")
+        if told is None:
+            return answer
+        await asyncio.sleep(float(told))
+    return None
+
+
+async def elsewhere(market: Market, actor: str, chance: random.Random) -> None:
+    """Present an honest payer's proof with another request."""
+    if not market.payments:
+        return
+    stolen = chance.choice(market.payments[-5:])
+    _, path, body = _another(chance)
+    answer = await _try(market, actor, chance, path, body, stolen.proof)
+    if answer is not None and answer.status == 200:
+        market.judge.violated("anothers-proof", actor, f"{stolen.actor}'s proof bought another request")
+
+
+async def foreign(market: Market, actor: str, chance: random.Random) -> None:
+    """Name an honest payer's transaction with a token of one's own."""
+    if not market.payments:
+        return
+    stolen = chance.choice(market.payments[-3:])
+    path = PATHS[stolen.service][0]
+    document = await quoted(market, actor, chance, path, stolen.body)
+    for entry in (document or {"accepts": ()})["accepts"]:
+        if entry["network"] == caip2(stolen.network):
+            proof = proof_of(stolen.network, stolen.tx_id, entry["extra"]["payment_reference"])
+            answer = await _try(market, actor, chance, path, stolen.body, proof)
+            if answer is not None and answer.status == 200:
+                market.judge.violated("anothers-proof", actor, f"{stolen.actor}'s transfer bought for another token")
+
+
+async def race(market: Market, actor: str, chance: random.Random) -> None:
+    """Present one payment many times at once; one execution comes of it."""
+    service, path, body = "compliance-receipt", *_request()
+    document = await quoted(market, actor, chance, path, body)
+    if document is None:
+        return
+    payment = await pay(market, actor, chance, document, service, body, within=0.5)
+    if payment is None:
+        return
+    tries = [_try(market, actor, chance, path, body, payment.proof) for _ in range(chance.randrange(2, 7))]
+    for answer in await asyncio.gather(*tries):
+        if answer is not None and answer.status == 200:
+            market.judge.served(actor, payment.tx_id, payment.token, answer)
+    market.payments.append(payment)  # it was paid on quoted terms: he may come for his answer as anybody
+    await redeem(market, payment, chance, until=market.now() + 86400)
+
+
+def _request() -> tuple[str, bytes]:
+    path, body = PATHS["compliance-receipt"]
+    return path, json.dumps(body).encode()
+
+
+async def short(market: Market, actor: str, chance: random.Random) -> None:
+    """Pay less than was asked."""
+    await _amiss(market, actor, chance, less=chance.choice((1, 100, 9_999)), late=0.0)
+
+
+async def late(market: Market, actor: str, chance: random.Random) -> None:
+    """Pay after the time that was given, every tolerance included."""
+    await _amiss(market, actor, chance, less=0, late=_LATE_SECONDS)
+
+
+async def _amiss(market: Market, actor: str, chance: random.Random, *, less: int, late: float) -> None:
+    path, body = _request()
+    document = await quoted(market, actor, chance, path, body)
+    if document is None or not document["accepts"]:
+        return
+    entry = chance.choice(document["accepts"])
+    [chain] = [one for one in market.rail.chains.values() if caip2(one.network) == entry["network"]]
+    if late:
+        await asyncio.sleep(entry["maxTimeoutSeconds"] + late)
+    token = entry["extra"]["payment_reference"]
+    paid = await chain.pay(
+        chance.randrange(WALLETS),
+        entry["payTo"],
+        int(entry["amount"]) - less,
+        note=token if chain.network.startswith("algorand") else "",
+        reference=entry["extra"].get("svm_reference_pubkey", ""),
+    )
+    market.judge.transfers[paid.tx_id] = actor
+    answer = await _try(market, actor, chance, path, body, proof_of(chain.network, paid.tx_id, token), patience=20)
+    if answer is not None and answer.status == 200:
+        market.judge.violated("bought-cheaply", actor, f"{less} too little, {late:.0f} s too late")
+
+
+async def twice(market: Market, actor: str, chance: random.Random) -> None:
+    """Let one transfer carry the welds of two challenges (Solana), and present both."""
+    chain: Any = market.rail.chains.get("solana_mainnet")
+    path, body = _request()
+    documents = [await quoted(market, actor, chance, path, body) for _ in range(2)]
+    entries = [
+        entry
+        for document in documents
+        if document is not None
+        for entry in document["accepts"]
+        if entry["network"] == caip2("solana_mainnet")
+    ]
+    if chain is None or len(entries) < 2:
+        return
+    references = ",".join(entry["extra"]["svm_reference_pubkey"] for entry in entries)
+    amount = max(int(entry["amount"]) for entry in entries)
+    paid = await chain.pay(chance.randrange(WALLETS), entries[0]["payTo"], amount, note="", reference=references)
+    market.judge.transfers[paid.tx_id] = actor
+    proofs = [proof_of(chain.network, paid.tx_id, entry["extra"]["payment_reference"]) for entry in entries]
+    answers = await asyncio.gather(*(_try(market, actor, chance, path, body, proof, patience=20) for proof in proofs))
+    for answer in answers:
+        if answer is not None and answer.status == 200:
+            market.judge.served(actor, paid.tx_id, "", answer)
+
+
+__all__ = ["elsewhere", "error_of", "foreign", "late", "race", "short", "twice"]

@@ -1,0 +1,185 @@
+"""What goes wrong around a rail: machines, clocks, nodes, files and deployments. Each fault ends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from tests.simulation.payers import Market
+from tests.simulation.rail import SERVICES, Worker, changed
+from tests.simulation.wire import Answer, NodeNetwork
+
+_CHAINS = (("algod", "indexer"), ("solana",))
+# A claim lapses when its node says for a whole settle window (900 s) that there is no payment: no rail can know better.
+LONGEST_LIE = 800.0
+_ARMED = ("unavailable", "server_error", "hang", "cut_off", "not_json", "empty_body", "lost")
+
+
+class Around(Protocol):
+    """What faults act on."""
+
+    market: Market
+    nodes: NodeNetwork
+
+
+def _worker(around: Around, chance: random.Random) -> Worker:
+    workers = around.market.rail.workers
+    return workers[chance.choice(sorted(workers))]
+
+
+def _long(chance: random.Random, low: float, high: float) -> float:
+    """Return seconds between `low` and `high`, short ones as likely as long ones."""
+    return math.exp(chance.uniform(math.log(low), math.log(high)))
+
+
+async def restart(around: Around, actor: str, chance: random.Random) -> None:
+    """End a worker as SIGTERM does and start it again."""
+    worker = _worker(around, chance)
+    await worker.stop()
+    await asyncio.sleep(_long(chance, 0.1, 300))
+    await worker.start()
+
+
+async def kill(around: Around, actor: str, chance: random.Random) -> None:
+    """Kill a worker between two of its steps, a while from now."""
+    worker = _worker(around, chance)
+    if worker.machine is not None:
+        worker.machine.kill_after(chance.randrange(1, chance.choice((10, 100, 600))))
+    await asyncio.sleep(_long(chance, 1, 300))
+    if worker.machine is not None:
+        worker.machine.kill()
+    await asyncio.sleep(_long(chance, 0.1, 100))
+    await worker.start()
+
+
+async def kill_all(around: Around, actor: str, chance: random.Random) -> None:
+    """Kill all workers at once, as a power cut does."""
+    for worker in around.market.rail.workers.values():
+        if worker.machine is not None:
+            worker.machine.kill()
+    await asyncio.sleep(_long(chance, 0.1, 600))
+    for worker in around.market.rail.workers.values():
+        await worker.start()
+
+
+async def reprice(around: Around, actor: str, chance: random.Random) -> None:
+    """Change prices or the payee by restarting one worker after the other; they overlap meanwhile."""
+    rail = around.market.rail
+    rail.plan = changed(rail.plan, chance)
+    await _roll(around, chance)
+
+
+async def _roll(around: Around, chance: random.Random) -> None:
+    rail = around.market.rail
+    pause = _long(chance, 1, 4000)
+    for name in chance.sample(sorted(rail.workers), len(rail.workers)):
+        await rail.workers[name].stop()
+        await rail.workers[name].start()
+        await asyncio.sleep(chance.uniform(0, pause))
+
+
+async def switch_off(around: Around, actor: str, chance: random.Random) -> None:
+    """Switch a service off, and on again later."""
+    rail = around.market.rail
+    service = chance.choice(sorted(SERVICES))
+    rail.plan = replace(rail.plan, disabled=(service,))
+    await _roll(around, chance)
+    await asyncio.sleep(_long(chance, 10, 40_000))
+    rail.plan = replace(rail.plan, disabled=())
+    await _roll(around, chance)
+
+
+async def outage(around: Around, actor: str, chance: random.Random) -> None:
+    """Take a chain's node away, for seconds or hours."""
+    hosts = [around.nodes.hosts[name] for name in chance.choice(_CHAINS)]
+    for host in hosts:
+        host.away = True
+    await asyncio.sleep(_long(chance, 5, 20_000))
+    for host in hosts:
+        host.away = False
+
+
+async def broken_answers(around: Around, actor: str, chance: random.Random) -> None:
+    """Let a node's next answers be what the simulators' faults make of them."""
+    host = around.nodes.hosts[chance.choice(chance.choice(_CHAINS))]
+    host.app._faults.arm(chance.choice(_ARMED), seed=chance.randrange(10**6), count=chance.randrange(1, 30))
+    await asyncio.sleep(0)
+
+
+async def lie(around: Around, actor: str, chance: random.Random) -> None:
+    """Let a node say for a while that it knows no transaction: it lags, or it is another one behind the same name."""
+    hosts = [around.nodes.hosts[name] for name in chance.choice(_CHAINS)]
+    if any(host.honest_until > around.market.now() for host in hosts):
+        return
+    for host in hosts:
+        host.lie = _absent
+    await asyncio.sleep(_long(chance, 2, LONGEST_LIE))
+    for host in hosts:
+        host.lie, host.honest_until = None, around.market.now() + LONGEST_LIE
+
+
+def _absent(method: str, target: str, body: bytes) -> Answer | None:
+    if method == "GET":
+        if "/v2/transactions/" in target and "params" not in target:
+            return Answer(404, {}, b'{"message":"not found"}')
+        return None
+    asked = json.loads(body)
+    if asked.get("method") == "getSignatureStatuses":
+        told = {"jsonrpc": "2.0", "id": asked["id"], "result": {"context": {"slot": 1}, "value": [None]}}
+        return Answer(200, {}, json.dumps(told).encode())
+    return None
+
+
+async def skew(around: Around, actor: str, chance: random.Random) -> None:
+    """Let a worker's clock be wrong by less than a minute, and drift."""
+    worker = _worker(around, chance)
+    worker.set_clock(chance.uniform(-45, 45), chance.uniform(-1e-4, 1e-4))
+    if chance.random() < 0.5:
+        await worker.stop()
+        await worker.start()
+    await asyncio.sleep(_long(chance, 60, 40_000))
+    worker.set_clock(0.0)
+
+
+async def jump(around: Around, actor: str, chance: random.Random) -> None:
+    """Let a worker's clock jump, forward or back, and be set right later."""
+    worker = _worker(around, chance)
+    worker.set_clock(chance.choice((1, 1, 1, -1)) * _long(chance, 100, 400_000))
+    await asyncio.sleep(_long(chance, 3, 10_000))
+    worker.set_clock(0.0)
+
+
+async def _without(path: Path, chance: random.Random, change: Callable[[], object]) -> None:
+    kept = path.read_bytes() if path.exists() else b""
+    if not kept or path.with_name(path.name + ".away").exists():  # it is away already
+        return
+    path.with_name(path.name + ".away").touch()
+    change()
+    await asyncio.sleep(_long(chance, 5, 5000))
+    path.write_bytes(kept)
+    path.chmod(0o600)
+    path.with_name(path.name + ".away").unlink()
+
+
+async def key_file(around: Around, actor: str, chance: random.Random) -> None:
+    """Empty or remove the file of the signing key, and put it back later."""
+    path = around.market.rail.folder / "signing_key.pem"
+    await _without(path, chance, chance.choice((lambda: path.write_bytes(b""), path.unlink)))
+
+
+async def trusted_file(around: Around, actor: str, chance: random.Random) -> None:
+    """Empty, remove or garble the file of trusted keys, and put it back later."""
+    path = around.market.rail.trusted
+    changes = (lambda: path.write_bytes(b""), path.unlink, lambda: path.write_bytes(b'{"kid": '))
+    await _without(path, chance, chance.choice(changes))
+
+
+async def idle(around: Around, actor: str, chance: random.Random) -> None:
+    """Let days pass."""
+    await asyncio.sleep(0)
