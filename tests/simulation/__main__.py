@@ -15,8 +15,10 @@ import tests.simulation.patches  # noqa: F401 - before all of the product
 # isort: split
 
 import json
+import logging
 
 import click
+import structlog
 
 from tests.simulation.shrinking import command, shrunk
 from tests.simulation.world import Outcome, Scenario, run
@@ -33,6 +35,8 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option("--trace", is_flag=True, help="Print all that happened.")
 def main(seed: int, operations: int, worlds: int, only: str, kinds: str, *, as_json: bool, shrink: bool, trace: bool) -> None:
     """Run worlds."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.CRITICAL)
     failed = False
     for number in range(seed, seed + worlds):
         scenario = Scenario(

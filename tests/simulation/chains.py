@@ -193,8 +193,8 @@ class Solana:
         for one in reference.split(",") if reference else ():
             named.append(AccountMeta(Pubkey.from_string(one), is_signer=False, is_writable=False))
         orders = [Instruction(plain.program_id, bytes(plain.data), named)]
-        if note:
-            orders.append(Instruction(MEMO_PROGRAM_ID, note.encode(), []))
+        for memo in note.split("\n") if note else ():
+            orders.append(Instruction(MEMO_PROGRAM_ID, memo.encode(), []))
         ledger.seal()
         message = Message.new_with_blockhash(orders, key.pubkey(), Hash.from_string(str(ledger.head.hash)))
         sent = VersionedTransaction(message, [key])

@@ -8,7 +8,8 @@ import random
 from typing import Any
 
 from tests.simulation.chains import WALLETS
-from tests.simulation.payers import PATHS, Market, caip2, error_of, pay, proof_of, quoted, redeem
+from tests.simulation.gateway import MEMO, Shop, watch
+from tests.simulation.payers import PATHS, Market, caip2, pay, proof_of, quoted, redeem
 from tests.simulation.wire import Answer, NoAnswer
 
 _LATE_SECONDS = 300.0
@@ -143,4 +144,28 @@ async def twice(market: Market, actor: str, chance: random.Random) -> None:
             market.judge.served(actor, paid.tx_id, "", answer)
 
 
-__all__ = ["elsewhere", "error_of", "foreign", "late", "race", "short", "twice"]
+async def both(market: Market, shop: Shop, actor: str, chance: random.Random) -> None:
+    """Let one transfer carry a rail's reference and a link's memo (Solana), where rail and tenant share an address."""
+    network = "solana_mainnet"
+    path, body = _request()
+    document = await quoted(market, actor, chance, path, body)
+    link = await shop.link(actor, chance, network, 3600)
+    found = [one for one in (document or {"accepts": ()})["accepts"] if one["network"] == caip2(network)]
+    chain: Any = market.rail.chains.get(network)
+    if not found or link is None or chain is None or found[0]["payTo"] != chain.payee(0):
+        return
+    extra = found[0]["extra"]
+    amount = max(int(found[0]["amount"]), int(link["amount_microunits"]))
+    memo, reference = MEMO(link["token"]), extra["svm_reference_pubkey"]
+    paid = await chain.pay(chance.randrange(WALLETS), found[0]["payTo"], amount, note=memo, reference=reference)
+    market.judge.transfers[paid.tx_id] = actor
+    proof = proof_of(network, paid.tx_id, extra["payment_reference"])
+    if chance.random() < 0.5:
+        await asyncio.sleep(chance.uniform(0, 120))
+    answer = await _try(market, actor, chance, path, body, proof, patience=20)
+    if answer is not None and answer.status == 200:
+        market.judge.served(actor, paid.tx_id, "", answer)
+    await watch(shop, actor, chance, str(link["token"]), paid.tx_id)
+
+
+__all__ = ["both", "elsewhere", "foreign", "late", "race", "short", "twice"]

@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
-from tests.simulation.rail import SERVICES, Worker, changed
+from tests.simulation.rail import SERVICES, changed
 from tests.simulation.wire import Answer, NodeNetwork
+from tests.simulation.workers import Worker
 
 _CHAINS = (("algod", "indexer"), ("solana",))
 # A claim lapses when its node says for a whole settle window (900 s) that there is no payment: no rail can know better.
@@ -25,12 +27,17 @@ class Around(Protocol):
     """What faults act on."""
 
     market: Market
+    shop: Shop | None
     nodes: NodeNetwork
 
 
+def _all(around: Around) -> list[Worker]:
+    shop = around.shop
+    return [*around.market.rail.workers.values(), *(shop.gateway.workers.values() if shop is not None else ())]
+
+
 def _worker(around: Around, chance: random.Random) -> Worker:
-    workers = around.market.rail.workers
-    return workers[chance.choice(sorted(workers))]
+    return chance.choice(_all(around))
 
 
 def _long(chance: random.Random, low: float, high: float) -> float:
@@ -60,11 +67,11 @@ async def kill(around: Around, actor: str, chance: random.Random) -> None:
 
 async def kill_all(around: Around, actor: str, chance: random.Random) -> None:
     """Kill all workers at once, as a power cut does."""
-    for worker in around.market.rail.workers.values():
+    for worker in _all(around):
         if worker.machine is not None:
             worker.machine.kill()
     await asyncio.sleep(_long(chance, 0.1, 600))
-    for worker in around.market.rail.workers.values():
+    for worker in _all(around):
         await worker.start()
 
 

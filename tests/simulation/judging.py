@@ -93,6 +93,15 @@ class Judge:
             self.violated("anothers-proof", actor, f"served by a transfer of {self.transfers.get(tx_id)}")
         del token
 
+    def paid_link(self, actor: str, tx_id: str, told: str, token: str) -> None:
+        """Judge a link that is paid: a transfer has bought this and nothing else."""
+        if told != tx_id:
+            self.violated("anothers-proof", actor, f"paid by {told} and not by {tx_id}")
+        things = self.bought.setdefault(tx_id, set())
+        things.add(f"link {token}".encode())
+        if len(things) > 1:
+            self.violated("bought-twice", actor, f"transfer {tx_id} has bought {len(things)} things")
+
     def refused_for_good(self, actor: str, what: str) -> None:
         """An honest payer was sent away with his money gone."""
         self.violated("honest-refused", actor, what)

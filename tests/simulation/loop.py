@@ -7,13 +7,14 @@ is what a kill between two awaits looks like: no `finally`, no `except`, no last
 from __future__ import annotations
 
 import asyncio
+import heapq
 import itertools
 import random
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any, Protocol
 
-_LONGEST_NAP = 30.0
+_LONGEST_NAP, _SHORT = 30.0, 0.5
 _RESOLUTION = 1e-6
 
 
@@ -42,7 +43,8 @@ class _Handle(asyncio.Handle):
 
 
 class _Timer(asyncio.TimerHandle):
-    __slots__ = ()
+    __slots__ = ("short",)
+    short: bool
 
     def _run(self) -> None:
         if _may_run(self):
@@ -56,6 +58,11 @@ def _may_run(handle: Any) -> bool:
     if not owner.dead:
         owner.step()
     return not owner.dead
+
+
+def _is_dead(handle: Any) -> bool:
+    owner = handle._context.get(OWNER)
+    return owner is not None and owner.dead
 
 
 class _Task(asyncio.Task[Any]):
@@ -111,6 +118,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._clock_resolution = _RESOLUTION
         self._kept: list[asyncio.Task[Any]] = []
         self.set_task_factory(self._task)
+        self.set_exception_handler(lambda *_: None)  # what a dead machine left undone is no news
 
     def time(self) -> float:
         """Return virtual seconds since the beginning."""
@@ -132,6 +140,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._now = max(self._now, soonest)
             return
         pending = [timer for timer in self._scheduled if not timer._cancelled]
+        if any(timer.short and not _is_dead(timer) for timer in pending):
+            self._now = max(self._now, soonest)  # somebody works: only who rests is let rest longer
+            return
         others = [timer._when for timer in pending if timer._context.get(OWNER) is None]
         limit = min(others, default=soonest)
         if limit - self._now > _LONGEST_NAP:
@@ -147,8 +158,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Call at a virtual time."""
-        timer = super().call_at(when, callback, *args, context=context)
-        timer.__class__ = _Timer
+        timer = _Timer(when, callback, args, self, context)
+        timer.short = when - self._now < _SHORT
+        heapq.heappush(self._scheduled, timer)
+        timer._scheduled = True
         return timer
 
     def _run_once(self) -> None:

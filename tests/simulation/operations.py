@@ -10,7 +10,8 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.simulation import cheats, faults, payers
+from tests.simulation import cheats, faults, gateway, payers
+from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
 from tests.simulation.wire import NodeNetwork
 
@@ -20,6 +21,7 @@ class Stage:
     """What operations act on."""
 
     market: Market
+    shop: Shop | None
     nodes: NodeNetwork
     seed: str
     running: list[asyncio.Task[None]] = field(default_factory=list)
@@ -43,6 +45,19 @@ def _of_payers(act: Callable[[Market, str, random.Random], Awaitable[None]]) -> 
     return done
 
 
+def _of_shoppers(act: Callable[[Shop, str, random.Random], Awaitable[None]]) -> Act:
+    async def done(stage: Stage, actor: str, chance: random.Random) -> None:
+        if stage.shop is not None:
+            await act(stage.shop, actor, chance)
+
+    return done
+
+
+async def _both(stage: Stage, actor: str, chance: random.Random) -> None:
+    if stage.shop is not None:
+        await cheats.both(stage.market, stage.shop, actor, chance)
+
+
 PAYERS: Mapping[str, int] = {
     "honest": 100,
     "race": 8,
@@ -52,6 +67,7 @@ PAYERS: Mapping[str, int] = {
     "late": 3,
     "twice": 4,
 }
+SHOPPERS: Mapping[str, int] = {"link": 25, "two_links": 2, "both": 3}
 FAULTS: Mapping[str, int] = {
     "restart": 4,
     "kill": 10,
@@ -67,10 +83,13 @@ FAULTS: Mapping[str, int] = {
     "trusted_file": 2,
     "idle": 1,
 }
-WEIGHTS: Mapping[str, int] = {**PAYERS, **FAULTS}
+WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
 ACTS: Mapping[str, Act] = {
     "honest": _honest,
     **{name: _of_payers(getattr(cheats, name)) for name in PAYERS if name != "honest"},
+    "link": _of_shoppers(gateway.link_payer),
+    "two_links": _of_shoppers(gateway.two_links),
+    "both": _both,
     **{name: getattr(faults, name) for name in FAULTS},
 }
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from tests.simulation.chains import WALLETS, Paid
 from tests.simulation.judging import Judge
-from tests.simulation.rail import Rail, Worker
+from tests.simulation.rail import Rail
 from tests.simulation.wire import Answer, NoAnswer, call
+from tests.simulation.workers import Worker
 
 PATHS = {
     "receipt-verify": ("/pay/v1/verify/receipt", {"jws": "e30.e30.AA"}),

@@ -15,6 +15,7 @@ import aiohttp
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.machines import Machine
 
+_SILENCE = 30.0
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -69,7 +70,9 @@ async def asgi(app: Any, method: str, target: str, headers: Headers, body: bytes
     there: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Any:
-        return there.pop() if there else {"type": "http.disconnect"}
+        if there:
+            return there.pop()
+        return await asyncio.get_running_loop().create_future()  # the client stays until he has his answer
 
     collected = _Collected()
     await app(scope, receive, collected.send)
@@ -173,19 +176,27 @@ class NodeNetwork:
         parts = urlsplit(url)
         host = self.hosts[parts.hostname or ""]
         target = parts.path + (f"?{parts.query}" if parts.query else "")
+        # In a context of the network's own: a machine that dies takes no node with it.
+        work = self._answer(host, method, target or "/", body)
+        answering = self._loop.create_task(work, context=contextvars.Context())
         async with asyncio.timeout(seconds):
-            await asyncio.sleep(self._chance.uniform(0.001, 0.2))
-            if host.away:
-                if self._chance.random() < 0.5:
-                    await asyncio.sleep(3600)
-                raise NodeAway("connection refused")
-            told = None if host.lie is None else host.lie(method, target, body)
-            if told is None:
-                # In a context of the network's own: a machine that dies takes no node with it.
-                work = asgi(host.app, method, target or "/", ((b"content-type", b"application/json"),), body)
-                told = await self._loop.create_task(work, context=contextvars.Context())
-            await asyncio.sleep(self._chance.uniform(0.001, 0.05))
-            return told
+            return await asyncio.shield(answering)
+
+    async def _answer(self, host: NodeHost, method: str, target: str, body: bytes) -> Answer:
+        await asyncio.sleep(self._chance.uniform(0.001, 0.2))
+        if host.away:
+            if self._chance.random() < 0.5:
+                await asyncio.sleep(_SILENCE)
+            raise NodeAway("connection refused")
+        told = None if host.lie is None else host.lie(method, target, body)
+        if told is None:
+            try:
+                async with asyncio.timeout(_SILENCE):
+                    told = await asgi(host.app, method, target, ((b"content-type", b"application/json"),), body)
+            except (TimeoutError, ConnectionAbortedError) as fault:
+                raise NodeAway("the connection ended") from fault
+        await asyncio.sleep(self._chance.uniform(0.001, 0.05))
+        return told
 
 
 class _Asking:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,15 +13,17 @@ from pathlib import Path
 
 from tests.simulation import operations
 from tests.simulation.chains import Algorand, PayingChain, Solana
+from tests.simulation.gateway import Gateway, Shop, follow
 from tests.simulation.judging import Judge, Violation
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.patches import Surroundings, cpu
 from tests.simulation.payers import Market, redeem
-from tests.simulation.rail import Rail, remove
+from tests.simulation.rail import Rail
 from tests.simulation.wire import NodeNetwork
+from tests.simulation.workers import Fleet, Worker
 
 _SHARED = Path("/dev/shm")  # noqa: S108 - a folder of our own in it; an fsync costs nothing there
-_NAMES = ("first", "second", "third")
+_RAIL_NAMES, _GATEWAY_NAMES = ("first", "second", "third"), ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +86,12 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
         loop.close()
         asyncio.set_event_loop(None)
         Surroundings.loop = None
-        remove(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Path) -> list[tuple[int, str, float]]:
+async def _live(
+    scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Path
+) -> list[tuple[int, str, float]]:
     seed = str(scenario.seed)
     nodes = NodeNetwork(loop, seed)
     Surroundings.request = nodes.request
@@ -93,41 +99,69 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
         Algorand(nodes, random.Random(f"{seed}:algorand")),
         Solana(nodes, random.Random(f"{seed}:solana")),
     )
+    for chain in made:
+        key = chain.network.upper()
+        os.environ[f"WP_NODE_{key}"], *rest = (f"http://{host}" for host in chain.hosts)
+        os.environ.update({f"WP_INDEXER_{key}": host for host in rest})
     chains = {one.network: one for one in made}
-    rail = Rail(loop, seed, folder, chains, _NAMES)
-    for worker in rail.workers.values():
-        await worker.start()
+    rail = Rail(loop, seed, folder, chains, _RAIL_NAMES)
     market = Market(rail, judge)
-    stage = operations.Stage(market, nodes, seed)
+    shop: Shop | None = None
+    if scenario.kinds is None or set(scenario.kinds) & set(operations.SHOPPERS):
+        shop = Shop(Gateway(loop, seed, folder / "gateway", chains, _GATEWAY_NAMES), judge)
+    fleets: list[Fleet] = [rail] if shop is None else [rail, shop.gateway]
+    workers = [worker for fleet in fleets for worker in fleet.workers.values()]
+    _set_first_clocks(scenario, workers)
+    for worker in workers:
+        await worker.start()
+    if shop is not None:
+        await shop.open(random.Random(f"{seed}:shop"))
+    stage = operations.Stage(market, shop, nodes, seed)
     done = await operations.perform(stage, scenario.count, only=scenario.only, kinds=scenario.kinds)
-    await _heal(stage, rail)
-    await _judge_all(market, seed)
-    for worker in rail.workers.values():
+    await stage.settle()
+    await _heal(workers)
+    await _judge_all(market, shop, workers, seed)
+    for worker in workers:
         await worker.stop()
     return done
 
 
-async def _heal(stage: operations.Stage, rail: Rail) -> None:
-    """Make everything as it should be: nodes up, clocks right, workers started anew."""
-    await stage.settle()
-    for worker in rail.workers.values():
+def _set_first_clocks(scenario: Scenario, workers: Sequence[Worker]) -> None:
+    """Let clocks differ from the beginning, in some of the worlds in which they may."""
+    chance = random.Random(f"{scenario.seed}:clocks")
+    if (scenario.kinds is None or "skew" in scenario.kinds) and chance.random() < 0.5:
+        for worker in workers:
+            worker.set_clock(chance.uniform(-25, 25))
+
+
+async def _heal(workers: Sequence[Worker]) -> None:
+    """Make everything as it should be: clocks right, workers started anew."""
+    for worker in workers:
         worker.set_clock(0.0)
         await worker.stop()
         await worker.start()
     await asyncio.sleep(120)
 
 
-async def _judge_all(market: Market, seed: str) -> None:
+async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker], seed: str) -> None:
     """Every honest payment is served, now at the latest."""
     chance = random.Random(f"{seed}:last")
-    for worker in market.rail.workers.values():
+    judge = market.judge
+    for worker in workers:
         if worker.app is None:
-            market.judge.violated("does-not-start", worker.name, worker.trouble or "")
+            judge.violated("does-not-start", worker.name, worker.trouble or "")
     for payment in market.payments:
         if payment.answer is not None:
             continue
-        before = len(market.judge.violations)
+        before = len(judge.violations)
         await redeem(market, payment, chance, until=market.now() + 600)
-        del market.judge.violations[before:]
+        del judge.violations[before:]
         if payment.answer is None:
-            market.judge.violated("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
+            judge.violated("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
+    for bill in shop.bills if shop is not None else ():
+        if not bill.paid:
+            before = len(judge.violations)
+            await follow(shop, chance, bill, seconds=600)
+            del judge.violations[before:]
+        if not bill.paid:
+            judge.violated("link-lost", bill.actor, f"paid {bill.tx_id}, and the link is {bill.last}")

@@ -1,0 +1,229 @@
+"""The workers of a gateway with one tenant who sells, and who pays his links."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reference.gateway.runtime import running
+from reference.gateway.settings import GatewaySettings
+from reference.protocol.service_word import ServiceWord
+from tests.simulation.chains import WALLETS, PayingChain
+from tests.simulation.judging import Judge
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.wire import Answer, NoAnswer, call
+from tests.simulation.workers import Fleet
+
+MEMO = ServiceWord("Weldproof").memo
+_LONGEST_WAIT = 300.0
+
+
+class Gateway(Fleet):
+    """All workers of one gateway, over one database."""
+
+    def __init__(
+        self, loop: VirtualLoop, seed: str, folder: Path, chains: dict[str, PayingChain], names: tuple[str, ...]
+    ) -> None:
+        super().__init__(loop, seed, names)
+        self.folder = folder
+        self.chains = chains
+        self.key, self.tenant = "", ""
+
+    def opened(self) -> AbstractAsyncContextManager[Any]:
+        """Return the application of a worker that starts now."""
+        given: dict[str, Any] = {
+            "mode": "test",
+            "gateway_data_dir": self.folder,
+            "gateway_public_url": "http://gateway.test",
+            "chain_poll_seconds": 20.0,
+        }
+        return running(GatewaySettings(**given))
+
+
+@dataclass(slots=True)
+class Bill:
+    """A link that was paid in time, and what became of it."""
+
+    actor: str
+    token: str
+    tx_id: str
+    paid: bool = False
+    last: str = ""
+
+
+@dataclass(slots=True)
+class Shop:
+    """What payers of links share."""
+
+    gateway: Gateway
+    judge: Judge
+    bills: list[Bill] = field(default_factory=list)
+
+    async def ask(
+        self, actor: str, chance: random.Random, method: str, target: str, body: Any = None, key: str = ""
+    ) -> Answer:
+        """Return a worker's answer.
+
+        Raises:
+            NoAnswer: Nobody answered.
+        """
+        alive = self.gateway.alive()
+        if not alive:
+            await asyncio.sleep(chance.uniform(0, 1))
+            raise NoAnswer("no worker is up")
+        worker = chance.choice(alive)
+        assert worker.machine is not None
+        headers = [(b"content-type", b"application/json")]
+        if key:
+            headers.append((b"authorization", f"Bearer {key}".encode()))
+            headers.append((b"x-tenant-id", self.gateway.tenant.encode()))
+        sent = b"" if body is None else json.dumps(body).encode()
+        before, name = self.gateway.loop.time(), worker.name
+        try:
+            answer = await call(
+                self.gateway.loop, worker.machine, worker.app, chance, method=method, target=target, headers=headers,
+                body=sent, peer=f"203.0.{sum(actor.encode()) % 256}.{chance.randrange(1, 255)}",
+            )  # fmt: skip
+        except NoAnswer as fault:
+            self.judge.note(actor, name, f"no answer: {fault}")
+            raise
+        self.judge.note(actor, name, method, answer.status, answer.body)
+        self.judge.answered(actor, name, answer, self.gateway.loop.time() - before)
+        return answer
+
+    async def open(self, chance: random.Random) -> None:
+        """Make the tenant, who is paid where the rail is."""
+        admin = (self.gateway.folder / "admin_key").read_text("ascii").strip()
+
+        async def told(method: str, path: str, body: Any) -> Mapping[str, Any]:
+            answer = await self.ask("operator", chance, method, path, body, admin)
+            assert answer.status in {200, 201}, answer
+            return dict(json.loads(answer.body))
+
+        tenant = (await told("POST", "/internal/tenants", {"name": "seller"}))["tenant_id"]
+        self.gateway.tenant = tenant
+        await told("POST", f"/internal/tenants/{tenant}/kyc", {"status": "approved", "plan": "paid"})
+        self.gateway.key = (await told("POST", f"/internal/tenants/{tenant}/api-keys", {"mode": "live"}))["api_key"]
+        payouts = {key: {"payout_address": chain.payee(0)} for key, chain in self.gateway.chains.items()}
+        await told("PUT", f"/internal/tenants/{tenant}/networks", payouts)
+
+    async def link(
+        self, actor: str, chance: random.Random, network: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """Return a new link over five cents, or None when nobody makes one."""
+        asked = {
+            "amount": 0.05,
+            "currency": "USDC",
+            "label": actor,
+            "preferred_network": network,
+            "expires_in_seconds": seconds,
+        }
+        for _ in range(3):
+            try:
+                answer = await self.ask(actor, chance, "POST", "/v1/payment-links", asked, self.gateway.key)
+            except NoAnswer:
+                await asyncio.sleep(chance.uniform(1, 20))
+                continue
+            if answer.status == 201:
+                return dict(json.loads(answer.body))
+            await asyncio.sleep(float(answer.headers.get("retry-after", "5")))
+        return None
+
+
+async def link_payer(shop: Shop, actor: str, chance: random.Random) -> None:
+    """Pay a link within its time, and wait until it says so."""
+    network = chance.choice(sorted(shop.gateway.chains))
+    seconds = chance.choice((60, 600, 3600, 86400))
+    link = await shop.link(actor, chance, network, seconds)
+    if link is None:
+        return
+    if chance.random() < 0.4:
+        await asyncio.sleep(chance.uniform(0, 0.7 * seconds))
+    bill = await _pay(shop, actor, chance, link, network)
+    if chance.random() < 0.4:
+        await _verify(shop, chance, bill)
+    await follow(shop, chance, bill, seconds=2 * 86400)
+
+
+async def _pay(shop: Shop, actor: str, chance: random.Random, link: Mapping[str, Any], network: str) -> Bill:
+    chain = shop.gateway.chains[network]
+    paid = await chain.pay(
+        chance.randrange(WALLETS), chain.payee(0), int(link["amount_microunits"]), note=MEMO(link["token"])
+    )
+    shop.judge.note(actor, "paid", paid.tx_id)
+    shop.judge.transfers[paid.tx_id] = actor
+    bill = Bill(actor, str(link["token"]), paid.tx_id)
+    shop.bills.append(bill)
+    return bill
+
+
+async def _verify(shop: Shop, chance: random.Random, bill: Bill) -> None:
+    for _ in range(5):
+        try:
+            answer = await shop.ask(
+                bill.actor, chance, "POST", f"/checkout/{bill.token}/verify", {"tx_id": bill.tx_id}
+            )
+        except NoAnswer:
+            await asyncio.sleep(chance.uniform(1, 30))
+            continue
+        if answer.status in {200, 409}:
+            return
+        await asyncio.sleep(float(answer.headers.get("retry-after", "5")))
+
+
+async def follow(shop: Shop, chance: random.Random, bill: Bill, *, seconds: float) -> None:
+    """Ask a link's status until it is paid, or `seconds` are over."""
+    ends, wait = shop.gateway.loop.time() + seconds, 2.0
+    while not bill.paid and shop.gateway.loop.time() < ends:
+        try:
+            answer = await shop.ask(bill.actor, chance, "GET", f"/checkout/{bill.token}/status")
+        except NoAnswer as fault:
+            bill.last = str(fault)
+        else:
+            told = json.loads(answer.body)
+            bill.last = f"{answer.status} {told.get('status', told.get('error'))}"
+            if told.get("status") == "paid":
+                bill.paid = True
+                shop.judge.paid_link(bill.actor, bill.tx_id, str(told.get("tx_id")), bill.token)
+                return
+            if told.get("status") in {"expired", "cancelled"}:
+                shop.judge.violated("link-refused", bill.actor, bill.last)
+                return
+        wait = min(wait * 1.5, _LONGEST_WAIT)
+        await asyncio.sleep(wait)
+
+
+async def two_links(shop: Shop, actor: str, chance: random.Random) -> None:
+    """Let one transfer carry the memos of two links (Solana)."""
+    network = "solana_mainnet"
+    links = [await shop.link(actor, chance, network, 3600) for _ in range(2)]
+    made = [link for link in links if link is not None]
+    if len(made) < 2:
+        return
+    chain = shop.gateway.chains[network]
+    memos = "\n".join(MEMO(link["token"]) for link in made)
+    amount = int(made[0]["amount_microunits"])
+    paid = await chain.pay(chance.randrange(WALLETS), chain.payee(0), amount, note=memos)
+    shop.judge.transfers[paid.tx_id] = actor
+    for link in made:
+        await watch(shop, actor, chance, str(link["token"]), paid.tx_id)
+
+
+async def watch(shop: Shop, actor: str, chance: random.Random, token: str, tx_id: str) -> None:
+    """See for a while whether a link is paid, by whatever."""
+    for _ in range(8):
+        await asyncio.sleep(chance.uniform(10, 60))
+        try:
+            answer = await shop.ask(actor, chance, "GET", f"/checkout/{token}/status")
+        except NoAnswer:
+            continue
+        told = json.loads(answer.body)
+        if told.get("status") == "paid":
+            shop.judge.paid_link(actor, tx_id, str(told.get("tx_id")), token)
+            return

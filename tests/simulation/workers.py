@@ -1,0 +1,113 @@
+"""Workers: real applications, opened and closed as their processes open and close them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.machines import Machine
+
+
+class Fleet:
+    """Workers of one surface, over one database.
+
+    Attributes:
+        loop: The world's loop.
+        seed: What their chance follows from.
+        workers: The workers by name.
+    """
+
+    def __init__(self, loop: VirtualLoop, seed: str, names: tuple[str, ...]) -> None:
+        self.loop = loop
+        self.seed = seed
+        self.workers = {name: Worker(self, name) for name in names}
+
+    def opened(self) -> AbstractAsyncContextManager[Any]:
+        """Return the application of a worker that starts now."""
+        raise NotImplementedError
+
+    def alive(self) -> list[Worker]:
+        """Return the workers that answer."""
+        return [worker for worker in self.workers.values() if worker.app is not None]
+
+
+class Worker:
+    """One worker, which may be started many times.
+
+    Attributes:
+        app: What answers, while it runs.
+        machine: Its present life.
+        offset: By how many seconds its clock is wrong.
+        drift: By how many seconds a second it goes wrong.
+    """
+
+    def __init__(self, fleet: Fleet, name: str) -> None:
+        self.name = name
+        self.app: Any = None
+        self.machine: Machine | None = None
+        self.offset = 0.0
+        self.drift = 0.0
+        self.trouble: str | None = None
+        self._fleet = fleet
+        self._lives = 0
+        self._stop: asyncio.Event | None = None
+        self._ended: asyncio.Future[None] | None = None
+
+    async def start(self) -> None:
+        """Start it with the operator's present plan; does nothing while it runs."""
+        if self.machine is not None and not self.machine.dead:
+            return
+        fleet = self._fleet
+        self._lives += 1
+        seed = f"{fleet.seed}:{self.name}:{self._lives}"
+        machine = Machine(self.name, fleet.loop, seed, offset=self.offset, drift=self.drift)
+        self.machine, self.trouble = machine, None
+        stop, ready = asyncio.Event(), fleet.loop.create_future()
+        ended: asyncio.Future[None] = fleet.loop.create_future()
+        self._stop, self._ended = stop, ended
+        machine.at_death.append(lambda: self._over(machine, ready, ended))
+        fleet.loop.busy += 1
+        try:
+            fleet.loop.create_task(self._run(machine, stop, ready, ended), context=machine.context.copy())  # noqa: RUF006
+            await ready
+        finally:
+            fleet.loop.busy -= 1
+
+    async def _run(
+        self, machine: Machine, stop: asyncio.Event, ready: asyncio.Future[None], ended: asyncio.Future[None]
+    ) -> None:
+        try:
+            async with self._fleet.opened() as app:
+                self.app = app
+                ready.set_result(None)
+                await stop.wait()
+                self.app = None
+        except Exception as fault:  # noqa: BLE001 - a process that ends with a traceback
+            self.trouble = f"{type(fault).__name__}: {fault}"
+        machine.kill()
+
+    def _over(self, machine: Machine, ready: asyncio.Future[None], ended: asyncio.Future[None]) -> None:
+        if self.machine is machine:
+            self.app = None
+        for one in (ready, ended):
+            if not one.done():
+                one.set_result(None)
+
+    async def stop(self) -> None:
+        """End it as SIGTERM does."""
+        if self.machine is None or self.machine.dead or self._stop is None or self._ended is None:
+            return
+        self._fleet.loop.busy += 1
+        try:
+            self.machine.context.copy().run(self._stop.set)
+            await self._ended
+        finally:
+            self._fleet.loop.busy -= 1
+
+    def set_clock(self, offset: float, drift: float = 0.0) -> None:
+        """Let its clock be wrong from now on."""
+        self.offset, self.drift = offset, drift
+        if self.machine is not None:
+            self.machine.offset, self.machine.drift = offset, drift
