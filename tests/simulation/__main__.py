@@ -14,12 +14,18 @@ import tests.simulation.patches  # noqa: F401 - before all of the product
 
 # isort: split
 
+import itertools
 import json
 import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 import structlog
 
+from tests.simulation.broken import BROKEN, missed
+from tests.simulation.operations import STANDING, WEIGHTS
+from tests.simulation.patches import cpu
 from tests.simulation.shrinking import command, shrunk
 from tests.simulation.world import Outcome, Scenario, run
 
@@ -28,29 +34,42 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option("--seed", default=1, show_default=True, help="The first seed.")
 @click.option("--operations", default=200, show_default=True, help="Operations in each world.")
 @click.option("--worlds", default=1, show_default=True, help="How many worlds, each with the next seed.")
-@click.option("--only", default="", help="Numbers of the operations to carry out, with commas; the others do not happen.")
-@click.option("--kinds", default="", help="Names of the operations that may be drawn, with commas.")
+@click.option(
+    "--only", default="", help="Numbers of the operations to carry out, with commas; the others do not happen."
+)
+@click.option("--kinds", default="", help=f"What may be drawn, with commas: {', '.join(WEIGHTS)}.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--shrink/--no-shrink", default=True, help="Make a failing list of operations shorter.")
+@click.option(
+    "--broken", default="", help="Take a rule out of the product and see that it is found, by its name; or all."
+)
+@click.option("--seconds", default=0.0, help="Go on with further worlds for so many seconds of processor time.")
 @click.option("--trace", is_flag=True, help="Print all that happened.")
-def main(seed: int, operations: int, worlds: int, only: str, kinds: str, *, as_json: bool, shrink: bool, trace: bool) -> None:
-    """Run worlds."""
+def main(**given: Any) -> None:
+    """Run worlds, each with rail, gateway, chains and payers, on a virtual clock; exit 1 when a rule is broken."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.disable(logging.CRITICAL)
+    if given["broken"]:
+        names = tuple(BROKEN) if given["broken"] == "all" else (given["broken"],)
+        sys.exit(int(bool(missed(names, click.echo))))
     failed = False
-    for number in range(seed, seed + worlds):
-        scenario = Scenario(
-            number,
-            operations,
-            tuple(int(one) for one in only.split(",") if one) or None,
-            tuple(one for one in kinds.split(",") if one) or None,
-        )
-        outcome = run(scenario, lines=trace)
+    for scenario in _scenarios(given):
+        outcome = run(scenario, lines=given["trace"])
         failed = failed or bool(outcome.violations)
-        _tell(outcome, as_json=as_json)
-        if shrink and outcome.violations:
+        _tell(outcome, as_json=given["as_json"])
+        if given["shrink"] and outcome.violations:
             _tell_shrunk(shrunk(outcome, report=lambda line: click.echo(line, err=True)))
     sys.exit(int(failed))
+
+
+def _scenarios(given: Mapping[str, Any]) -> Iterator[Scenario]:
+    only = tuple(int(one) for one in given["only"].split(",") if one) or None
+    kinds = tuple(one for one in given["kinds"].split(",") if one) or STANDING
+    began = cpu()
+    for number in itertools.count():
+        if number >= given["worlds"] and cpu() - began >= given["seconds"]:
+            return
+        yield Scenario(given["seed"] + number, given["operations"], only, kinds)
 
 
 def _tell(outcome: Outcome, *, as_json: bool) -> None:

@@ -61,8 +61,13 @@ class Paid:
 class PayingChain(Protocol):
     """One chain with wallets on it."""
 
-    network: str
-    hosts: tuple[str, ...]
+    @property
+    def network(self) -> str:
+        """Its network key."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of its nodes, the indexer last."""
 
     def payee(self, number: int) -> str:
         """Return the address of an operator's account."""
@@ -190,11 +195,10 @@ class Solana:
             )
         )
         named = list(plain.accounts)
-        for one in reference.split(",") if reference else ():
-            named.append(AccountMeta(Pubkey.from_string(one), is_signer=False, is_writable=False))
+        references = [Pubkey.from_string(one) for one in reference.split(",") if one]
+        named += [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
         orders = [Instruction(plain.program_id, bytes(plain.data), named)]
-        for memo in note.split("\n") if note else ():
-            orders.append(Instruction(MEMO_PROGRAM_ID, memo.encode(), []))
+        orders += [Instruction(MEMO_PROGRAM_ID, memo.encode(), []) for memo in note.split("\n") if memo]
         ledger.seal()
         message = Message.new_with_blockhash(orders, key.pubkey(), Hash.from_string(str(ledger.head.hash)))
         sent = VersionedTransaction(message, [key])

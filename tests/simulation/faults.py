@@ -45,7 +45,7 @@ def _long(chance: random.Random, low: float, high: float) -> float:
     return math.exp(chance.uniform(math.log(low), math.log(high)))
 
 
-async def restart(around: Around, actor: str, chance: random.Random) -> None:
+async def restart(around: Around, chance: random.Random) -> None:
     """End a worker as SIGTERM does and start it again."""
     worker = _worker(around, chance)
     await worker.stop()
@@ -53,11 +53,14 @@ async def restart(around: Around, actor: str, chance: random.Random) -> None:
     await worker.start()
 
 
-async def kill(around: Around, actor: str, chance: random.Random) -> None:
+async def kill(around: Around, chance: random.Random) -> None:
     """Kill a worker between two of its steps, a while from now."""
     worker = _worker(around, chance)
     if worker.machine is not None:
-        worker.machine.kill_after(chance.randrange(1, chance.choice((10, 100, 600))))
+        if chance.random() < 0.5:
+            worker.machine.kill_after(steps=chance.randrange(1, chance.choice((10, 100, 600))))
+        else:
+            worker.machine.kill_after(commits=chance.randrange(1, 8))
     await asyncio.sleep(_long(chance, 1, 300))
     if worker.machine is not None:
         worker.machine.kill()
@@ -65,7 +68,7 @@ async def kill(around: Around, actor: str, chance: random.Random) -> None:
     await worker.start()
 
 
-async def kill_all(around: Around, actor: str, chance: random.Random) -> None:
+async def kill_all(around: Around, chance: random.Random) -> None:
     """Kill all workers at once, as a power cut does."""
     for worker in _all(around):
         if worker.machine is not None:
@@ -75,7 +78,7 @@ async def kill_all(around: Around, actor: str, chance: random.Random) -> None:
         await worker.start()
 
 
-async def reprice(around: Around, actor: str, chance: random.Random) -> None:
+async def reprice(around: Around, chance: random.Random) -> None:
     """Change prices or the payee by restarting one worker after the other; they overlap meanwhile."""
     rail = around.market.rail
     rail.plan = changed(rail.plan, chance)
@@ -91,7 +94,7 @@ async def _roll(around: Around, chance: random.Random) -> None:
         await asyncio.sleep(chance.uniform(0, pause))
 
 
-async def switch_off(around: Around, actor: str, chance: random.Random) -> None:
+async def switch_off(around: Around, chance: random.Random) -> None:
     """Switch a service off, and on again later."""
     rail = around.market.rail
     service = chance.choice(sorted(SERVICES))
@@ -102,7 +105,7 @@ async def switch_off(around: Around, actor: str, chance: random.Random) -> None:
     await _roll(around, chance)
 
 
-async def outage(around: Around, actor: str, chance: random.Random) -> None:
+async def outage(around: Around, chance: random.Random) -> None:
     """Take a chain's node away, for seconds or hours."""
     hosts = [around.nodes.hosts[name] for name in chance.choice(_CHAINS)]
     for host in hosts:
@@ -112,14 +115,14 @@ async def outage(around: Around, actor: str, chance: random.Random) -> None:
         host.away = False
 
 
-async def broken_answers(around: Around, actor: str, chance: random.Random) -> None:
+async def broken_answers(around: Around, chance: random.Random) -> None:
     """Let a node's next answers be what the simulators' faults make of them."""
     host = around.nodes.hosts[chance.choice(chance.choice(_CHAINS))]
     host.app._faults.arm(chance.choice(_ARMED), seed=chance.randrange(10**6), count=chance.randrange(1, 30))
     await asyncio.sleep(0)
 
 
-async def lie(around: Around, actor: str, chance: random.Random) -> None:
+async def lie(around: Around, chance: random.Random) -> None:
     """Let a node say for a while that it knows no transaction: it lags, or it is another one behind the same name."""
     hosts = [around.nodes.hosts[name] for name in chance.choice(_CHAINS)]
     if any(host.honest_until > around.market.now() for host in hosts):
@@ -129,6 +132,17 @@ async def lie(around: Around, actor: str, chance: random.Random) -> None:
     await asyncio.sleep(_long(chance, 2, LONGEST_LIE))
     for host in hosts:
         host.lie, host.honest_until = None, around.market.now() + LONGEST_LIE
+
+
+async def gone_for_good(around: Around, chance: random.Random) -> None:
+    """Let a node say for days that there is no payment, which no rail stands: it shows that a loss is found."""
+    del chance
+    hosts = [around.nodes.hosts[name] for pair in _CHAINS for name in pair]
+    for host in hosts:
+        host.lie = _absent
+    await asyncio.sleep(2 * 86_400)
+    for host in hosts:
+        host.lie = None
 
 
 def _absent(method: str, target: str, body: bytes) -> Answer | None:
@@ -143,7 +157,7 @@ def _absent(method: str, target: str, body: bytes) -> Answer | None:
     return None
 
 
-async def skew(around: Around, actor: str, chance: random.Random) -> None:
+async def skew(around: Around, chance: random.Random) -> None:
     """Let a worker's clock be wrong by less than a minute, and drift."""
     worker = _worker(around, chance)
     worker.set_clock(chance.uniform(-45, 45), chance.uniform(-1e-4, 1e-4))
@@ -154,7 +168,7 @@ async def skew(around: Around, actor: str, chance: random.Random) -> None:
     worker.set_clock(0.0)
 
 
-async def jump(around: Around, actor: str, chance: random.Random) -> None:
+async def jump(around: Around, chance: random.Random) -> None:
     """Let a worker's clock jump, forward or back, and be set right later."""
     worker = _worker(around, chance)
     worker.set_clock(chance.choice((1, 1, 1, -1)) * _long(chance, 100, 400_000))
@@ -174,19 +188,20 @@ async def _without(path: Path, chance: random.Random, change: Callable[[], objec
     path.with_name(path.name + ".away").unlink()
 
 
-async def key_file(around: Around, actor: str, chance: random.Random) -> None:
+async def key_file(around: Around, chance: random.Random) -> None:
     """Empty or remove the file of the signing key, and put it back later."""
     path = around.market.rail.folder / "signing_key.pem"
     await _without(path, chance, chance.choice((lambda: path.write_bytes(b""), path.unlink)))
 
 
-async def trusted_file(around: Around, actor: str, chance: random.Random) -> None:
+async def trusted_file(around: Around, chance: random.Random) -> None:
     """Empty, remove or garble the file of trusted keys, and put it back later."""
     path = around.market.rail.trusted
     changes = (lambda: path.write_bytes(b""), path.unlink, lambda: path.write_bytes(b'{"kid": '))
     await _without(path, chance, chance.choice(changes))
 
 
-async def idle(around: Around, actor: str, chance: random.Random) -> None:
+async def idle(around: Around, chance: random.Random) -> None:
     """Let days pass."""
+    del around, chance
     await asyncio.sleep(0)

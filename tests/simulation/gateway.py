@@ -113,9 +113,7 @@ class Shop:
         payouts = {key: {"payout_address": chain.payee(0)} for key, chain in self.gateway.chains.items()}
         await told("PUT", f"/internal/tenants/{tenant}/networks", payouts)
 
-    async def link(
-        self, actor: str, chance: random.Random, network: str, seconds: int
-    ) -> Mapping[str, Any] | None:
+    async def link(self, actor: str, chance: random.Random, network: str, seconds: int) -> Mapping[str, Any] | None:
         """Return a new link over five cents, or None when nobody makes one."""
         asked = {
             "amount": 0.05,
@@ -166,9 +164,7 @@ async def _pay(shop: Shop, actor: str, chance: random.Random, link: Mapping[str,
 async def _verify(shop: Shop, chance: random.Random, bill: Bill) -> None:
     for _ in range(5):
         try:
-            answer = await shop.ask(
-                bill.actor, chance, "POST", f"/checkout/{bill.token}/verify", {"tx_id": bill.tx_id}
-            )
+            answer = await shop.ask(bill.actor, chance, "POST", f"/checkout/{bill.token}/verify", {"tx_id": bill.tx_id})
         except NoAnswer:
             await asyncio.sleep(chance.uniform(1, 30))
             continue

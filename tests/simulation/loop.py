@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import itertools
 import random
+from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any, Protocol
@@ -45,6 +46,7 @@ class _Handle(asyncio.Handle):
 class _Timer(asyncio.TimerHandle):
     __slots__ = ("short",)
     short: bool
+    _scheduled: bool
 
     def _run(self) -> None:
         if _may_run(self):
@@ -60,8 +62,13 @@ def _may_run(handle: Any) -> bool:
     return not owner.dead
 
 
+def _owner(handle: Any) -> Owner | None:
+    owner: Owner | None = handle._context.get(OWNER)
+    return owner
+
+
 def _is_dead(handle: Any) -> bool:
-    owner = handle._context.get(OWNER)
+    owner = _owner(handle)
     return owner is not None and owner.dead
 
 
@@ -107,6 +114,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         steps: Callbacks that were run, for figures.
     """
 
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
+
     def __init__(self, seed: str) -> None:
         super().__init__()
         self.busy = 0
@@ -135,15 +145,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def leap(self) -> None:
         """Move the clock to what comes next."""
-        soonest = self._scheduled[0]._when
+        soonest = self._scheduled[0].when()
         if self.busy:
             self._now = max(self._now, soonest)
             return
-        pending = [timer for timer in self._scheduled if not timer._cancelled]
-        if any(timer.short and not _is_dead(timer) for timer in pending):
+        pending = [timer for timer in self._scheduled if not timer.cancelled()]
+        if any(isinstance(timer, _Timer) and timer.short and not _is_dead(timer) for timer in pending):
             self._now = max(self._now, soonest)  # somebody works: only who rests is let rest longer
             return
-        others = [timer._when for timer in pending if timer._context.get(OWNER) is None]
+        others = [timer.when() for timer in pending if _owner(timer) is None]
         limit = min(others, default=soonest)
         if limit - self._now > _LONGEST_NAP:
             limit = min(limit, self._now + self._chance.uniform(600, 7200))

@@ -37,6 +37,7 @@ class Machine:
         self._loop = loop
         self._booted = loop.time()
         self._kill_at: int | None = None
+        self._commits_left: int | None = None
         self.context = contextvars.Context()
         self.context.run(OWNER.set, self)
 
@@ -48,9 +49,17 @@ class Machine:
         """Return seconds since it was started, and a bit."""
         return 1000.0 + self._loop.time() - self._booted
 
-    def kill_after(self, steps: int) -> None:
-        """Let it die before it does so many more steps."""
-        self._kill_at = self.steps + steps
+    def kill_after(self, *, steps: int | None = None, commits: int | None = None) -> None:
+        """Let it die before it does so many more steps, or when so many commits are done that it has not heard of."""
+        self._kill_at = None if steps is None else self.steps + steps
+        self._commits_left = commits
+
+    def committed(self) -> None:
+        """Count a commit, before anybody on the machine hears of it."""
+        if self._commits_left is not None:
+            self._commits_left -= 1
+            if self._commits_left <= 0:
+                self.kill()
 
     def step(self) -> None:
         """Count a callback."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.simulation import cheats, faults, gateway, payers
 from tests.simulation.gateway import Shop
@@ -31,7 +32,7 @@ class Stage:
         await asyncio.gather(*self.running)
 
 
-Act = Callable[[Stage, str, random.Random], Awaitable[None]]
+Act = Callable[[Stage, str, random.Random], Coroutine[Any, Any, None]]
 
 
 async def _honest(stage: Stage, actor: str, chance: random.Random) -> None:
@@ -49,6 +50,14 @@ def _of_shoppers(act: Callable[[Shop, str, random.Random], Awaitable[None]]) -> 
     async def done(stage: Stage, actor: str, chance: random.Random) -> None:
         if stage.shop is not None:
             await act(stage.shop, actor, chance)
+
+    return done
+
+
+def _of_faults(act: Callable[[Stage, random.Random], Awaitable[None]]) -> Act:
+    async def done(stage: Stage, actor: str, chance: random.Random) -> None:
+        del actor
+        await act(stage, chance)
 
     return done
 
@@ -82,15 +91,22 @@ FAULTS: Mapping[str, int] = {
     "key_file": 2,
     "trusted_file": 2,
     "idle": 1,
+    "gone_for_good": 2,
 }
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
+# What the product does not stand yet (issue 17). Whoever mends one of them takes it out of here; no
+# rail will ever stand the last one.
+NOT_YET = frozenset(
+    {"both", "reprice", "switch_off", "outage", "lie", "skew", "jump", "key_file", "trusted_file"} | {"gone_for_good"}
+)
+STANDING = tuple(name for name in WEIGHTS if name not in NOT_YET)
 ACTS: Mapping[str, Act] = {
     "honest": _honest,
     **{name: _of_payers(getattr(cheats, name)) for name in PAYERS if name != "honest"},
     "link": _of_shoppers(gateway.link_payer),
     "two_links": _of_shoppers(gateway.two_links),
     "both": _both,
-    **{name: getattr(faults, name) for name in FAULTS},
+    **{name: _of_faults(getattr(faults, name)) for name in FAULTS},
 }
 
 

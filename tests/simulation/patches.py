@@ -10,17 +10,18 @@ import contextvars
 import os
 import random
 import sqlite3
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
-import greenlet
+import greenlet  # type: ignore[import-untyped]
 
-from tests.simulation.machines import EPOCH, current
 from tests.simulation.loop import OWNER, VirtualLoop
+from tests.simulation.machines import EPOCH, current
 
 _real = SimpleNamespace(
     time=time.time, monotonic=time.monotonic, urandom=os.urandom, connect=sqlite3.connect, to_thread=asyncio.to_thread
@@ -68,7 +69,7 @@ def _connect(*args: Any, **how: Any) -> sqlite3.Connection:
 class _Session:
     """What the product takes for its HTTP session; requests go to the world that is current."""
 
-    def __init__(self, *args: Any, **how: Any) -> None:
+    def __init__(self, *_: Any, **__: Any) -> None:
         self.closed = False
 
     def request(self, method: str, url: str, **how: Any) -> Any:
@@ -78,7 +79,7 @@ class _Session:
     async def close(self) -> None:
         self.closed = True
 
-    async def __aenter__(self) -> _Session:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -104,7 +105,7 @@ class _Queue:
 
     def get(self) -> Any:
         while not self._items:
-            self._taker = greenlet.getcurrent().thread  # type: ignore[attr-defined]
+            self._taker = greenlet.getcurrent().thread
             self._taker.give_way()
         self._taker = None
         return self._items.popleft()
@@ -113,7 +114,7 @@ class _Queue:
 class _Thread:
     def __init__(self, target: Callable[..., Any], args: tuple[Any, ...] = (), **_: Any) -> None:
         self._greenlet = greenlet.greenlet(lambda: target(*args))
-        self._greenlet.thread = self  # type: ignore[attr-defined]
+        self._greenlet.thread = self
         self._woken = False
 
     def start(self) -> None:
@@ -133,6 +134,9 @@ class _Thread:
             if self._greenlet.gr_context is None:
                 self._greenlet.gr_context = contextvars.copy_context()
             self._greenlet.switch()
+            machine = current()
+            if machine is not None:
+                machine.committed()
 
     def give_way(self) -> None:
         self._greenlet.parent.switch()
@@ -159,15 +163,15 @@ def _install() -> None:
     os.urandom = _urandom
     random._urandom = _urandom  # type: ignore[attr-defined]
     sqlite3.connect = _connect  # type: ignore[assignment]
-    asyncio.to_thread = _to_thread
+    asyncio.to_thread = _to_thread  # type: ignore[assignment]
     aiohttp.ClientSession = _Session  # type: ignore[misc, assignment]
     aiohttp.TCPConnector = SimpleNamespace  # type: ignore[misc, assignment]
     from reference.store import sqlite
 
-    sqlite.SimpleQueue = _Queue  # type: ignore[attr-defined, assignment, misc]
-    threads = SimpleNamespace(Thread=_Thread, Lock=sqlite.threading.Lock)
-    sqlite.threading = threads  # type: ignore[assignment]
-    sqlite.time = SimpleNamespace(monotonic=_monotonic, sleep=lambda _: None)  # type: ignore[attr-defined, assignment]
+    module: Any = sqlite
+    module.threading = SimpleNamespace(Thread=_Thread, Lock=threading.Lock)
+    module.SimpleQueue = _Queue
+    module.time = SimpleNamespace(monotonic=_monotonic, sleep=lambda _: None)
 
 
 _install()

@@ -73,7 +73,14 @@ class Market:
         return self.rail.loop.time()
 
     async def ask(
-        self, actor: str, chance: random.Random, path: str, body: bytes, proof: str = "", *, worker: Worker | None = None
+        self,
+        actor: str,
+        chance: random.Random,
+        path: str,
+        body: bytes,
+        proof: str = "",
+        *,
+        worker: Worker | None = None,
     ) -> Answer:
         """Return a worker's answer; which worker, a balancer decides that only knows who is up.
 
@@ -205,9 +212,7 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
     wait = 1.0
     while payment.answer is None and market.now() < until:
         try:
-            answer = await market.ask(
-                payment.actor, chance, PATHS[payment.service][0], payment.body, payment.proof
-            )
+            answer = await market.ask(payment.actor, chance, PATHS[payment.service][0], payment.body, payment.proof)
         except NoAnswer as fault:
             payment.last = f"no answer: {fault}"
             wait = min(wait * 2, _LONGEST_WAIT)
@@ -226,7 +231,7 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
             market.judge.refused_for_good(payment.actor, payment.last)
             return
         wait = min(wait * 2, _LONGEST_WAIT)
-        await asyncio.sleep(max(float(told or 0), wait if answer.status != 402 else min(wait, 10.0)))
+        await asyncio.sleep(max(float(told or 0), min(wait, 120.0)))
 
 
 async def again(market: Market, payment: Payment, chance: random.Random) -> None:

@@ -15,7 +15,7 @@ import aiohttp
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.machines import Machine
 
-_SILENCE = 30.0
+_SILENCE, _PATIENCE = 30.0, 60.0
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -89,42 +89,43 @@ async def call(
     target: str,
     headers: Headers = (),
     body: bytes = b"",
-    patience: float = 60.0,
     peer: str = "198.51.100.1",
 ) -> Answer:
     """Return what a worker answers to a client somewhere on the network.
 
     Raises:
-        NoAnswer: There was none within `patience` seconds.
+        NoAnswer: There was none within a minute.
     """
-    loop.busy += 1
     answered: asyncio.Future[Answer] = loop.create_future()
 
-    def cut() -> None:
-        if not answered.done():
-            answered.set_exception(NoAnswer("the machine died"))
+    def end(outcome: Answer | NoAnswer) -> None:
+        if answered.done():
+            return
+        if isinstance(outcome, Answer):
+            answered.set_result(outcome)
+        else:
+            answered.set_exception(outcome)
 
     async def serve() -> None:
         try:
-            answer = await asgi(app, method, target, headers, body, peer)
+            end(await asgi(app, method, target, headers, body, peer))
         except Exception as fault:  # noqa: BLE001 - a server closes the connection
-            if not answered.done():
-                answered.set_exception(NoAnswer(f"the app failed: {type(fault).__name__}: {fault}"))
-        else:
-            if not answered.done():
-                answered.set_result(answer)
+            end(NoAnswer(f"the app failed: {type(fault).__name__}: {fault}"))
 
+    def cut() -> None:
+        end(NoAnswer("the machine died"))
+
+    loop.busy += 1
     try:
         await asyncio.sleep(chance.uniform(0.0, 0.05))
         if machine.dead:
             raise NoAnswer("the machine is down")
         machine.at_death.append(cut)
-        loop.create_task(serve(), context=machine.context.copy())  # noqa: RUF006 - the loop keeps tasks of machines
-        try:
-            async with asyncio.timeout(patience):
-                return await answered
-        except TimeoutError:
-            raise NoAnswer("no answer in time") from None
+        loop.create_task(serve(), context=machine.context.copy())
+        async with asyncio.timeout(_PATIENCE):
+            return await answered
+    except TimeoutError:
+        raise NoAnswer("no answer in time") from None
     finally:
         loop.busy -= 1
         if cut in machine.at_death:

@@ -70,14 +70,12 @@ class Worker:
         machine.at_death.append(lambda: self._over(machine, ready, ended))
         fleet.loop.busy += 1
         try:
-            fleet.loop.create_task(self._run(machine, stop, ready, ended), context=machine.context.copy())  # noqa: RUF006
+            fleet.loop.create_task(self._run(machine, stop, ready), context=machine.context.copy())
             await ready
         finally:
             fleet.loop.busy -= 1
 
-    async def _run(
-        self, machine: Machine, stop: asyncio.Event, ready: asyncio.Future[None], ended: asyncio.Future[None]
-    ) -> None:
+    async def _run(self, machine: Machine, stop: asyncio.Event, ready: asyncio.Future[None]) -> None:
         try:
             async with self._fleet.opened() as app:
                 self.app = app

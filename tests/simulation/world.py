@@ -89,9 +89,7 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _live(
-    scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Path
-) -> list[tuple[int, str, float]]:
+async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Path) -> list[tuple[int, str, float]]:
     seed = str(scenario.seed)
     nodes = NodeNetwork(loop, seed)
     Surroundings.request = nodes.request
@@ -159,7 +157,7 @@ async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker
         if payment.answer is None:
             judge.violated("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
     for bill in shop.bills if shop is not None else ():
-        if not bill.paid:
+        if shop is not None and not bill.paid:
             before = len(judge.violations)
             await follow(shop, chance, bill, seconds=600)
             del judge.violations[before:]

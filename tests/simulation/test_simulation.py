@@ -1,0 +1,66 @@
+"""Worlds from seeds: what must hold, holds; a seed replays a world exactly; a rule that is taken out is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _simulated(*words: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    return done.returncode, done.stdout
+
+
+def _worlds(*words: str) -> list[dict[str, Any]]:
+    _, told = _simulated("--json", "--no-shrink", *words)
+    return [json.loads(line) for line in told.splitlines()]
+
+
+def test_worlds_hold_and_a_seed_replays_them() -> None:
+    """No rule is broken in two small worlds, and another process lives through the same ones, byte for byte."""
+    first = _worlds("--operations", "60", "--worlds", "2")
+    again = _worlds("--operations", "60", "--worlds", "2")
+    assert [world["violations"] for world in first] == [[], []]
+    assert [world["trace"] for world in first] == [world["trace"] for world in again]
+    assert first[0]["trace"] != first[1]["trace"]
+    assert all(world["counts"]["200"] > 50 for world in first)
+
+
+def test_a_failing_list_is_made_shorter() -> None:
+    """Of sixty operations two are left: a node that says for days that there is no payment, and one payer."""
+    status, told = _simulated("--operations", "60", "--kinds", "honest,gone_for_good")
+    assert status == 1
+    shrunk = next(line for line in told.splitlines() if line.startswith("shrunk to"))
+    assert shrunk.startswith("shrunk to 2 operations")
+    replay = next(line for line in told.splitlines() if line.startswith("replay: ")).removeprefix(
+        "replay: python -m tests.simulation "
+    )
+    [world] = _worlds(*replay.replace(" --trace", "").split())
+    assert any("honest-lost" in violation for violation in world["violations"])
+
+
+@pytest.mark.slow
+def test_each_rule_that_is_taken_out_is_found() -> None:
+    """A world finds each rule that is taken out of the product, alone."""
+    status, told = _simulated("--broken", "all")
+    assert status == 0, told
+
+
+@pytest.mark.slow
+def test_minutes_of_worlds() -> None:
+    """No rule is broken in what three minutes hold; other worlds every day, ROTATE fixes them."""
+    day = int(os.environ.get("ROTATE") or datetime.now(UTC).strftime("%j"))
+    status, told = _simulated("--seed", str(day * 1000), "--operations", "300", "--seconds", "180")
+    assert status == 0, told
