@@ -12,7 +12,7 @@ UNIT := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all lint types unit programs wheel-test selftest chameleon steady oracle thousand fuzz faults clean
+.PHONY: run test test-all lint types unit programs wheel-test selftest chameleon steady oracle thousand fuzz simulate faults clean
 
 run: $(READY)
 	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
@@ -65,6 +65,11 @@ thousand: $(READY_TEST)
 # A hundred fuzzed minutes against the gateway, no 5xx; FUZZ_SECONDS=600 makes it ten. A short one is in `make test`.
 fuzz: $(READY_TEST)
 	WELDPROOF_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),6000) $(BIN)/python -m pytest -m fuzz -s --timeout 0 tests/conformance/fuzz
+
+# Worlds from seeds: rail, gateway, chains and payers in one process, on a virtual clock that runs for days in seconds.
+simulate: $(READY_TEST)
+	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --operations $(or $(OPERATIONS),300) $(if $(WORLDS),--worlds $(WORLDS)) \
+	  $(if $(SECONDS),--seconds $(SECONDS))
 
 # Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
 faults: $(READY_TEST)

@@ -24,6 +24,7 @@ import click
 import structlog
 
 from tests.simulation.broken import BROKEN, missed
+from tests.simulation.losses import come_back
 from tests.simulation.operations import STANDING, WEIGHTS
 from tests.simulation.patches import cpu
 from tests.simulation.shrinking import command, shrunk
@@ -43,6 +44,7 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option(
     "--broken", default="", help="Take a rule out of the product and see that it is found, by its name; or all."
 )
+@click.option("--losses", type=click.Choice(["mended", "all"]), help="Try losses again that worlds have found.")
 @click.option("--seconds", default=0.0, help="Go on with further worlds for so many seconds of processor time.")
 @click.option("--trace", is_flag=True, help="Print all that happened.")
 def main(**given: Any) -> None:
@@ -52,6 +54,8 @@ def main(**given: Any) -> None:
     if given["broken"]:
         names = tuple(BROKEN) if given["broken"] == "all" else (given["broken"],)
         sys.exit(int(bool(missed(names, click.echo))))
+    if given["losses"]:
+        sys.exit(int(bool(come_back(click.echo, every=given["losses"] == "all"))))
     failed = False
     for scenario in _scenarios(given):
         outcome = run(scenario, lines=given["trace"])

@@ -59,6 +59,13 @@ def test_each_rule_that_is_taken_out_is_found() -> None:
 
 
 @pytest.mark.slow
+def test_no_loss_comes_back() -> None:
+    """What worlds have found and what was mended is found no more."""
+    status, told = _simulated("--losses", "mended")
+    assert status == 0, told
+
+
+@pytest.mark.slow
 def test_minutes_of_worlds() -> None:
     """No rule is broken in what three minutes hold; other worlds every day, ROTATE fixes them."""
     day = int(os.environ.get("ROTATE") or datetime.now(UTC).strftime("%j"))
