@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import random
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -199,6 +200,21 @@ async def trusted_file(around: Around, chance: random.Random) -> None:
     path = around.market.rail.trusted
     changes = (lambda: path.write_bytes(b""), path.unlink, lambda: path.write_bytes(b'{"kid": '))
     await _without(path, chance, chance.choice(changes))
+
+
+async def locked(around: Around, chance: random.Random) -> None:
+    """Let a stranger's transaction hold the database's file for a while."""
+    files = [around.market.rail.folder / "rail.sqlite3"]
+    if around.shop is not None:
+        files.append(around.shop.gateway.folder / "gateway.sqlite3")
+    stranger = sqlite3.connect(chance.choice(files), isolation_level=None, timeout=0)
+    try:
+        stranger.execute("BEGIN IMMEDIATE")
+        await asyncio.sleep(_long(chance, 0.1, 600))
+    except sqlite3.OperationalError:  # another stranger has it
+        return
+    finally:
+        stranger.close()
 
 
 async def idle(around: Around, chance: random.Random) -> None:

@@ -90,6 +90,7 @@ FAULTS: Mapping[str, int] = {
     "jump": 2,
     "key_file": 2,
     "trusted_file": 2,
+    "locked": 2,
     "idle": 1,
     "gone_for_good": 2,
 }

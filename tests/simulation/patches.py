@@ -171,6 +171,8 @@ def _install() -> None:
     module: Any = sqlite
     module.threading = SimpleNamespace(Thread=_Thread, Lock=threading.Lock)
     module.SimpleQueue = _Queue
+    # SQLite itself would wait, in real time, for a lock whose holder waits in virtual time.
+    module._wait_at_most = lambda connection, _: connection.execute("PRAGMA busy_timeout=0")
     module.time = SimpleNamespace(monotonic=_monotonic, sleep=lambda _: None)
 
 
