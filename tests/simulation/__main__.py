@@ -18,11 +18,13 @@ import itertools
 import json
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
 import structlog
 
+from tests.simulation import postgres
 from tests.simulation.broken import BROKEN, missed
 from tests.simulation.losses import come_back
 from tests.simulation.operations import STANDING, WEIGHTS
@@ -46,6 +48,9 @@ from tests.simulation.world import Outcome, Scenario, run
 )
 @click.option("--losses", type=click.Choice(["mended", "all"]), help="Try losses again that worlds have found.")
 @click.option("--seconds", default=0.0, help="Go on with further worlds for so many seconds of processor time.")
+@click.option(
+    "--postgres", default="", help="A PostgreSQL server to use instead of SQLite; such a run is not repeatable."
+)
 @click.option("--trace", is_flag=True, help="Print all that happened.")
 def main(**given: Any) -> None:
     """Run worlds, each with rail, gateway, chains and payers, on a virtual clock; exit 1 when a rule is broken."""
@@ -58,10 +63,11 @@ def main(**given: Any) -> None:
         sys.exit(int(bool(come_back(click.echo, every=given["losses"] == "all"))))
     failed = False
     for scenario in _scenarios(given):
-        outcome = run(scenario, lines=given["trace"])
+        with postgres.databases(given["postgres"]) as databases:
+            outcome = run(replace(scenario, databases=databases), lines=given["trace"])
         failed = failed or bool(outcome.violations)
         _tell(outcome, as_json=given["as_json"])
-        if given["shrink"] and outcome.violations:
+        if given["shrink"] and not given["postgres"] and outcome.violations:
             _tell_shrunk(shrunk(outcome, report=lambda line: click.echo(line, err=True)))
     sys.exit(int(failed))
 

@@ -207,6 +207,9 @@ async def locked(around: Around, chance: random.Random) -> None:
     files = [around.market.rail.folder / "rail.sqlite3"]
     if around.shop is not None:
         files.append(around.shop.gateway.folder / "gateway.sqlite3")
+    files = [path for path in files if path.exists()]
+    if not files:
+        return
     stranger = sqlite3.connect(chance.choice(files), isolation_level=None, timeout=0)
     try:
         stranger.execute("BEGIN IMMEDIATE")

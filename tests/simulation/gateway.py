@@ -28,9 +28,16 @@ class Gateway(Fleet):
     """All workers of one gateway, over one database."""
 
     def __init__(
-        self, loop: VirtualLoop, seed: str, folder: Path, chains: dict[str, PayingChain], names: tuple[str, ...]
+        self,
+        loop: VirtualLoop,
+        seed: str,
+        folder: Path,
+        chains: dict[str, PayingChain],
+        names: tuple[str, ...],
+        database: str,
     ) -> None:
         super().__init__(loop, seed, names)
+        self._database = database
         self.folder = folder
         self.chains = chains
         self.key, self.tenant = "", ""
@@ -40,6 +47,7 @@ class Gateway(Fleet):
         given: dict[str, Any] = {
             "mode": "test",
             "gateway_data_dir": self.folder,
+            "gateway_db": self._database,
             "gateway_public_url": "http://gateway.test",
             "chain_poll_seconds": 20.0,
         }

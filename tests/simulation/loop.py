@@ -9,14 +9,19 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import os
 import random
+import selectors
+import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import Any, Protocol
 
 _LONGEST_NAP, _SHORT = 30.0, 0.5
 _RESOLUTION = 1e-6
+_REAL_SECONDS = 0.05
 
 
 class Owner(Protocol):
@@ -88,24 +93,24 @@ class _Task(asyncio.Task[Any]):
         return self is other
 
 
-class _Leaper:
-    """Stands where a selector stands: instead of waiting it moves the clock."""
+class _Leaper(selectors.DefaultSelector):
+    """Instead of waiting it moves the clock; while a real server works for somebody, the clock stands."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
+    loop: VirtualLoop
 
-    def select(self, timeout: float | None) -> list[Any]:
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if len(self.get_map()) > 1:  # more than the loop's own pipe
+            found = super().select(0 if timeout == 0 else _REAL_SECONDS)
+            if found or timeout == 0:
+                return found
         if timeout is None:
             raise Stuck
         if timeout > 0:
-            self._loop.leap()
+            self.loop.leap()
         return []
 
-    def close(self) -> None:
-        pass
 
-
-class VirtualLoop(asyncio.BaseEventLoop):
+class VirtualLoop(asyncio.SelectorEventLoop):
     """The loop.
 
     Attributes:
@@ -118,13 +123,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
     _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self, seed: str) -> None:
-        super().__init__()
+        self._owners: dict[int, Owner | None] = {}
+        leaper = _Leaper()
+        leaper.loop = self
+        super().__init__(leaper)
         self.busy = 0
         self.steps = 0
         self._now = 0.0
         _Task.numbers = itertools.count()
         self._chance = random.Random(f"{seed}:order")
-        self._selector = _Leaper(self)
         self._clock_resolution = _RESOLUTION
         self._kept: list[asyncio.Task[Any]] = []
         self.set_task_factory(self._task)
@@ -187,8 +194,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.steps += len(ready)
         super()._run_once()  # type: ignore[misc]
 
-    def _process_events(self, event_list: list[Any]) -> None:
-        pass
+    def _add_reader(self, fd: Any, callback: Any, *args: Any) -> Any:
+        self._owners[_number(fd)] = OWNER.get()
+        return super()._add_reader(fd, callback, *args)  # type: ignore[misc]
+
+    def cut(self, owner: Owner) -> None:
+        """Cut every connection of a machine that died; its server hears of it."""
+        for number in [number for number, its in self._owners.items() if its is owner]:
+            del self._owners[number]
+            self.remove_reader(number)
+            self.remove_writer(number)
+            with suppress(OSError), socket.socket(fileno=os.dup(number)) as other:
+                other.shutdown(socket.SHUT_RDWR)
 
     def _write_to_self(self) -> None:
         pass
@@ -198,6 +215,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready.clear()
         self._scheduled.clear()
         super().close()
+
+
+def _number(fd: Any) -> int:
+    return fd if isinstance(fd, int) else int(fd.fileno())
 
 
 def _is_step(handle: Any) -> bool:

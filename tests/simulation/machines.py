@@ -75,6 +75,7 @@ class Machine:
         for connection in self.connections:
             with suppress(Exception):
                 connection.close()
+        self._loop.cut(self)
         for told in self.at_death:
             told()
 

@@ -34,9 +34,16 @@ class Rail(Fleet):
     """
 
     def __init__(
-        self, loop: VirtualLoop, seed: str, folder: Path, chains: dict[str, PayingChain], names: tuple[str, ...]
+        self,
+        loop: VirtualLoop,
+        seed: str,
+        folder: Path,
+        chains: dict[str, PayingChain],
+        names: tuple[str, ...],
+        database: str,
     ) -> None:
         super().__init__(loop, seed, names)
+        self._database = database
         self.plan = Plan()
         self.folder = folder
         self.chains = chains
@@ -52,6 +59,7 @@ class Rail(Fleet):
         given: dict[str, Any] = {
             "mode": "test",
             "rail_data_dir": self.folder,
+            "rail_db": self._database,
             "rail_trusted_jwks": self.trusted,
             "rail_lanes": tuple(self.chains),
             "rail_prices": plan.prices,

@@ -35,12 +35,14 @@ class Scenario:
         count: How many operations there are.
         only: Numbers of those that are carried out; None for all.
         kinds: Names of the operations that may be drawn; None for all.
+        databases: Addresses of empty databases for rail and gateway; without any, files of SQLite.
     """
 
     seed: int
     count: int
     only: tuple[int, ...] | None = None
     kinds: tuple[str, ...] | None = None
+    databases: tuple[str, str] = ("", "")
 
 
 @dataclass(slots=True)
@@ -102,11 +104,11 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
         os.environ[f"WP_NODE_{key}"], *rest = (f"http://{host}" for host in chain.hosts)
         os.environ.update({f"WP_INDEXER_{key}": host for host in rest})
     chains = {one.network: one for one in made}
-    rail = Rail(loop, seed, folder, chains, _RAIL_NAMES)
+    rail = Rail(loop, seed, folder, chains, _RAIL_NAMES, scenario.databases[0])
     market = Market(rail, judge)
     shop: Shop | None = None
     if scenario.kinds is None or set(scenario.kinds) & set(operations.SHOPPERS):
-        shop = Shop(Gateway(loop, seed, folder / "gateway", chains, _GATEWAY_NAMES), judge)
+        shop = Shop(Gateway(loop, seed, folder / "gateway", chains, _GATEWAY_NAMES, scenario.databases[1]), judge)
     fleets: list[Fleet] = [rail] if shop is None else [rail, shop.gateway]
     workers = [worker for fleet in fleets for worker in fleet.workers.values()]
     _set_first_clocks(scenario, workers)
