@@ -16,6 +16,8 @@ def _found(seed: int, kinds: str, *only: int) -> Scenario:
     return Scenario(seed, only[-1] + 1, only, tuple(kinds.split(",")))
 
 
+_PEOPLE = ("honest", "race", "elsewhere", "foreign", "short", "late", "twice", "link", "two_links")
+_MACHINES = ("restart", "kill", "kill_all")
 LOSSES: Mapping[str, Scenario] = {
     # Workers overlap on two prices: what the stray one quotes is unknown_challenge for good.
     "price-change": _found(4, "honest,reprice", 13, 19),
@@ -26,6 +28,8 @@ LOSSES: Mapping[str, Scenario] = {
     "clock-jump-and-link": _found(2, "link,jump", 30, 32),
     # A node is away for longer than lifetime and settle window: who obeyed the 503 gets challenge_expired for good.
     "long-outage": _found(1, "honest,outage", 45, 46),
+    # The same by a node whose answers are broken for so long.
+    "broken-answers": Scenario(1009, 106, (104, 105), (*_PEOPLE, *_MACHINES, "broken_answers", "idle")),
     # A file cannot be read after the payment was taken: 500 on each call.
     "trusted-file": _found(1, "honest,trusted_file", 34, 36),
     "key-file": _found(1, "honest,key_file", 34, 36),

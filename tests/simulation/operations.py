@@ -95,10 +95,13 @@ FAULTS: Mapping[str, int] = {
     "gone_for_good": 2,
 }
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
-# What the product does not stand yet (issue 17). Whoever mends one of them takes it out of here; no
-# rail will ever stand the last one.
+# What the product does not stand yet (issue 17). Whoever mends one of them takes it out of here; no rail will ever stand
+# the last one. Of broken answers, thirty in a row are an outage for one who asks every two minutes.
 NOT_YET = frozenset(
-    {"both", "reprice", "switch_off", "outage", "lie", "skew", "jump", "key_file", "trusted_file"} | {"gone_for_good"}
+    (
+        *("both", "reprice", "switch_off", "outage", "broken_answers", "lie", "skew", "jump", "key_file"),
+        *("trusted_file", "gone_for_good"),
+    )
 )
 STANDING = tuple(name for name in WEIGHTS if name not in NOT_YET)
 ACTS: Mapping[str, Act] = {
