@@ -95,7 +95,7 @@ FAULTS: Mapping[str, int] = {
     "gone_for_good": 2,
 }
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
-# What the product does not stand yet (issue 17). Whoever mends one of them takes it out of here; no rail will ever stand
+# What the product does not stand yet (issue 17). Whoever mends one takes it out of here; no rail will ever stand
 # the last one. Of broken answers, thirty in a row are an outage for one who asks every two minutes.
 NOT_YET = frozenset(
     (
