@@ -156,6 +156,7 @@ async def both(market: Market, shop: Shop, actor: str, chance: random.Random) ->
         return
     extra = found[0]["extra"]
     amount = max(int(found[0]["amount"]), int(link["amount_microunits"]))
+    market.judge.count("paid")
     memo, reference = MEMO(link["token"]), extra["svm_reference_pubkey"]
     paid = await chain.pay(chance.randrange(WALLETS), found[0]["payTo"], amount, note=memo, reference=reference)
     market.judge.transfers[paid.tx_id] = actor

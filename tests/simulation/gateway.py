@@ -163,6 +163,7 @@ async def _pay(shop: Shop, actor: str, chance: random.Random, link: Mapping[str,
         chance.randrange(WALLETS), chain.payee(0), int(link["amount_microunits"]), note=MEMO(link["token"])
     )
     shop.judge.note(actor, "paid", paid.tx_id)
+    shop.judge.count("paid")
     shop.judge.transfers[paid.tx_id] = actor
     bill = Bill(actor, str(link["token"]), paid.tx_id)
     shop.bills.append(bill)

@@ -19,7 +19,7 @@ from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import Any, Protocol
 
-_LONGEST_NAP, _SHORT = 30.0, 0.5
+_LONGEST_NAP, _SHORT, _BEFORE = 30.0, 0.5, 1.5
 _RESOLUTION = 1e-6
 _REAL_SECONDS = 0.05
 
@@ -164,6 +164,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         limit = min(others, default=soonest)
         if limit - self._now > _LONGEST_NAP:
             limit = min(limit, self._now + self._chance.uniform(600, 7200))
+        # Machines do what they do every second shortly before anybody comes, too.
+        limit = max(soonest, limit - _BEFORE)
         self._now = max(self._now, soonest, limit)
 
     def _call_soon(self, callback: Callable[..., Any], args: Any, context: Context | None) -> asyncio.Handle:

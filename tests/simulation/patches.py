@@ -158,6 +158,7 @@ async def _to_thread(work: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 def _install() -> None:
     time.time, time.monotonic = _wall, _monotonic
+    time.clock_gettime = lambda clock: _wall() if clock == time.CLOCK_REALTIME else _monotonic()
     time.time_ns = lambda: int(_wall() * 1e9)
     time.monotonic_ns = lambda: int(_monotonic() * 1e9)
     os.urandom = _urandom

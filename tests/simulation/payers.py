@@ -194,6 +194,7 @@ async def pay(
         reference=entry["extra"].get("svm_reference_pubkey", ""),
     )
     market.judge.note(actor, "paid", paid.tx_id)
+    market.judge.count("paid")
     market.judge.transfers[paid.tx_id] = actor
     return Payment(
         actor, service, body, chain.network, proof_of(chain.network, paid.tx_id, token), paid.tx_id, paid.at, token

@@ -144,6 +144,7 @@ class NodeHost:
         app: The simulator's app.
         away: Whether connections fail.
         lie: Answers in the node's place, or None where the truth is to be told.
+        refresh: Brings the chain to the present before the node is asked.
         honest_until: Before when it does not begin to lie again.
     """
 
@@ -151,6 +152,7 @@ class NodeHost:
     away: bool = False
     lie: Callable[[str, str, bytes], Answer | None] | None = None
     honest_until: float = 0.0
+    refresh: Callable[[], None] = lambda: None
 
 
 class NodeNetwork:
@@ -189,6 +191,7 @@ class NodeNetwork:
             if self._chance.random() < 0.5:
                 await asyncio.sleep(_SILENCE)
             raise NodeAway("connection refused")
+        host.refresh()
         told = None if host.lie is None else host.lie(method, target, body)
         if told is None:
             try:
