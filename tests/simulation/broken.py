@@ -80,6 +80,9 @@ async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now
 
 BROKEN: Mapping[str, Broken] = {
     "any-amount": Broken(((weld, "is_enough", _always),), Scenario(1, 10, kinds=("short",)), "bought-cheaply"),
+    "before-it-is-final": Broken(
+        ((weld, "is_final", _always),), Scenario(1, 60, kinds=("race", "reorganisation")), "served-for-nothing"
+    ),
     "any-time": Broken(
         ((weld, "is_not_later", _always), (challenge, "is_live", _always)),
         Scenario(1, 10, kinds=("late",)),

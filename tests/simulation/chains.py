@@ -73,6 +73,9 @@ class PayingChain(Protocol):
     def payee(self, number: int) -> str:
         """Return the address of an operator's account."""
 
+    def has(self, tx_id: str) -> bool:
+        """Return whether a transaction is in a block of this chain, as it is now."""
+
     async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
         """Send USDC, welded by note or reference, and return once it is in a block."""
 
@@ -119,6 +122,10 @@ class Algorand:
         """Return an address of the operator's."""
         return encode_address(_account(number))
 
+    def has(self, tx_id: str) -> bool:
+        """Return whether a block holds a transaction."""
+        return tx_id in self.ledger.index
+
     async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
         """Send USDC with a note."""
         del reference
@@ -163,7 +170,11 @@ def _decoded(address: str) -> bytes:
 
 
 class Solana:
-    """A simulated Solana."""
+    """A simulated Solana.
+
+    Attributes:
+        undoes: How many of the next payments are undone before they are final.
+    """
 
     network = "solana_mainnet"
     hosts = ("solana",)
@@ -180,6 +191,7 @@ class Solana:
         for number in range(3):
             solana_bank.mint(self.ledger, Pubkey.from_string(self.payee(number)), self._mint, 0)
         self._refreshed = self.ledger.clock.now()
+        self.undoes = 0
         nodes.hosts["solana"] = NodeHost(
             Faulty(RpcFirst(build_app(self.ledger), Rpc(self.ledger).call), self.ledger.faults), refresh=self._refresh
         )
@@ -187,6 +199,10 @@ class Solana:
     def payee(self, number: int) -> str:
         """Return an address of the operator's."""
         return str(Keypair.from_seed(hashlib.sha256(f"payee {number}".encode()).digest()).pubkey())
+
+    def has(self, tx_id: str) -> bool:
+        """Return whether a slot holds a transaction."""
+        return self.ledger.ledger.get(tx_id) is not None
 
     async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
         """Send USDC with a reference account, and a memo where `note` is one."""
@@ -214,6 +230,9 @@ class Solana:
         await asyncio.sleep(self._chance.uniform(0.4, 2))
         ledger.seal()
         loop = asyncio.get_running_loop()
+        if self.undoes:
+            self.undoes -= 1
+            loop.call_later(self._chance.uniform(0, 5), self.ledger.reorganise, self._chance.randrange(2, 5))
         loop.call_later(self._chance.uniform(1, 14), self._finalise)
         return Paid(str(sent.signatures[0]), loop.time())
 

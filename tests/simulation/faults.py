@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from tests.simulation.chains import Solana
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
 from tests.simulation.rail import SERVICES, changed
@@ -200,6 +201,14 @@ async def trusted_file(around: Around, chance: random.Random) -> None:
     path = around.market.rail.trusted
     changes = (lambda: path.write_bytes(b""), path.unlink, lambda: path.write_bytes(b'{"kid": '))
     await _without(path, chance, chance.choice(changes))
+
+
+async def reorganisation(around: Around, chance: random.Random) -> None:
+    """Let Solana undo the next payments before they are final."""
+    chain = around.market.rail.chains.get("solana_mainnet")
+    if isinstance(chain, Solana):
+        chain.undoes += chance.randrange(1, 4)
+    await asyncio.sleep(0)
 
 
 async def locked(around: Around, chance: random.Random) -> None:

@@ -59,6 +59,7 @@ class Bill:
     """A link that was paid in time, and what became of it."""
 
     actor: str
+    network: str
     token: str
     tx_id: str
     paid: bool = False
@@ -165,7 +166,7 @@ async def _pay(shop: Shop, actor: str, chance: random.Random, link: Mapping[str,
     shop.judge.note(actor, "paid", paid.tx_id)
     shop.judge.count("paid")
     shop.judge.transfers[paid.tx_id] = actor
-    bill = Bill(actor, str(link["token"]), paid.tx_id)
+    bill = Bill(actor, network, str(link["token"]), paid.tx_id)
     shop.bills.append(bill)
     return bill
 
@@ -198,7 +199,8 @@ async def follow(shop: Shop, chance: random.Random, bill: Bill, *, seconds: floa
                 shop.judge.paid_link(bill.actor, bill.tx_id, str(told.get("tx_id")), bill.token)
                 return
             if told.get("status") in {"expired", "cancelled"}:
-                shop.judge.violated("link-refused", bill.actor, bill.last)
+                if shop.gateway.chains[bill.network].has(bill.tx_id):
+                    shop.judge.violated("link-refused", bill.actor, bill.last)
                 return
         wait = min(wait * 1.5, _LONGEST_WAIT)
         await asyncio.sleep(wait)

@@ -91,6 +91,7 @@ FAULTS: Mapping[str, int] = {
     "key_file": 2,
     "trusted_file": 2,
     "locked": 2,
+    "reorganisation": 2,
     "idle": 1,
     "gone_for_good": 2,
 }

@@ -229,6 +229,8 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
         final = answer.status in {400, 402, 404, 409, 422} and told is None and code not in RETRYABLE
         if final:
             payment.refused = payment.last
+            if not market.rail.chains[payment.network].has(payment.tx_id):
+                return  # the chain has undone it: there is no payment
             market.judge.refused_for_good(payment.actor, payment.last)
             return
         wait = min(wait * 2, _LONGEST_WAIT)

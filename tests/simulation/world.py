@@ -151,17 +151,30 @@ async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker
         if worker.app is None:
             judge.violated("does-not-start", worker.name, worker.trouble or "")
     for payment in market.payments:
-        if payment.answer is not None:
+        stands = market.rail.chains[payment.network].has(payment.tx_id)
+        if payment.answer is not None and not stands:
+            judge.violated("served-for-nothing", payment.actor, f"{payment.tx_id} was undone, and it bought an answer")
+        if payment.answer is not None or not stands:
             continue
         before = len(judge.violations)
         await redeem(market, payment, chance, until=market.now() + 600)
         del judge.violations[before:]
         if payment.answer is None:
             judge.violated("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
-    for bill in shop.bills if shop is not None else ():
-        if shop is not None and not bill.paid:
-            before = len(judge.violations)
-            await follow(shop, chance, bill, seconds=600)
-            del judge.violations[before:]
+    if shop is not None:
+        await _judge_links(shop, chance)
+
+
+async def _judge_links(shop: Shop, chance: random.Random) -> None:
+    judge = shop.judge
+    for bill in shop.bills:
+        stands = shop.gateway.chains[bill.network].has(bill.tx_id)
+        if bill.paid and not stands:
+            judge.violated("served-for-nothing", bill.actor, f"{bill.tx_id} was undone, and it paid a link")
+        if bill.paid or not stands:
+            continue
+        before = len(judge.violations)
+        await follow(shop, chance, bill, seconds=600)
+        del judge.violations[before:]
         if not bill.paid:
             judge.violated("link-lost", bill.actor, f"paid {bill.tx_id}, and the link is {bill.last}")
