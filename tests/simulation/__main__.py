@@ -46,7 +46,7 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option(
     "--broken", default="", help="Take a rule out of the product and see that it is found, by its name; or all."
 )
-@click.option("--losses", type=click.Choice(["mended", "all"]), help="Try losses again that worlds have found.")
+@click.option("--losses", is_flag=True, help="Try the losses again that worlds have found.")
 @click.option("--seconds", default=0.0, help="Go on with further worlds for so many seconds of processor time.")
 @click.option(
     "--postgres", default="", help="A PostgreSQL server to use instead of SQLite; such a run is not repeatable."
@@ -60,7 +60,7 @@ def main(**given: Any) -> None:
         names = tuple(BROKEN) if given["broken"] == "all" else (given["broken"],)
         sys.exit(int(bool(missed(names, click.echo))))
     if given["losses"]:
-        sys.exit(int(bool(come_back(click.echo, every=given["losses"] == "all"))))
+        sys.exit(int(bool(come_back(click.echo))))
     failed = False
     for scenario in _scenarios(given):
         with postgres.databases(given["postgres"]) as databases:

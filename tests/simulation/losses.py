@@ -1,13 +1,12 @@
 """Losses that worlds have found, each as the shortest list of operations that shows it (found on b248351).
 
-They are tried again once what causes them is no longer in `operations.NOT_YET`, and must not come back.
+Each is mended, and must not come back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests.simulation.operations import NOT_YET
 from tests.simulation.shrinking import command
 from tests.simulation.world import Scenario, run
 
@@ -40,17 +39,10 @@ LOSSES: Mapping[str, Scenario] = {
 }
 
 
-def is_mended(scenario: Scenario) -> bool:
-    """Return whether the product is said to stand everything that a scenario may draw."""
-    return not NOT_YET & set(scenario.kinds or ())
-
-
-def come_back(report: Callable[[str], None], *, every: bool) -> list[str]:
-    """Try the losses that are mended, or every one, and return the names of those that are there."""
+def come_back(report: Callable[[str], None]) -> list[str]:
+    """Try every loss again and return the names of those that are there."""
     there = []
     for name, scenario in LOSSES.items():
-        if not every and not is_mended(scenario):
-            continue
         outcome = run(scenario)
         paid = outcome.counts.get("paid", 0)  # where nobody pays, nobody loses
         if outcome.violations or not paid:

@@ -96,15 +96,9 @@ FAULTS: Mapping[str, int] = {
     "gone_for_good": 2,
 }
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
-# What the product does not stand yet (issue 17). Whoever mends one takes it out of here; no rail will ever stand
-# the last one. Of broken answers, thirty in a row are an outage for one who asks every two minutes.
-NOT_YET = frozenset(
-    (
-        *("both", "reprice", "switch_off", "outage", "broken_answers", "lie", "skew", "jump", "key_file"),
-        *("trusted_file", "gone_for_good"),
-    )
-)
-STANDING = tuple(name for name in WEIGHTS if name not in NOT_YET)
+# What no rail can stand: a node that says for days that a payment is not there.
+BEYOND_ANY_RAIL = frozenset({"gone_for_good"})
+STANDING = tuple(name for name in WEIGHTS if name not in BEYOND_ANY_RAIL)
 ACTS: Mapping[str, Act] = {
     "honest": _honest,
     **{name: _of_payers(getattr(cheats, name)) for name in PAYERS if name != "honest"},

@@ -61,7 +61,7 @@ def test_each_rule_that_is_taken_out_is_found() -> None:
 @pytest.mark.slow
 def test_no_loss_comes_back() -> None:
     """What worlds have found and what was mended is found no more."""
-    status, told = _simulated("--losses", "mended")
+    status, told = _simulated("--losses")
     assert status == 0, told
 
 
