@@ -5,16 +5,25 @@ A loss that was mended goes in here too, as the replacement that puts it back.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from reference.gateway.checkout.watcher import Look, Watcher
 from reference.protocol import challenge, weld
+from reference.protocol.challenge import Generation
 from reference.protocol.redemption import State
+from reference.rail import redemption
 from reference.rail.collecting import in_progress
+from reference.rail.door import Door
+from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
+from reference.rail.standing import Standing
 from reference.store.redemptions import Redemptions
+from reference.web import clock
+from reference.web.last_good import LastGood
+from tests.simulation.losses import LOSSES
 from tests.simulation.shrinking import command
 from tests.simulation.world import Outcome, Scenario, run
 
@@ -59,7 +68,15 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
-_forget, _claimed, _expire = Redemptions.forget, Redeemer._claimed, Watcher._expire
+async def _do_nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+async def _never(*_: Any, **__: Any) -> bool:
+    return False
+
+
+_forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, Door.admit
 
 
 async def _forget_after_an_hour(self: Redemptions, *, unpaid_before: int, answers_before: int) -> None:
@@ -77,6 +94,55 @@ async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now
     del look
     await _expire(self, address, Look(complete=True), head, now + 300)
 
+
+# What puts losses back that were mended; each is tried in the world that found it.
+
+
+def _issue_superseded(self: Standing) -> None:
+    self._clock.refuse_in_doubt()
+
+
+def _in_force_exactly(self: Generation, unix: int) -> bool:
+    return self.since <= unix and (self.until is None or unix <= self.until + 300)
+
+
+def _read_or_fail(self: LastGood[Any]) -> None:
+    self._value = self._read()
+
+
+def _unforeseen(fault: Exception) -> Exception:
+    return RuntimeError(str(fault))
+
+
+def _refuse_disabled_before_all(self: Door, request: Any, *, presented: bool) -> Any:
+    self.refuse_disabled(self._challenges[request.path].service)
+    return _admit(self, request, presented=presented)
+
+
+_EXACT_TERMS: Replacement = (Generation, "in_force", _in_force_exactly)
+# A wall that is held against itself never jumps: its highest reading is the time.
+_WALL_IS_BELIEVED: tuple[Replacement, ...] = ((clock, "boot_time", time.time),)
+_NOT_KEPT: Replacement = (Redemptions, "keep", _do_nothing)
+# Without the rehearsal the payment is taken first, and then the file is not there.
+_FILES_FAIL_AFTER_PAYMENT: tuple[Replacement, ...] = (
+    (LastGood, "_renew", _read_or_fail),
+    (Redeemer, "_rehearse", _do_nothing),
+    (redemption, "answer_unavailable", _unforeseen),
+)
+
+_LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
+    "price-change": (((Standing, "refuse_issuing", _issue_superseded), _EXACT_TERMS), "honest-refused"),
+    "skewed-clocks": ((_EXACT_TERMS,), "honest-refused"),
+    "clock-jump": (_WALL_IS_BELIEVED, "honest-refused"),
+    "clock-jump-and-link": (_WALL_IS_BELIEVED, "link-refused"),
+    "long-outage": ((_NOT_KEPT, (Redeemer, "_may_come_late", _never)), "honest-refused"),
+    # Looks at the node would use the bad answers up before anybody presents; where none looks, no absence is known.
+    "broken-answers": ((_NOT_KEPT, (Presence, "tend", _do_nothing)), "honest-refused"),
+    "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
+    "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
+    "switched-off": (((Door, "admit", _refuse_disabled_before_all),), "honest-refused"),
+    "rail-and-link": (((weld, "is_for_a_call", _always),), "bought-twice"),
+}
 
 BROKEN: Mapping[str, Broken] = {
     "any-amount": Broken(((weld, "is_enough", _always),), Scenario(1, 10, kinds=("short",)), "bought-cheaply"),
@@ -105,6 +171,7 @@ BROKEN: Mapping[str, Broken] = {
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"
     ),
+    **{name: Broken(how, LOSSES[name], rule) for name, (how, rule) in _LOSSES_PUT_BACK.items()},
 }
 
 
