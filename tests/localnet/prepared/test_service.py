@@ -7,7 +7,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from localnet.processes import Child, ChildFault
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="services are forked on Linux only")
 SERVICE = ("sim.base", "--port", "0", "--block-seconds", "60")
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder whose path is short enough for the address of a socket, wherever the tests run."""
+    with tempfile.TemporaryDirectory(prefix="weldproof-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @asynccontextmanager
