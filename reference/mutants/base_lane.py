@@ -6,6 +6,7 @@ the authorization for paid where the settlement was refused, as a rail does that
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +19,6 @@ from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.collecting import Presented
 from reference.rail.settlement import Settler
-
-_NO_TRANSACTION = "0x" + "00" * 32
 
 
 def _always(*_: object) -> bool:
@@ -45,11 +44,16 @@ def _forgiven(*codes: str) -> None:
                 pass
             else:
                 return payment
-            return Payment(_payer(presented), _NO_TRANSACTION)
+            return _unseen(presented)
 
         return collected
 
     replace(Settler, "collect", forgiving)
+
+
+def _unseen(presented: Presented) -> Payment:
+    """Return a payment in a transaction that is in no block, another one for each challenge: one for all buys once."""
+    return Payment(_payer(presented), "0x" + hashlib.sha256(presented.token.text.encode()).hexdigest())
 
 
 def _payer(presented: Presented) -> str:
@@ -108,7 +112,7 @@ def _unsettled() -> None:
 
     def trusting(_: Callable[..., Any]) -> Callable[..., Any]:
         async def collected(self: Settler, presented: Presented, claim: Any) -> Payment:  # noqa: ARG001 - the seam's shape
-            return Payment(_payer(presented), _NO_TRANSACTION)
+            return _unseen(presented)
 
         return collected
 
