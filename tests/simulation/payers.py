@@ -27,6 +27,8 @@ RETRYABLE = frozenset({"tx_not_found", "tx_not_confirmed"})
 STORED_SECONDS = 86400
 _LONGEST_WAIT = 300.0
 _CLOCKS_DIFFER = 180.0
+# Who stops asking while nobody answers may come back too late, which is his own doing.
+_PATIENCE = 30 * 86400
 
 
 @dataclass(slots=True)
@@ -158,7 +160,7 @@ async def honest(market: Market, actor: str, chance: random.Random) -> None:
         return
     market.payments.append(payment)
     await asyncio.sleep(chance.choice((0.0, 0.5, 3.0, 30.0)))
-    await redeem(market, payment, chance, until=market.now() + 2 * 86400)
+    await redeem(market, payment, chance, until=market.now() + _PATIENCE)
     while payment.answer is not None and market.now() < payment.served_at + STORED_SECONDS - _CLOCKS_DIFFER:
         await asyncio.sleep(chance.choice((1.0, 60.0, 3600.0, 6 * 3600.0, 20 * 3600.0)))
         await again(market, payment, chance)

@@ -9,6 +9,8 @@ from typing import Any
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.machines import Machine
 
+_RESTART_SECONDS = 60.0
+
 
 class Fleet:
     """Workers of one surface, over one database.
@@ -74,6 +76,8 @@ class Worker:
             await ready
         finally:
             fleet.loop.busy -= 1
+        if self.trouble is not None:  # a service manager tries again
+            fleet.loop.call_later(_RESTART_SECONDS, lambda: fleet.loop.create_task(self.start()))
 
     async def _run(self, machine: Machine, stop: asyncio.Event, ready: asyncio.Future[None]) -> None:
         try:
