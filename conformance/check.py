@@ -17,7 +17,7 @@ from conformance.events import EventLog
 from conformance.ledger import Requirement, load
 from conformance.quick import BY_COMPANY, WHOLE, Quick
 from conformance.target import Profile
-from conformance.verdict import Verdict, breach
+from conformance.verdict import ONLY_WARNS, Verdict, breach
 
 T = TypeVar("T")
 Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
@@ -159,6 +159,7 @@ class Case:
         exchange: Recorded | None = None,
         where: Mapping[str, str] | None = None,
         hint: str | None = None,
+        beyond: str | None = None,
     ) -> bool:
         """Judge one row once; a row may be judged many times, and its worst judgement counts.
 
@@ -170,11 +171,15 @@ class Case:
             exchange: The answer, or the delivery, that shows it.
             where: Which operation, axis and so on; the lane is added.
             hint: What to do about it, when it is more exact than the check's `fix`.
+            beyond: What the interface leaves open here, where the trial goes beyond what the row surely says: a breach
+                then warns, whatever the row's level, and the reader is given this reason.
 
         Returns:
             `holds`, so that a check can go on only when it makes sense.
         """
-        verdict = Verdict.PASS if holds else breach(self.row(row_id))
+        verdict = Verdict.PASS if holds else breach(self.row(row_id), beyond=beyond)
+        if not holds and beyond is not None:
+            where = {**(where or {}), ONLY_WARNS: beyond}
         self._judge(row_id, verdict, expected, found, exchange, where, hint)
         return holds
 

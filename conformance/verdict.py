@@ -10,13 +10,16 @@ from conformance.ledger import Requirement
 
 # Member of a judgement's `where`: what of the suite's own was judged, because the operator named nothing.
 STAND_IN: Final = "stand_in"
+# Member of a judgement's `where`: why a breach of a row that decides only warns here.
+ONLY_WARNS: Final = "only warns, since"
 
 
 class Verdict(StrEnum):
     """What the suite says of one requirement.
 
-    `fail` and `warn` are both breaches: only a MUST that the interface states fails a run, all others warn. `left_out`
-    is what a quick look did not try: no verdict on the target.
+    `fail` and `warn` are both breaches: a MUST fails a run, whether the interface states or implies it; SHOULD and MAY
+    warn, and so does what a check tries beyond the sure meaning of a MUST. `left_out` is what a quick look did not try:
+    no verdict on the target.
     """
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password
@@ -66,9 +69,14 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
     return next((verdict for verdict in _WORST_FIRST if verdict in seen), None)
 
 
-def breach(row: Requirement) -> Verdict:
-    """Return what a breach of `row` counts as."""
-    return Verdict.FAIL if row.decides else Verdict.WARN
+def breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
+    """Return what a breach of `row` counts as.
+
+    Args:
+        row: The requirement.
+        beyond: What of the trial the interface leaves open, where it goes beyond the row: then a breach warns.
+    """
+    return Verdict.FAIL if row.decides and beyond is None else Verdict.WARN
 
 
 def exit_code(

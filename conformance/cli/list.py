@@ -29,8 +29,8 @@ from conformance.ledger import Requirement, load
 def command(ids: Sequence[str], as_checks: bool, as_json: bool, **filters: Any) -> None:
     """List requirements: id, weight, how many checks decide it, and the sentence.
 
-    ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. The weight is `decides` for what the interface states as a
-    MUST; a breach of any other row warns.
+    ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. The weight is `decides` for every MUST, stated or
+    implied by the interface; a breach of any other row warns.
     """
     deciders = _deciders()
     rows = tuple(row for row in selected(ids) if _wanted(row, deciders, filters))

@@ -26,7 +26,7 @@ class Requirement:
         sentence: The testable statement.
         section: The section of the interface it comes from.
         level: RFC 2119 word.
-        basis: `stated` when the sentence is in the interface, `implied` when it follows from it.
+        basis: `stated` when the sentence is in the interface, `implied` when it follows from it; either decides.
         needs: Codes of what a test must have (V B K T T2 A C W S P R D).
         surface: Surface that must be claimed for the row to apply.
         surfaces: Further surfaces that must be claimed for the row to apply.
@@ -49,8 +49,8 @@ class Requirement:
 
     @property
     def decides(self) -> bool:
-        """Whether a breach of the row fails the run: only what the interface states as a MUST does."""
-        return self.level == "MUST" and self.basis == "stated"
+        """Whether a breach of the row fails the run: every MUST does, whether it is stated or follows."""
+        return self.level == "MUST"
 
 
 class Ledger:

@@ -13,10 +13,11 @@ from conformance.report.summary import Summary, summarise
 from conformance.verdict import Exit, Verdict
 
 _COLOURS: Final[Mapping[int | None, str]] = {
-    Exit.PASSED: "#1a7f4b",
     Exit.FAILED: "#b42318",
     Exit.SUITE_FAULT: "#8b0f4d",
 }
+_CLEAN: Final = "#1a7f4b"
+_BUT_FOR: Final = "#8a5a00"
 _OTHER: Final = "#7a3e9d"
 _CHARACTER: Final = 7
 _SVG: Final = """\
@@ -52,15 +53,20 @@ def render(events: Iterable[Event]) -> bytes:
 
 
 def _colour(summary: Summary) -> str:
-    """Return the colour of the outcome; a quick look is never the colour of a pass."""
-    quickly = summary.quick and summary.exit_code == Exit.PASSED
-    return _OTHER if quickly else _COLOURS.get(summary.exit_code, _OTHER)
+    """Return the colour of the outcome: green for no quick look, and not while a MUST is broken."""
+    if summary.is_clean:
+        return _CLEAN
+    if summary.exit_code == Exit.PASSED and not summary.quick:
+        return _BUT_FOR
+    return _COLOURS.get(summary.exit_code, _OTHER)
 
 
 def _text(summary: Summary) -> str:
     counts = summary.counts
+    breaches = [f"{counts[one]} {one.value}" for one in (Verdict.FAIL, Verdict.WARN) if counts[one]]
     if summary.quick and summary.exit_code == Exit.PASSED:
-        return f"{QUICK_LOOK.lower()}, no verdict"
+        return ", ".join([QUICK_LOOK.lower(), "no verdict", *breaches])
     passed = "without a breach" if summary.quick else "pass"
-    text = f"{headline(summary).lower()}, {counts[Verdict.PASS]} {passed}"
-    return f"{text}, {counts[Verdict.FAIL]} fail" if counts[Verdict.FAIL] else text
+    # Warnings are counted behind.
+    outcome = headline(summary).lower().partition(" with ")[0].rstrip(",")
+    return ", ".join([outcome, f"{counts[Verdict.PASS]} {passed}", *breaches])

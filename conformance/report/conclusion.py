@@ -47,10 +47,17 @@ _HEADLINES: Final[Mapping[int | None, str]] = {
 
 
 def headline(summary: Summary) -> str:
-    """Return the run's outcome in a word or two."""
-    if summary.quick and summary.exit_code == Exit.PASSED:
+    """Return the run's outcome in a few words; a pass names what is beside it: known failures and warnings."""
+    word = _HEADLINES.get(summary.exit_code, f"Exit {summary.exit_code}")
+    if summary.exit_code != Exit.PASSED:
+        return word
+    if summary.quick:
         return QUICK_LOOK
-    return _HEADLINES.get(summary.exit_code, f"Exit {summary.exit_code}")
+    known = len(summary.known_failures)
+    warned = sum(row.verdict is Verdict.WARN and row.expected_failure is None for row in summary.rows)
+    beside = [f"but for {_number(known, 'known failure')}"] if known else []
+    beside += [f"with {_number(warned, 'warning')}"] if warned else []
+    return " ".join([word, ", ".join(beside)]) if beside else word
 
 
 def words(summary: Summary) -> Mapping[Verdict, str]:

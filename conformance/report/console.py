@@ -190,9 +190,9 @@ def _comparisons(console: Console, summary: Summary) -> None:
 
 
 def _conclusion(console: Console, summary: Summary) -> None:
-    style = "bold green" if summary.exit_code == Exit.PASSED else "bold red"
-    if summary.quick and summary.exit_code == Exit.PASSED:
-        style = "bold magenta"
+    style = "bold green" if summary.is_clean else "bold red"
+    if summary.exit_code == Exit.PASSED and not summary.is_clean:
+        style = "bold magenta" if summary.quick else "bold yellow"
     _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
     for line in rests_on(summary):
         _line(console, Text(f"  {line}"))

@@ -140,8 +140,8 @@ def _coded(text: str) -> Markup:
 
 
 def _tone(summary: Summary) -> str:
-    if summary.quick and summary.exit_code == Exit.PASSED:
-        return "inconclusive"
+    if summary.exit_code == Exit.PASSED and not summary.is_clean:
+        return "inconclusive" if summary.quick else "warn"
     tones: Mapping[int | None, str] = {Exit.PASSED: "pass", Exit.FAILED: "fail", Exit.SUITE_FAULT: "error"}
     return tones.get(summary.exit_code, "inconclusive")
 

@@ -3,8 +3,8 @@
 `fail` is a failure; so is a warning under `--strict` and an expected failure that passes or has lapsed. `error` is an
 error. `inconclusive` is an error of type `inconclusive`, not a skip: a missing prerequisite is red, or a build that
 tested nothing would look green. `not_applicable`, `documented` and a known breach are skipped, with their reason; so
-is what a quick look left out or found no breach in, since it passes nothing. A `warn` passes,
-with what was found in its `system-out`.
+is what a quick look left out or found no breach in, since it passes nothing. A `warn` passes, with what was found in
+its `system-out`, and is counted by its suite's property `warnings`; `conclusion` is the run's outcome in words.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ def render(events: Iterable[Event]) -> bytes:
         suite = TestSuite(f"weldproof.{name}")
         suite.hostname = one_line(summary.target, 100)
         suite.timestamp = dt.datetime.fromtimestamp(summary.started_at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        if summary.quick:
-            suite.add_property("conclusion", f"{headline(summary)}: {sentence(summary)}")
+        suite.add_property("conclusion", f"{headline(summary)}: {sentence(summary)}")
+        warned = sum(row.verdict is Verdict.WARN for row in rows)
+        if warned:
+            suite.add_property("warnings", str(warned))
         suite.add_property("seed", str(summary.seed))
         suite.add_property("suite_version", one_line(summary.suite_version, 100))
         if summary.interrupted:

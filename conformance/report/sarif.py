@@ -47,7 +47,7 @@ def render(events: Iterable[Event]) -> bytes:
                             **({"exitCodeDescription": sentence(summary)} if summary.interrupted else {}),
                         }
                     ],
-                    **({"properties": {"quick": True, "conclusion": _conclusion(summary)}} if summary.quick else {}),
+                    "properties": {"quick": summary.quick, "conclusion": _conclusion(summary)},
                     "results": [_result(summary, row, index) for index, row in enumerate(rows)],
                 }
             ],

@@ -12,7 +12,7 @@ from conformance.ledger import Requirement, load
 from conformance.report.exchange import Exchange
 from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.report.text import one_line
-from conformance.verdict import Verdict, worst
+from conformance.verdict import Exit, Verdict, worst
 
 SLOWEST: Final = 10
 BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
@@ -185,6 +185,17 @@ class Summary:
         """Return whether a row by itself fails the run or is a fault of the suite; known breaches do not."""
         breach = row.verdict in BAD or (row.verdict is Verdict.WARN and bool(self.options.get("strict")))
         return row.expected_failure in UNEXPECTED or (breach and row.expected_failure != "expected")
+
+    @property
+    def known_failures(self) -> tuple[str, ...]:
+        """Ids of rows that decide and are broken, and that the expected-failure list keeps out of the exit code."""
+        return tuple(row.id for row in self.rows if row.expected_failure == "expected" and row.requirement.decides)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the run ended with 0 and no row that decides is broken in any way: what may look green."""
+        broken = any(row.requirement.decides and row.verdict in {Verdict.FAIL, Verdict.WARN} for row in self.rows)
+        return self.exit_code == Exit.PASSED and not self.quick and not broken
 
     @property
     def attention(self) -> tuple[RowResult, ...]:

@@ -30,6 +30,7 @@ class KillList:
         lanes: Lanes of the stack that it runs on.
         caught_by: The row its author named beforehand.
         also: Further rows, each with the reason why it sees the fault.
+        warns: Those rows whose breach only warns although they decide: the fault shows beyond what they surely say.
     """
 
     mutant: str
@@ -38,12 +39,14 @@ class KillList:
     caught_by: str
     also: Mapping[str, str]
     lanes: tuple[str, ...] = DEFAULT_LANES
+    warns: tuple[str, ...] = ()
 
     def expected(self) -> dict[str, Verdict]:
         """Return each row that must be breached and as what."""
         ledger = load()
         rows = (self.caught_by, *self.also)
-        return {row: Verdict.FAIL if ledger[row].decides else Verdict.WARN for row in rows}
+        fails = {row for row in rows if ledger[row].decides} - {*self.warns}
+        return {row: Verdict.FAIL if row in fails else Verdict.WARN for row in rows}
 
     def differences(self, found: Mapping[str, Verdict]) -> list[str]:
         """Return one line for each difference between this list and what a run found; none when it is exact.
@@ -69,18 +72,24 @@ def load_kill_lists() -> tuple[KillList, ...]:
     """Return every committed kill list: the files of `kills/` by name, each in its own order.
 
     Raises:
-        ValueError: An entry names an unknown row, or gives no reason for a further one.
+        ValueError: An entry names an unknown row, gives no reason for a further one, or has a row warn that does not
+            decide or is not on the list.
     """
     folder = files(__package__).joinpath("kills")
     texts = [one.read_text("utf-8") for one in sorted(folder.iterdir(), key=lambda one: one.name)]
     lists = []
     for entry in (entry for text in texts for entry in tomllib.loads(text)["mutant"]):
         lanes = tuple(entry.get("lanes", DEFAULT_LANES))
-        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], entry.get("also", {}), lanes)
+        also, warns = entry.get("also", {}), tuple(entry.get("warns", ()))
+        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], also, lanes, warns)
         unknown = [row for row in (kill.caught_by, *kill.also) if row not in load()]
         unreasoned = [row for row, reason in kill.also.items() if not reason.strip()]
         if unknown or unreasoned or not kill.rule:
             raise ValueError(f"kill list of {kill.mutant}: unknown rows {unknown}, rows without a reason {unreasoned}")
+        listed = (kill.caught_by, *kill.also)
+        idle = [row for row in warns if row not in listed or not load()[row].decides]
+        if idle:
+            raise ValueError(f"kill list of {kill.mutant}: {idle} are no deciding rows of it that could warn")
         lists.append(kill)
     return tuple(lists)
 

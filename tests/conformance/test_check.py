@@ -61,6 +61,15 @@ def test_a_breach_weighs_what_its_row_does() -> None:
     assert told == [("fail", "Mend it."), ("warn", "Mend just that."), ("pass", None)]
 
 
+def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
+    """A breach of what the interface leaves open warns on a row that decides too, with the reason; a pass is one."""
+    case = case_of(None)
+    case.expect(MUST, False, "so", "otherwise", beyond="the name is open", where={"member": "x"})
+    case.expect(MUST, True, "so", "so", beyond="the name is open")
+    told = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
+    assert told == [("warn", {"member": "x", "only warns, since": "the name is open"}), ("pass", {})]
+
+
 def test_what_does_not_judge_says_why() -> None:
     """Rows that are open, do not apply or are documented have a verdict of that name, the reason, and no fix."""
     case = case_of()

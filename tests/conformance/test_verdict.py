@@ -12,12 +12,17 @@ from conformance.target import ExpectedFailure
 from conformance.verdict import Exit, Verdict, breach, exit_code, worst
 
 
-def test_only_stated_musts_fail() -> None:
-    """A breach of a MUST that the interface states fails; every other breach warns."""
+def test_every_must_fails() -> None:
+    """A breach of a MUST fails, stated (the 402) or implied (`alg: none`); one of a SHOULD warns."""
     ledger = load()
     assert breach(ledger["RAIL-402-01"]) is Verdict.FAIL
-    assert breach(ledger["RAIL-402-17"]) is Verdict.WARN
+    assert (ledger["GW-RCPT-16"].basis, breach(ledger["GW-RCPT-16"])) == ("implied", Verdict.FAIL)
     assert breach(ledger["RAIL-402-07"]) is Verdict.WARN
+
+
+def test_what_goes_beyond_a_must_warns() -> None:
+    """A trial of what the interface leaves open fails nobody, whatever the row's level."""
+    assert breach(load()["RAIL-402-01"], beyond="its place is open") is Verdict.WARN
 
 
 def test_the_worst_judgement_of_a_row_counts() -> None:

@@ -74,7 +74,9 @@ async def wrong_signatures_have_no_effect(case: Case) -> None:
     event = sending.event()
     forged = replace(sending.genuine(event), value=made["signed with another secret"].value)
     await sending.attempt(forged)
-    await _taken(sending, "WH-RECV-02", sending.genuine(event), {"delivery": "the genuine one after a forged one"})
+    beyond = "the interface says nothing of a genuine delivery after a forged one"
+    how = {"delivery": "the genuine one after a forged one"}
+    await _taken(sending, "WH-RECV-02", sending.genuine(event), how, beyond=beyond)
 
 
 @check(
@@ -231,17 +233,20 @@ async def _no_effects(sending: Sender, row: str, made: Mapping[str, Delivery]) -
             sending.case.inconclusive(row, reason, exchange=answer)
 
 
-async def _taken(sending: Sender, row: str, delivery: Delivery, where: Mapping[str, str]) -> None:
+async def _taken(
+    sending: Sender, row: str, delivery: Delivery, where: Mapping[str, str], *, beyond: str | None = None
+) -> None:
     """Send a delivery that must be taken and judge that, by its effect where one can be asked for."""
     answer, happened = await sending.answered(delivery)
     if sending.receiver.effects is None or answer is None:
-        _judge(sending, row, answer is not None and success(answer), "a success", happened, answer, where)
+        holds = answer is not None and success(answer)
+        _judge(sending, row, holds, "a success", happened, answer, where, beyond=beyond)
         return
     count = await sending.effects_within(delivery.event_id, taken=success(answer))
     if not count and success(answer):
         await sending.keeps_up(f"{happened}, and no effect in time")
         count = await sending.effects(delivery.event_id, again=True)
-    _judge(sending, row, count == 1, "one effect", f"{count} effects, {happened}", answer, where)
+    _judge(sending, row, count == 1, "one effect", f"{count} effects, {happened}", answer, where, beyond=beyond)
 
 
 async def _tolerated(sending: Sender, delivery: Delivery, where: Mapping[str, str]) -> None:
@@ -267,5 +272,8 @@ def _judge(
     found: str,
     answer: Answer | None,
     where: Mapping[str, str],
+    *,
+    beyond: str | None = None,
 ) -> None:
-    sending.case.expect(row, holds, expected, found, exchange=answer, where={**sending.receiver.where, **where})
+    place = {**sending.receiver.where, **where}
+    sending.case.expect(row, holds, expected, found, exchange=answer, where=place, beyond=beyond)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conformance.ledger import load
@@ -20,6 +22,13 @@ def test_an_exact_run_differs_in_nothing() -> None:
     assert KILL.expected() == {DECIDING: Verdict.FAIL, WARNING: Verdict.WARN}
     for rest in (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED):
         assert KILL.differences({**EXACT, OTHER: rest}) == []
+
+
+def test_a_deciding_row_may_be_listed_as_one_that_warns() -> None:
+    """Where the fault shows beyond what the row surely says; a failure of it is then as wrong as a pass."""
+    kill = replace(KILL, warns=(DECIDING,))
+    assert kill.differences({**EXACT, DECIDING: Verdict.WARN}) == []
+    assert kill.differences(EXACT) == [f"{DECIDING}: expected warn, got fail"]
 
 
 @pytest.mark.parametrize(

@@ -255,14 +255,14 @@ async def test_credentials_are_in_no_log() -> None:
 
 
 def test_rows_weigh_as_the_ledger_has_them() -> None:
-    """A stated MUST fails a run, an implied row warns."""
+    """A MUST fails a run, a SHOULD warns."""
 
     async def both() -> list[Mapping[str, str]]:
         flaws = (("revokes in words only", "issuers_come_and_go"), ("takes no base64", "what_is_no_issuer_is_refused"))
         return [verdicts(await judged(Hub(flaw), check, budget=SHORT)) for flaw, check in flaws]
 
-    stated, implied = asyncio.run(both())
-    assert (stated["CP-ISSUER-03"], implied["CP-ISSUER-06"]) == ("fail", "warn")
+    must, should = asyncio.run(both())
+    assert (must["CP-ISSUER-03"], should["CP-ISSUER-06"]) == ("fail", "warn")
 
 
 async def test_a_token_of_another_hub_judges_nobody() -> None:

@@ -157,10 +157,16 @@ async def test_a_receiver_that_hangs_on_unknown_members_is_judged(monkeypatch: p
     assert verdicts(log) == {"03": "warn"}
 
 
-def test_only_the_stated_row_fails_a_run(logs: Mapping[str, EventLog]) -> None:
-    """Two effects of one id fail the run, which the interface states; the rest of the rows warn."""
+def test_effects_of_doubles_and_of_forgeries_fail_a_run(logs: Mapping[str, EventLog]) -> None:
+    """Two effects of one id and an effect of a wrong signature are breaches of a MUST; the other rows warn.
+
+    So does a forgery that only keeps the genuine event away: that is more than the row says.
+    """
     assert verdicts(logs["no memory"])["01"] == "fail"
-    assert {verdicts(logs[flaw])[row] for flaw, rows in FLAWED.items() for row in rows - {"01"}} == {"warn"}
+    forged = [flaw for flaw, rows in FLAWED.items() if "02" in rows]
+    found = {flaw: verdicts(logs[flaw])["02"] for flaw in forged}
+    assert found == {**dict.fromkeys(forged, "fail"), "notes before it verifies": "warn"}
+    assert {verdicts(logs[flaw])[row] for flaw, rows in FLAWED.items() for row in rows - {"01", "02"}} == {"warn"}
 
 
 def test_the_secret_is_in_no_log(logs: Mapping[str, EventLog]) -> None:

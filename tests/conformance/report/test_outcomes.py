@@ -1,0 +1,111 @@
+"""What a run looks like at a glance: nothing is green while a MUST is broken, and warnings are told everywhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from junitparser import JUnitXml
+from rich.console import Console
+
+from conformance.events import Event
+from conformance.ledger import load
+from conformance.report import console, formats
+from conformance.report.conclusion import headline
+from conformance.report.summary import summarise
+from conformance.verdict import Exit, Verdict
+from tests.conformance.report.run_builder import RunBuilder
+
+STATED, IMPLIED, SHOULD = "GW-RCPT-02", "GW-RCPT-16", "GW-CHK-13"
+ROWS = [STATED, IMPLIED, SHOULD]
+GREEN = "#1a7f4b"
+
+
+def run(*, known: tuple[str, ...] = (), **verdicts: Verdict) -> tuple[Event, ...]:
+    """Return a run in which those rows have those verdicts, each with a judgement, and all others pass."""
+    named = {name.replace("_", "-"): verdict for name, verdict in verdicts.items()}
+    made = RunBuilder(ROWS)
+    for row, verdict in named.items():
+        made.judge(row, verdict, found="otherwise")
+    return made.finish(named, expected=dict.fromkeys(known, "expected"))
+
+
+def texts(events: tuple[Event, ...]) -> dict[str, str]:
+    """Return every report as text; the console's with its colours."""
+    out = io.StringIO()
+    console.show(summarise(events), console=Console(file=out, width=200, highlight=False, force_terminal=True))
+    return {"console": out.getvalue(), **{name: one.render(events).decode() for name, one in formats.FORMATS.items()}}
+
+
+def looks_green(shown: dict[str, str]) -> set[str]:
+    """Return the reports whose outcome has the colour of a pass."""
+    last = shown["console"].rpartition("Passed")[0].rpartition("\n")[2]
+    return {
+        name
+        for name, green in {
+            "badge": GREEN in shown["badge"],
+            "html": 'class="tone-pass"' in shown["html"],
+            "console": "Passed" in shown["console"] and re.search(r"\x1b\[1;32m$", last) is not None,
+        }.items()
+        if green
+    }
+
+
+def test_the_ledger_has_the_rows_that_these_tests_need() -> None:
+    """One MUST that is stated, one that is implied, and one row that only warns."""
+    assert [(load()[row].level, load()[row].basis) for row in ROWS] == [
+        ("MUST", "stated"),
+        ("MUST", "implied"),
+        ("SHOULD", "implied"),
+    ]
+
+
+def test_a_run_without_a_breach_is_green() -> None:
+    """The control of what follows."""
+    shown = texts(run())
+    assert looks_green(shown) == {"badge", "html", "console"}
+    assert headline(summarise(run())) == "Passed"
+
+
+def test_an_implied_must_that_is_broken_fails_in_every_report() -> None:
+    """`alg: none` that passes is a failure by title, badge, page, JUnit, SARIF, Markdown, JSON and exit code."""
+    events = run(**{IMPLIED: Verdict.FAIL})
+    shown, summary = texts(events), summarise(events)
+    assert (summary.exit_code, headline(summary), looks_green(shown)) == (Exit.FAILED, "Failed", set())
+    assert "failed, 2 pass, 1 fail" in shown["badge"]
+    assert "<title>Failed" in shown["html"]
+    assert shown["markdown"].startswith("# Failed")
+    assert JUnitXml.fromstring(shown["junit"].encode()).failures == 1
+    assert [one["level"] for one in json.loads(shown["sarif"])["runs"][0]["results"]] == ["error"]
+    assert json.loads(shown["json"])["results"]["summary"]["failed"] == 1
+    assert "decides the verdict" in shown["console"]
+    assert not [name for name, text in shown.items() if "warns only" in text]
+
+
+def test_warnings_are_told_in_every_report() -> None:
+    """A run that passes with a warning says so where it says that it passed."""
+    events = run(**{SHOULD: Verdict.WARN})
+    shown = texts(events)
+    for name in ("console", "html", "markdown", "json", "junit", "sarif"):
+        assert "Passed with 1 warning" in re.sub(r"\x1b\[[0-9;]*m", "", shown[name]), name
+    assert "passed, 2 pass, 1 warn" in shown["badge"]
+    assert 'name="warnings" value="1"' in shown["junit"]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.WARN])
+def test_a_known_breach_of_a_must_is_not_green(verdict: Verdict) -> None:
+    """The expected-failure list keeps it out of the exit code, and nothing that is seen first calls it a plain pass."""
+    events = run(known=(IMPLIED,), **{IMPLIED: verdict})
+    shown, summary = texts(events), summarise(events)
+    assert (summary.exit_code, looks_green(shown)) == (Exit.PASSED, set())
+    assert headline(summary) == "Passed but for 1 known failure"
+    assert f"passed but for 1 known failure, 2 pass, 1 {verdict.value}" in shown["badge"]
+
+
+def test_a_must_that_only_warns_is_not_green() -> None:
+    """Where a trial goes beyond what a MUST surely says, the run passes, and not in green."""
+    events = run(**{IMPLIED: Verdict.WARN})
+    assert looks_green(texts(events)) == set()
+    assert headline(summarise(events)) == "Passed with 1 warning"
