@@ -6,27 +6,24 @@ with a message that holds and one that does not, until an answer says of each wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.agent import answers
+from conformance.agent.finding import VALIDITY, Found, found_names
 from conformance.agent.paths import EXPLAIN, SIGN, VERIFY
-from conformance.agent.subjects import Subject, subject
-from conformance.agent.templates import CANDIDATES, filled, values_of
+from conformance.agent.subjects import Subject
+from conformance.agent.templates import filled, unsigned, values_of
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer
-from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
 
 _THROTTLED = 429
-# For asking before the first check: the same in every run, whichever check is first.
-_PROBING_SEED = bytes(range(32))
 _OK = 200
-_WITHOUT_SIGNATURE = frozenset({"public_key_hex", "did_key", "public_key", "expected_key", "status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +35,18 @@ class Agent:
         url: Its address, without a slash at its end.
         bindings: Its names, bound or found.
         ours: Whether the reference's bindings apply.
+        unbound: Why something of it cannot be judged (see `Found`).
     """
 
     case: Case
     url: str
     bindings: AgentBindings
     ours: bool
+    unbound: Mapping[str, str] = field(default_factory=dict)
+
+    def as_found(self, found: Found) -> Agent:
+        """Return the same agent with what asking told of it."""
+        return replace(self, bindings=found.bindings, unbound=found.unbound)
 
     def at(self, url: str) -> Agent:
         """Return the same agent at another address."""
@@ -62,12 +65,26 @@ class Agent:
         return await self.call("POST", VERIFY, json_body={**self.verify_body(one), **further})
 
     async def explain(self, one: Subject, **further: Any) -> Answer:
-        """Ask for an explanation."""
+        """Ask for an explanation.
+
+        Raises:
+            Inconclusive: No body is known that it understands.
+        """
+        self._known(EXPLAIN)
         return await self.call("POST", EXPLAIN, json_body={**self.explain_body(one), **further})
 
     async def sign(self, message: Message, **further: Any) -> Answer:
-        """Ask for a demo signature."""
+        """Ask for a demo signature.
+
+        Raises:
+            Inconclusive: No body is known that it understands.
+        """
+        self._known(SIGN)
         return await self.call("POST", SIGN, json_body={**self.sign_body(message), **further})
+
+    def _known(self, what: str) -> None:
+        if what in self.unbound:
+            raise Inconclusive(self.unbound[what])
 
     def verify_body(self, one: Subject) -> dict[str, Any]:
         """Return the body that asks about a message."""
@@ -86,12 +103,16 @@ class Agent:
         """Return the body that asks for a message to be signed."""
         template = self.bindings.sign_body
         if template is None:
-            usual = self.bindings.verify_body or {}
-            template = {name: value for name, value in usual.items() if name not in _WITHOUT_SIGNATURE}
+            template = unsigned(self.bindings.verify_body or {})
         return _object(filled(template, values_of(message, None, "none")))
 
     async def vector(self, path: str, one: MessageVector) -> Answer:
-        """Send a vector to verify or explain: as it stands where the target has the family's names."""
+        """Send a vector to verify or explain: as it stands where the target has the family's names.
+
+        Raises:
+            Inconclusive: No body is known that the operation understands.
+        """
+        self._known(path)
         return await self.call("POST", path, json_body=self.vector_body(path, one))
 
     def vector_body(self, path: str, one: MessageVector) -> dict[str, Any]:
@@ -103,15 +124,36 @@ class Agent:
         return {**body, **one.policy}
 
     def validity(self, answer: Answer) -> bool | None:
-        """Return what an answer says of validity."""
-        return answers.validity(answer.object(), self.bindings.validity_at)
+        """Return what an answer says of validity.
+
+        Raises:
+            Inconclusive: It says it in a word, or at a place, that is not known.
+        """
+        return self._said(answer, self.bindings.validity_at)
 
     def verdict(self, answer: Answer) -> bool | None:
-        """Return what an explanation says of validity: at its own place, else where verify says it or wherever."""
+        """Return what an explanation says of validity: at its own place, else where verify says it or wherever.
+
+        Raises:
+            Inconclusive: It says it in a word, or at a place, that is not known.
+        """
         if self.bindings.verdict_at is not None:
-            return answers.validity(answer.object(), self.bindings.verdict_at)
-        found = answers.validity(answer.object(), self.bindings.validity_at)
-        return answers.validity(answer.object(), None) if found is None and not self.ours else found
+            return self._said(answer, self.bindings.verdict_at)
+        words = self.bindings.validity_words
+        found = answers.validity(answer.object(), self.bindings.validity_at, words)
+        return self._said(answer, None) if found is None and not self.ours else found
+
+    def _said(self, answer: Answer, place: str | None) -> bool | None:
+        words, document = self.bindings.validity_words, answer.object()
+        found = answers.validity(document, place, words)
+        if found is not None or self.ours or words is not None or answer.status != _OK:
+            return found
+        self._known(VALIDITY)
+        unknown = answers.unknown_word(document, place)
+        if unknown is not None:
+            where, word = unknown
+            raise Inconclusive(f"unbound: {where} says {word[:80]!r}; give [agent] validity_words what each word means")
+        return None
 
     def errors(self, answer: Answer) -> list[Any] | None:
         """Return the errors that an answer lists."""
@@ -180,88 +222,5 @@ async def agent_of(case: Case) -> Agent:
     )
     if agent.ours:
         return agent
-    found: AgentBindings = await case.session.once("the agent's names", lambda: found_names(agent))
-    return replace(agent, bindings=found)
-
-
-async def found_names(agent: Agent) -> AgentBindings:
-    """Return an agent's bindings with what asking could find out.
-
-    Each known body asks about a message that holds and about three that do not. The body is understood where some place
-    of the answers says so; what it is called matters only among places that do.
-
-    Raises:
-        Inconclusive: See `agent_of`.
-    """
-    bound = agent.bindings
-    good = subject(agent.case, read_private(_PROBING_SEED))
-    wrong = (
-        good.expecting(bytes(reversed(good.key or b""))),
-        good.changed(target="/elsewhere"),
-        good.changed(body=b"another body"),
-    )
-    understood: list[AgentBindings] = []
-    for template in (bound.verify_body,) if bound.verify_body is not None else CANDIDATES:
-        one = replace(agent, bindings=bound.model_copy(update={"verify_body": template}))
-        answer = await one.verify(good)
-        if answer.status != _OK:
-            continue
-        negative = [(await one.verify(each)).object() for each in wrong]
-        places = _places(one.bindings, answer.object(), negative)
-        found = one.bindings.model_copy(update=places)
-        if answers.validity(answer.object(), found.validity_at):
-            return await _with_verdict(replace(agent, bindings=found), good, wrong)
-        understood.append(found)
-    if not understood:
-        raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
-    return understood[0]
-
-
-async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -> AgentBindings:
-    """Return the bindings with the place of an explanation's verdict, where it is not that of verify's validity."""
-    bound = agent.bindings
-    answer = await agent.explain(good)
-    at_validity = None if bound.validity_at is None else answers.validity(answer.object(), bound.validity_at)
-    if bound.verdict_at is not None or at_validity is not None or answer.status != _OK:
-        return bound
-    negative = [(await agent.explain(each)).object() for each in wrong]
-    return bound.model_copy(update={"verdict_at": _telling(answer.object(), negative)})
-
-
-def _places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return where validity and errors stand, as far as nobody bound it and answers that differ tell it."""
-    places: dict[str, str] = {}
-    said = _telling(good, bad) if bindings.validity_at is None else None
-    if said is not None:
-        places["validity_at"] = said
-    if bindings.errors_at is None:
-        empty = [place for place, value in answers.leaves(good) if value == []]
-        fitting = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
-        if fitting:
-            places["errors_at"] = _usual_first(fitting, answers.ERRORS)
-    return places
-
-
-def _telling(good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the place that tells a message that holds from those that do not, None where there is none."""
-    says = [place for place, value in answers.leaves(good) if answers.truth(value) is True]
-    # An agent that does not compare the body is judged for that, and not misread.
-    for negative in (bad, bad[:2]):
-        fitting = [place for place in says if all(answers.truth(answers.at(one, place)) is False for one in negative)]
-        if fitting:
-            return _usual_first(fitting, answers.VALIDITY)
-    return None
-
-
-def _is_filled(value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
-
-
-def _usual_first(places: Sequence[str], names: Sequence[str]) -> str:
-    """Return the place whose last name is the most usual, of those alike the outermost."""
-
-    def rank(place: str) -> tuple[int, int]:
-        name = place.rpartition(".")[2]
-        return (names.index(name) if name in names else len(names), place.count("."))
-
-    return min(places, key=rank)
+    found: Found = await case.session.once("the agent's names", lambda: found_names(agent))
+    return agent.as_found(found)

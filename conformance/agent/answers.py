@@ -23,6 +23,7 @@ _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
 _PARAMETERS = '"@signature-params"'
 _LAST_LINE = re.compile(r'^\s*"@signature-params"\s*[:=]', re.MULTILINE)
+_INNER_LIST = re.compile(r'\("[^()]*"\)\s*;\s*[a-z]+=')
 _IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _MULTIBASE_KEY = re.compile(r"z6Mk[1-9A-HJ-NP-Za-km-z]{44}")
 _PEM_KEY = "-----BEGIN PUBLIC KEY-----"
@@ -56,11 +57,22 @@ def at(document: Any, place: str) -> Any:
     return value
 
 
-def truth(value: Any) -> bool | None:
-    """Return what a member says of validity, None when it says nothing."""
+Words = Mapping[str, bool]
+
+
+def truth(value: Any, words: Words | None = None) -> bool | None:
+    """Return what a member says of validity, None when it says nothing.
+
+    Args:
+        value: The member's value.
+        words: What further words say, in whatever letters; the usual words say what they mean.
+    """
     if isinstance(value, bool):
         return value
     word = value.strip().lower() if isinstance(value, str) else ""
+    for name, said in (words or {}).items():
+        if name.strip().lower() == word:
+            return said
     return True if word in _GOOD else False if word in _BAD else None
 
 
@@ -74,12 +86,24 @@ def find(document: Any, names: tuple[str, ...], fits: Any) -> tuple[str, Any] | 
     return None
 
 
-def validity(document: Any, place: str | None) -> bool | None:
+def validity(document: Any, place: str | None, words: Words | None = None) -> bool | None:
     """Return what an answer says of validity, None when it says nothing that can be read."""
     if place is not None:
-        return truth(at(document, place))
-    found = find(document, VALIDITY, lambda value: truth(value) is not None)
-    return None if found is None else truth(found[1])
+        return truth(at(document, place), words)
+    found = find(document, VALIDITY, lambda value: truth(value, words) is not None)
+    return None if found is None else truth(found[1], words)
+
+
+def unknown_word(document: Any, place: str | None) -> tuple[str, str] | None:
+    """Return the place and the word where an answer speaks of validity in a word that is not a usual one."""
+
+    def fits(value: Any) -> bool:
+        return isinstance(value, str) and bool(value.strip()) and truth(value) is None
+
+    if place is None:
+        return find(document, VALIDITY, fits)
+    value = at(document, place)
+    return (place, value) if fits(value) else None
 
 
 def errors(document: Any, place: str | None) -> list[Any] | None:
@@ -159,17 +183,30 @@ def texts(document: Any) -> Iterator[tuple[str, str]]:
             yield place, value
 
 
-def signed_fields(document: Any) -> Fields | None:
+def signed_fields(document: Any, places: Mapping[str, str] | None = None) -> Fields | None:
     """Return the header fields of a signed request: those of the first value that has both signature fields.
 
     An object, a list of pairs, the text of a request, or else members of their own for what signing adds.
+
+    Args:
+        document: The answer.
+        places: The place of each field by its name, where they are bound.
     """
+    if places is not None:
+        found = {name: at(document, place) for name, place in places.items()}
+        fields = tuple((name, value) for name, value in found.items() if isinstance(value, str))
+        return fields if {name.lower() for name, _ in fields} >= _SIGNATURE else None
     for read in (_fields, _of_text, _of_members):
         for _, value in leaves(document):
             fields = read(value)
             if {name.lower() for name, _ in fields} >= _SIGNATURE:
                 return fields
     return None
+
+
+def may_be_signed(document: Any) -> bool:
+    """Return whether some text of an answer reads as the value of Signature-Input, with or without its label."""
+    return any(_INNER_LIST.search(text) and _PARAMETERS not in text for _, text in texts(document))
 
 
 def _of_text(value: Any) -> Fields:

@@ -6,7 +6,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.agent.access import Agent, found_names
+from conformance.agent.access import Agent
+from conformance.agent.finding import found_names
 from conformance.agent.paths import VERIFY
 from conformance.check import Case, Check, Inconclusive
 from conformance.client import Client
@@ -45,7 +46,7 @@ async def probe_agent(client: Client, url: str) -> AgentFound | None:
             break
     case = Case(_NO_CHECK, Profile(), client, EventLog(), random.Random(1), None)  # noqa: S311 - nobody's secret
     try:
-        names = await found_names(Agent(case, url, AgentBindings(), ours=False))
+        names = (await found_names(Agent(case, url, AgentBindings(), ours=False))).bindings
     except Inconclusive:
         return found
     found.bindings |= names.model_dump(mode="json", exclude_none=True, exclude_unset=True)

@@ -31,6 +31,13 @@ CANDIDATES: Final[tuple[Mapping[str, Any], ...]] = (
     *({name: {**MESSAGE, **_BY_URL}, **KEYS} for name in ("message", "envelope", "request", "signed_message")),
 )
 
+_OF_SIGNED: Final = frozenset({"public_key_hex", "did_key", "public_key", "expected_key", "status"})
+
+
+def unsigned(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body that asks for a signature, of one that asks about a signed message: without key and status."""
+    return {name: value for name, value in template.items() if name not in _OF_SIGNED}
+
 
 def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dict[str, Any]:
     """Return the value of each placeholder; None where there is none.

@@ -27,12 +27,16 @@ class AgentBindings(Table):
         explain_body: Body of explain; unset, that of verify.
         sign_body: Body of sign, which knows no key and no signature.
         validity_at: Whether the message is valid: true and false, or words such as pass and fail.
+        validity_words: What words of validity and of the verdict say beside the usual ones, such as `accepted = true`
+            and `refused = false`; bound, a word that is not known says nothing.
         verdict_at: The same in an explanation, where that says it at a place of its own.
         errors_at: The list of errors.
         signing_base_at: The signature base, as text or as a list of lines.
         digest_at: The recomputed digest of the content.
         notes_at: The fix notes, a text or a list of texts.
         demo_key_at: The public key in an answer of sign: hex, did:key, base64 or a JWK.
+        signed_fields: Places in an answer of sign of the header fields that signing adds, by their names: of
+            `signature-input` and `signature`, and of `content-digest` where there is one. Unset, they are looked for.
         openapi_path: Path of the OpenAPI document.
         codes_at: The list of error codes.
         error_codes: The target's code by the profile's; bound, codes of vectors are compared.
@@ -44,12 +48,14 @@ class AgentBindings(Table):
     explain_body: Mapping[str, Any] | None = None
     sign_body: Mapping[str, Any] | None = None
     validity_at: str | None = None
+    validity_words: Mapping[str, bool] | None = None
     verdict_at: str | None = None
     errors_at: str | None = None
     signing_base_at: str | None = None
     digest_at: str | None = None
     notes_at: str | None = None
     demo_key_at: str | None = None
+    signed_fields: Mapping[str, str] | None = None
     openapi_path: str | None = None
     codes_at: str | None = None
     error_codes: Mapping[str, str] | None = None

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from conformance.agent import Agent, Subject, agent_of, answers, signer
 from conformance.agent.subjects import name_signature, raw_public
-from conformance.check import Case, check
+from conformance.check import Case, Inconclusive, check
 from conformance.checks.agent.verify import is_positive, said
 from conformance.client import Answer
 from conformance.leaks import comes_back
@@ -87,9 +87,18 @@ class Demo:
 
 
 def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
-    """Read what sign answered for a request, and keep its live values out of the log."""
+    """Read what sign answered for a request, and keep its live values out of the log.
+
+    Raises:
+        Inconclusive: It may hold a signed request, at places that are not known.
+    """
     document = answer.object() if answer.status == 200 else {}
-    fields = answers.signed_fields(document)
+    places = agent.bindings.signed_fields
+    fields = answers.signed_fields(document, places)
+    if fields is None and not agent.ours and places is None and answers.may_be_signed(document):
+        raise Inconclusive(
+            "unbound: where sign answers the signed fields; give [agent] signed_fields, the place of each by its name"
+        )
     message = None
     labelled = None
     if fields is not None:

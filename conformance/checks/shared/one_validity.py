@@ -29,9 +29,21 @@ def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
 
 
 def paid_validity(agent: Agent, result: Any) -> bool | None:
-    """Return what a paid result says of validity: where the agent says it, else wherever it does."""
-    found = answers.validity(result, agent.bindings.validity_at)
-    return answers.validity(result, None) if found is None and not agent.ours else found
+    """Return what a paid result says of validity: where the agent says it, else wherever it does.
+
+    Raises:
+        Inconclusive: It says it in a word that is not known.
+    """
+    bound = agent.bindings
+    found = answers.validity(result, bound.validity_at, bound.validity_words)
+    if found is not None or agent.ours:
+        return found
+    found = answers.validity(result, None)
+    unknown = answers.unknown_word(result, None)
+    if found is None and unknown is not None and bound.validity_words is None:
+        where, word = unknown
+        raise Inconclusive(f"unbound: {where} says {word[:80]!r}; give [agent] validity_words what each word means")
+    return found
 
 
 @check(_ROW, surface="rail", fix="Verify messages with one core, for the agent and for the paid call.")

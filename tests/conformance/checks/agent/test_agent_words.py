@@ -1,0 +1,165 @@
+"""Agents whose words and shapes nobody knows: what is open decides nothing until it is bound, and then everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from conformance.agent import EXPLAIN, SIGN, VERIFY
+from conformance.check import Inconclusive
+from conformance.oracles.message_signatures import judgement
+from conformance.oracles.message_signatures.message import Message
+from conformance.runner import registered
+from conformance.verdict import Verdict
+from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look, Reply, at, judged
+from tests.conformance.checks.trial import breached
+
+JUDGING = (
+    *("sound_messages_are_valid", "wrong_signatures_are_not_valid", "the_expected_key_decides"),
+    *("only_what_is_covered_counts", "the_content_is_compared", "what_is_covered_is_there_once"),
+    *("extras_and_repeats_change_nothing", "explanations_say_pass_or_fail", "either_form_of_the_key_will_do"),
+)
+SIGNING = ("demo_requests_are_signed", "every_demo_key_is_fresh", "demo_requests_tolerate_extras")
+WORDS = "validity_words = { accepted = true, refused = false }"
+
+
+class Worded(Look):
+    """Says in a word of its own whether a message is valid."""
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return the answer with `outcome` in place of `valid`."""
+        found = super().result(judged, message, explain=explain)
+        valid = found.pop("valid")
+        return {**found, "outcome": "accepted" if valid else "refused"}
+
+
+class Signing(Look):
+    """Takes the request to be signed in an object of its own, and answers what signing adds under short names."""
+
+    def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Sign `{"sign": {...}}`."""
+        found = super().signed(given["sign"])
+        fields = {name.lower(): value for name, value in found.pop("headers").items()}
+        names = {"input": "signature-input", "sig": "signature", "digest": "content-digest"}
+        return {**found, "added": {short: fields[name] for short, name in names.items() if name in fields}}
+
+
+def bound(text: str) -> str:
+    """Return the profile with lines in its table of the agent."""
+    return f"{FOREIGN}\n[agent]\n{text}\n"
+
+
+SIGN_BODY = (
+    'sign_body = { sign = { method = "{method}", authority = "{authority}", scheme = "{scheme}", path = "{path}", '
+    'headers = "{headers}", body_b64 = "{body_b64}" } }'
+)
+SIGNED_FIELDS = (
+    'signed_fields = { signature-input = "added.input", signature = "added.sig", content-digest = "added.digest" }'
+)
+
+
+@pytest.mark.parametrize("name", JUDGING)
+async def test_a_word_that_is_not_known_decides_nothing(name: str) -> None:
+    """No row is broken, and none that the word decides passes."""
+    found = await judged(name, Agent(look=Worded()), FOREIGN)
+    assert breached(found) == set()
+    assert Verdict.INCONCLUSIVE in found.values()
+
+
+@pytest.mark.parametrize("name", JUDGING)
+async def test_a_word_that_is_bound_is_understood(name: str) -> None:
+    """With the words bound every row passes as it does for the usual ones."""
+    found = await judged(name, Agent(look=Worded()), bound(f'validity_at = "outcome"\n{WORDS}'))
+    assert set(found.values()) <= {Verdict.PASS, Verdict.NOT_APPLICABLE}
+
+
+async def test_the_words_alone_will_do() -> None:
+    """Where they stand is found by what they say."""
+    found = await judged("the_expected_key_decides", Agent(look=Worded()), bound(WORDS))
+    assert set(found.values()) == {Verdict.PASS}
+
+
+async def test_what_is_to_be_bound_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason gives the keys as they go into the profile."""
+    told: list[str] = []
+    real = Inconclusive.__init__
+
+    def kept(self: Inconclusive, *given: Any) -> None:
+        told.append(str(given[0]))
+        real(self, *given)
+
+    monkeypatch.setattr(Inconclusive, "__init__", kept)
+    await judged("the_expected_key_decides", Agent(look=Worded()), FOREIGN)
+    await judged("demo_requests_are_signed", Agent(look=Signing()), FOREIGN)
+    assert any('validity_words = { "accepted" = true, "refused" = false }' in text for text in told)
+    assert any("give [agent] sign_body" in text for text in told)
+
+
+async def test_a_bound_word_still_breaks_rows() -> None:
+    """An agent that accepts everything is judged for that as soon as its words are known."""
+    lax = Agent(at(VERIFY, lambda document: {**document, "outcome": "accepted"}), Worded())
+    found = await judged("the_expected_key_decides", lax, bound(f'validity_at = "outcome"\n{WORDS}'))
+    assert found["AGENT-VERIFY-06"] is Verdict.FAIL
+
+
+async def test_an_agent_that_says_the_same_of_everything_is_judged() -> None:
+    """Nothing in its answers differs, so nothing is left to bind."""
+    constant = Agent(at(VERIFY, lambda _: {"received": "yes"}))
+    found = await judged("wrong_signatures_are_not_valid", constant, FOREIGN)
+    assert found["AGENT-VERIFY-02"] is Verdict.FAIL
+
+
+async def test_an_explanation_in_a_word_of_its_own_decides_nothing() -> None:
+    """Verify says true and false, explain a word: that row waits for the word."""
+
+    def worded(document: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in document.items() if name != "valid"}
+        return {**kept, "verdict": "accepted" if document["valid"] else "refused"}
+
+    found = await judged("either_form_of_the_key_will_do", Agent(at(EXPLAIN, worded)), FOREIGN)
+    assert set(found.values()) == {Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("name", SIGNING)
+async def test_a_sign_operation_of_another_shape_decides_nothing(name: str) -> None:
+    """Its refusal of verify's body breaks nothing."""
+    found = await judged(name, Agent(look=Signing()), FOREIGN)
+    assert set(found.values()) == {Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("name", SIGNING)
+async def test_a_signed_answer_of_another_shape_decides_nothing(name: str) -> None:
+    """The body is bound, the places of what it answers are not."""
+    found = await judged(name, Agent(look=Signing()), bound(SIGN_BODY))
+    assert set(found.values()) == {Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("name", SIGNING)
+async def test_a_sign_operation_that_is_bound_is_judged(name: str) -> None:
+    """Body and places bound, every row passes."""
+    found = await judged(name, Agent(look=Signing()), bound(f"{SIGN_BODY}\n{SIGNED_FIELDS}"))
+    assert set(found) == set(next(one for one in registered() if one.id == name).rows)
+    assert set(found.values()) == {Verdict.PASS}
+
+
+@pytest.mark.parametrize("name", SIGNING)
+async def test_a_body_of_sign_is_found_where_it_is_a_usual_one(name: str) -> None:
+    """Verify takes an envelope, sign the family's own members."""
+
+    class Mixed(Foreign):
+        def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+            if "message" in given:
+                raise ValueError("no envelope here")
+            return Look.signed(self, {name: given[name] for name in given if name != "url"})
+
+    found = await judged(name, Agent(look=Mixed()), FOREIGN)
+    assert set(found.values()) == {Verdict.PASS}
+
+
+async def test_a_sign_operation_that_is_not_there_is_judged() -> None:
+    """404 says nothing of a body's shape."""
+    absent = Agent(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == SIGN else reply)
+    found = await judged("demo_requests_are_signed", absent, FOREIGN)
+    assert found["AGENT-SIGN-01"] is Verdict.FAIL
