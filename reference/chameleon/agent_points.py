@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reference.chameleon import agent_sign_points
+from reference.chameleon.agent_sign_points import BY_URL, FLAT, WORDS
 from reference.chameleon.points import Choice, Point
 from reference.protocol.message_signatures.fix_notes import FIX_NOTES
 
 _KEYS: Mapping[str, Any] = {"public_key_hex": "{public_key_hex}", "did_key": "{did_key}"}
-_FLAT: Mapping[str, Any] = {
-    "method": "{method}",
-    "authority": "{authority}",
-    "scheme": "{scheme}",
-    "path": "{path}",
-    "headers": "{headers}",
-    "body_b64": "{body_b64}",
-}
-_BY_URL: Mapping[str, Any] = {"method": "{method}", "url": "{url}", "headers": "{headers}", "body_b64": "{body_b64}"}
-_WORDS: Mapping[str, Any] = {
-    "verb": "{method}",
-    "host": "{authority}",
-    "proto": "{scheme}",
-    "target": "{path}",
-    "fields": "{header_list}",
-    "content_b64": "{body_b64}",
-}
 
 
 def _at(name: str, place: str) -> dict[str, Any]:
@@ -43,33 +28,33 @@ POINTS = (
         ("6",),
         "names in the bodies of verify, explain and sign, beside the two that are stated",
         (
-            Choice("method, authority, path", may_bind={"agent.verify_body": {**_FLAT, **_KEYS}}),
-            Choice("a URL", {"agent_request": "url"}, may_bind={"agent.verify_body": {**_BY_URL, **_KEYS}}),
+            Choice("method, authority, path", may_bind={"agent.verify_body": {**FLAT, **_KEYS}}),
+            Choice("a URL", {"agent_request": "url"}, may_bind={"agent.verify_body": {**BY_URL, **_KEYS}}),
             Choice(
                 "in an envelope",
                 {"agent_request": "envelope"},
-                may_bind={"agent.verify_body": {"envelope": _FLAT, **_KEYS}},
+                may_bind={"agent.verify_body": {"envelope": FLAT, **_KEYS}},
             ),
             Choice(
                 "the signature in members of its own",
                 {"agent_request": "members"},
                 binds={
                     "agent.verify_body": {
-                        **_FLAT,
+                        **FLAT,
                         "signature_input": "{signature_input}",
                         "signature": "{signature}",
                         **_KEYS,
                     },
-                    "agent.sign_body": _FLAT,
+                    "agent.sign_body": FLAT,
                 },
             ),
             Choice(
                 "other words, pairs and a JWK",
                 {"agent_request": "words"},
                 binds={
-                    "agent.verify_body": {**_WORDS, "signer": {"jwk": "{key_jwk}"}},
-                    "agent.explain_body": {**_WORDS, **_KEYS},
-                    "agent.sign_body": _WORDS,
+                    "agent.verify_body": {**WORDS, "signer": {"jwk": "{key_jwk}"}},
+                    "agent.explain_body": {**WORDS, **_KEYS},
+                    "agent.sign_body": WORDS,
                 },
             ),
         ),
@@ -82,6 +67,12 @@ POINTS = (
             Choice("valid", may_bind=_at("validity_at", "valid")),
             Choice("verified", {"agent_validity": "verified"}, may_bind=_at("validity_at", "verified")),
             Choice("a word in outcome", {"agent_validity": "word"}, may_bind=_at("validity_at", "outcome")),
+            Choice(
+                "a word of its own in outcome",
+                {"agent_validity": "own word"},
+                binds={"agent.validity_words": {"accepted": True, "refused": False}},
+                may_bind=_at("validity_at", "outcome"),
+            ),
             Choice(
                 "deep inside", {"agent_validity": "deep"}, may_bind=_at("validity_at", "assessment.signature.holds")
             ),
@@ -216,75 +207,7 @@ POINTS = (
         "the answer to signature headers that cannot be parsed",
         (Choice("200, not valid"), Choice("422", {"agent_unparsable": 422})),
     ),
-    Point(
-        "agent.sign-request",
-        ("7",),
-        "where the signed request stands in an answer of sign",
-        (
-            Choice("the whole answer"),
-            Choice("signed_request, with pairs", {"sign_request": "pairs"}),
-            Choice("request, with objects", {"sign_request": "objects"}),
-            Choice("request, with names in lower case", {"sign_request": "lower case"}),
-            Choice("a text as it is sent", {"sign_request": "text"}),
-            Choice("what signing adds, in members", {"sign_request": "members"}),
-        ),
-    ),
-    Point(
-        "agent.sign-key",
-        ("7", "15"),
-        "form of the demo key",
-        (
-            Choice("hex and did:key", may_bind=_at("demo_key_at", "public_key_hex")),
-            Choice("did:key", {"sign_key": "did:key"}, may_bind=_at("demo_key_at", "demo_key")),
-            Choice("a JWK", {"sign_key": "JWK"}, may_bind=_at("demo_key_at", "verification.key")),
-            Choice("multibase", {"sign_key": "multibase"}),
-            Choice("PEM", {"sign_key": "PEM"}, may_bind=_at("demo_key_at", "public_key_pem")),
-            Choice("base64", {"sign_key": "base64"}, binds=_at("demo_key_at", "demo_public_key")),
-        ),
-    ),
-    Point(
-        "agent.sign-cover",
-        ("RFC 9421",),
-        "what a demo signature covers beside the digest",
-        (
-            Choice("method, authority, path, query"),
-            Choice("method and target URI", {"sign_cover": "target"}),
-            Choice("fields too", {"sign_cover": "fields too"}),
-            Choice("path, query, authority, method, scheme", {"sign_cover": "turned"}),
-        ),
-    ),
-    Point(
-        "agent.sign-parameters",
-        ("RFC 9421",),
-        "parameters of a demo signature",
-        (
-            Choice("created, expires, keyid, alg"),
-            Choice("created alone", {"sign_parameters": "few"}),
-            Choice("nonce and tag too, and a word as keyid", {"sign_parameters": "all"}),
-        ),
-    ),
-    Point(
-        "agent.sign-label",
-        ("RFC 9421",),
-        "label of a demo signature",
-        (Choice("sig"), Choice("sig1", {"sign_label": "sig1"}), Choice("demo-1", {"sign_label": "demo-1"})),
-    ),
-    Point(
-        "agent.sign-digest",
-        ("RFC 9530",),
-        "algorithms of a demo request's digest",
-        (
-            Choice("sha-256"),
-            Choice("sha-512", {"sign_digest": "sha-512"}),
-            Choice("both", {"sign_digest": "both"}),
-        ),
-    ),
-    Point(
-        "agent.sign-offered-keys",
-        ("6",),
-        "the answer to a private key that the caller offers",
-        (Choice("422"), Choice("another key signs", {"sign_offered_keys": "ignored"})),
-    ),
+    *agent_sign_points.POINTS,
     Point(
         "agent.openapi-path",
         ("30",),

@@ -32,6 +32,8 @@ def own(body: Any, skill: str, shape: Shape) -> Any:
     """Return a body as the service itself knows it; what is no object, and what a form does not know, stays so."""
     if not isinstance(body, dict):
         return body
+    if skill == SIGN and shape.sign_body == "inside":
+        body = _from_inside(body)
     forms: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "url": _by_url,
         "envelope": _in_envelope,
@@ -111,6 +113,13 @@ def _of_jwk(signer: Any) -> Any:
         return base64.urlsafe_b64decode(f"{x}=").hex() if isinstance(x, str) else signer
     except (binascii.Error, ValueError):
         return x
+
+
+def _from_inside(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request that stands inside a body of sign, and the private keys that somebody puts beside it."""
+    inner = body.get("to_sign")
+    keys = {name: body[name] for name in PRIVATE_KEY_MEMBERS if name in body}
+    return {**(inner if isinstance(inner, dict) else {}), **keys}
 
 
 def _to_sign(body: dict[str, Any], shape: Shape) -> dict[str, Any]:

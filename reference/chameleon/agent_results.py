@@ -25,7 +25,9 @@ _MORE: Mapping[str, Any] = {
     "policy": {"max_age": None, "seconds_of_skew": 60},
 }
 _ADDED = {"Signature-Input": "signature_input", "Signature": "signature", "Content-Digest": "content_digest"}
+_SHORT = {"Signature-Input": "input", "Signature": "sig", "Content-Digest": "digest"}
 _SPKI = bytes.fromhex("302a300506032b6570032100")
+_OWN_WORDS = {True: "accepted", False: "refused", None: "unverified"}
 _WORDS = {True: "pass", False: "fail", None: "unverified"}
 
 
@@ -76,6 +78,7 @@ def _validity(valid: bool | None, shape: Shape) -> Iterator[Place]:
         "valid": ("valid", valid),
         "verified": ("verified", valid),
         "word": ("outcome", _WORDS[valid]),
+        "own word": ("outcome", _OWN_WORDS[valid]),
         "deep": ("assessment.signature.holds", valid),
     }
     yield forms[shape.agent_validity]
@@ -204,6 +207,10 @@ def _signed_request(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
         "members": lambda: [
             *((name, value) for name, value in request.items()),
             *((_ADDED[name], line) for name, line in pairs if name in _ADDED),
+        ],
+        "short names": lambda: [
+            *((name, value) for name, value in request.items()),
+            ("added", {_SHORT[name]: line for name, line in pairs if name in _SHORT}),
         ],
     }
     yield from forms[shape.sign_request]()

@@ -155,6 +155,7 @@ class Shape:
     agent_unparsable: int = 200
 
     # The agent's demo signatures.
+    sign_body: str = "as verify's"
     sign_request: str = "flat"
     sign_key: str = "hex and did:key"
     sign_cover: str = "usual"

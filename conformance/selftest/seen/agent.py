@@ -26,6 +26,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
         "request.headers",
         "http",
         "signature_input",
+        "added",
     ),
     "key": (
         "public_key_hex",
@@ -67,6 +68,18 @@ def _request(wire: Wire) -> Iterator[str]:
             yield "a URL"
         if "signature_input" in one.sent:
             yield "signature_input"
+
+
+def _validity(wire: Wire) -> Iterator[str]:
+    for one in _results(wire, VERIFY):
+        for place in _PLACES["validity"]:
+            value = at(one.object, place)
+            if value is not ABSENT:
+                yield f"{place}: {value}" if isinstance(value, str) else place
+
+
+def _sign_body(wire: Wire) -> Iterator[str]:
+    return ("inside" if "to_sign" in one.sent else "as it is" for one in _results(wire, SIGN))
 
 
 def _word(wire: Wire) -> Iterator[str]:
@@ -176,7 +189,7 @@ def _rpc_errors(wire: Wire) -> Iterator[str]:
 
 OBSERVERS: Mapping[str, Observer] = {
     "agent.request": _request,
-    "agent.validity": _place("validity", VERIFY),
+    "agent.validity": _validity,
     "agent.errors": _place("errors", VERIFY),
     "agent.word": _word,
     "agent.base": _place("base", EXPLAIN),
@@ -189,6 +202,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "agent.body-limit": each(_body_limit, "agent"),
     "agent.refusals": each(_refusals, "agent"),
     "agent.unparsable-headers": _unparsable,
+    "agent.sign-body": _sign_body,
     "agent.sign-request": _place("signed", SIGN),
     "agent.sign-key": _place("key", SIGN),
     "agent.sign-cover": _of_signatures(lambda match: match[2]),
