@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.client import Client
+from conformance.openapi_bodies import examples, made_body, takes_no_body
+from conformance.openapi_paths import at_their_paths
 from conformance.target import Profile
 
 PAID_PREFIX = "/pay/v1/"
@@ -34,6 +36,8 @@ class Operation:
         body: A request body that the operation accepts.
         other_bodies: Further bodies, each another request.
         guessed: Whether those are guesses that the operation may refuse, because nobody bound any.
+        sure: Whether the operator or the target itself gave the body; else it was made from a schema, or is empty, and
+            the operation may rightly refuse it.
     """
 
     role: str | None
@@ -42,6 +46,7 @@ class Operation:
     body: Any
     other_bodies: tuple[Any, ...]
     guessed: bool = False
+    sure: bool = True
 
 
 _REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {
@@ -73,34 +78,53 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     """
     base = profile.surfaces["rail"].url.rstrip("/")
     bindings = profile.rail_bindings
-    openapi = (await client.call("GET", base + "/openapi.json")).object()
+    openapi = at_their_paths((await client.call("GET", base + "/openapi.json")).object(), base)
     catalog = (await client.call("GET", base + "/.well-known/x402")).object()
     listing = (await client.call("GET", base + "/discovery/resources?limit=100")).object()
     index = (await client.call("GET", base + INDEX)).object()
-    examples = dict(openapi_examples(openapi))
+    described = {path: _described(openapi, path, method) for path, method in paid_operations(openapi)}
     roles = {path: role for role, path in (bindings.services or {}).items()}
     paths = (
         set(roles)
-        | set(examples)
+        | set(described)
         | {path_of(base, url) for url in (*catalog_urls(catalog), *listing_urls(listing), *index_urls(index))}
     )
     found = []
     for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
         role = roles.get(path) or (None if roles else guess_role(path))
-        bodies = _bodies(profile, role, examples.get(path))
+        bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
         bound = profile.target.defaults == "reference" or role in (bindings.other_bodies or {})
-        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], guessed=not bound))
+        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], guessed=not bound, sure=sure))
     return tuple(found)
 
 
-def _bodies(profile: Profile, role: str | None, example: Any) -> tuple[Any, ...]:
+def _bodies(profile: Profile, role: str | None, described: tuple[Any, bool]) -> tuple[tuple[Any, ...], bool]:
     bindings = profile.rail_bindings
     bound = (bindings.bodies or {}).get(role or "")
     others = (bindings.other_bodies or {}).get(role or "")
-    if bound is None and profile.target.defaults == "reference" and role is not None and role in _REFERENCE_BODIES:
-        return _REFERENCE_BODIES[role]
-    first: Any = next((body for body in (bound, example) if body is not None), {})
-    return (first, *([others] if isinstance(others, dict) else others or variations(first)))
+    reference = profile.target.defaults == "reference"
+    if bound is None and reference and role is not None and role in _REFERENCE_BODIES:
+        return _REFERENCE_BODIES[role], True
+    suggested, sure = described
+    first: Any = next((body for body in (bound, suggested) if body is not None), {})
+    further = [others] if isinstance(others, dict) else others or variations(first)
+    return (first, *further), sure or reference or bound is not None
+
+
+def _described(openapi: Mapping[str, Any], path: str, method: str) -> tuple[Any, bool]:
+    """Return the body that the document suggests for an operation, and whether it says that this one is accepted."""
+    given = list(examples(openapi, path, method))
+    if given:
+        return given[0], True
+    return _named_once(made_body(openapi, path, method)), takes_no_body(openapi, path, method)
+
+
+def _named_once(body: Mapping[str, Any] | None) -> Any:
+    if body is None:
+        return None
+    return {
+        name: value.replace("{unique}", "probe") if isinstance(value, str) else value for name, value in body.items()
+    }
 
 
 def variations(body: Any) -> tuple[Any, ...]:
@@ -126,16 +150,14 @@ def path_of(base: str, url: str) -> str:
     return path if url.startswith("/") else path.removeprefix(urlsplit(base).path.rstrip("/"))
 
 
-def openapi_examples(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (path, example body or None) of each operation that declares a 402 or carries `x-payment-info`."""
+def paid_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (path, first paid method) of each path with an operation that says that it costs something."""
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
-        if not isinstance(item, dict):
-            continue
         for method in ("post", "get", "put", "patch", "delete"):
-            operation = item.get(method)
+            operation = item.get(method) if isinstance(item, dict) else None
             if isinstance(operation, dict) and is_paid(operation):
-                yield path, _example(operation)
+                yield path, method
                 break
 
 
@@ -143,19 +165,6 @@ def is_paid(operation: Mapping[str, Any]) -> bool:
     """Return whether an OpenAPI operation says that it costs something."""
     responses = operation.get("responses")
     return "x-payment-info" in operation or (isinstance(responses, dict) and "402" in responses)
-
-
-def _example(operation: Mapping[str, Any]) -> Any:
-    media = operation.get("requestBody", {})
-    for key in ("content", "application/json"):
-        media = media.get(key, {}) if isinstance(media, dict) else {}
-    if not isinstance(media, dict):
-        return None
-    if "example" in media:
-        return media["example"]
-    examples = media.get("examples")
-    named = next(iter(examples.values()), None) if isinstance(examples, dict) else None
-    return named.get("value") if isinstance(named, dict) else None
 
 
 def catalog_urls(document: Mapping[str, Any]) -> tuple[str, ...]:

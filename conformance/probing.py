@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.checkout.page import Page
 from conformance.client import Answer, Client
 from conformance.gateway import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
+from conformance.openapi_bodies import bodies, properties
+from conformance.openapi_paths import at_their_paths
 from conformance.oracles import jose
 
 # Network keys of this family of services; a target may have others, which its operator adds.
@@ -35,7 +37,6 @@ _RECEIPT_MEMBERS = (
     "jwt",
 )
 _CREATED = range(200, 300)
-_MOST_REFS = 8
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[
             return None
     found = GatewayFound(url)
     openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
-    document = {} if openapi is None else openapi[1].object()
+    document = {} if openapi is None else at_their_paths(openapi[1].object(), url, openapi[0])
     keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
     member = await _receipt_member(client, url, document, credentials)
     screened = await _screening(client, url, document, credentials)
@@ -161,71 +162,6 @@ async def _links(client: Client, found: GatewayFound, name: str, credentials: Ma
 def _unique(body: Mapping[str, Any]) -> dict[str, Any]:
     text = secrets.token_hex(6)
     return {name: value.replace("{unique}", text) if isinstance(value, str) else value for name, value in body.items()}
-
-
-def properties(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Return the members that an OpenAPI document describes for the body of POST `path`."""
-    found = _schema(document, path).get("properties")
-    return found if isinstance(found, dict) else {}
-
-
-def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
-    """Yield bodies that may be accepted at POST `path`: the document's examples, then one made of required members.
-
-    A text without a form of its own is `{unique}` behind a word, so that it can be new each time.
-    """
-    media = _media(document, path)
-    schema = _schema(document, path)
-    examples = media.get("examples")
-    given = [media.get("example"), schema.get("example")]
-    given += [one.get("value") for one in (examples.values() if isinstance(examples, dict) else ())]
-    given += schema["examples"] if isinstance(schema.get("examples"), list) else []
-    yield from (one for one in given if isinstance(one, dict))
-    required = schema.get("required")
-    if isinstance(required, list) and required:
-        members = properties(document, path)
-        yield {str(name): _sample(document, members.get(name, {})) for name in required}
-
-
-def _sample(document: Mapping[str, Any], schema: Any) -> Any:
-    schema = _resolved(document, schema)
-    for name in ("example", "default", "const"):
-        if name in schema:
-            return schema[name]
-    for name in ("enum", "examples"):
-        if isinstance(schema.get(name), list) and schema[name]:
-            return schema[name][0]
-    for name in ("allOf", "anyOf", "oneOf"):
-        if isinstance(schema.get(name), list) and schema[name]:
-            return _sample(document, schema[name][0])
-    kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
-    least = schema.get("minimum", 1)
-    samples = {"integer": max(int(least), 1), "number": max(least, 1), "boolean": True, "array": [], "object": {}}
-    return samples.get(str(kind), "weldproof-{unique}")
-
-
-def _media(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    value: Any = document.get("paths")
-    for name in (path, "post", "requestBody", "content", "application/json"):
-        value = _resolved(document, value.get(name) if isinstance(value, dict) else None)
-    return value if isinstance(value, dict) else {}
-
-
-def _schema(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    return _resolved(document, _media(document, path).get("schema"))
-
-
-def _resolved(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """Return an object of an OpenAPI document with a reference at its top followed, within the document only."""
-    for _ in range(_MOST_REFS):
-        reference = value.get("$ref") if isinstance(value, dict) else None
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            break
-        value = document
-        for part in reference[2:].split("/"):
-            value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 _WORDS: Mapping[str, re.Pattern[str]] = {

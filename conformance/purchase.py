@@ -13,6 +13,7 @@ from conformance.check import Case, Inconclusive
 from conformance.client import Answer, retry_after
 from conformance.discovery import Operation
 from conformance.payers import Payer
+from conformance.refusals import refused_body
 
 # Of an authorization on Base: who pays, until when, and for which challenge.
 _LIVE_TERMS = ("from", "to", "validBefore", "nonce")
@@ -145,6 +146,9 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
     """Present an honest proof, again as often as the rail says "not yet" (402 with Retry-After), and return the answer.
 
     A payment that the rail settles itself needs blocks, which no payer can wait for beforehand.
+
+    Raises:
+        Inconclusive: The body was refused that nobody vouched for, so that nothing is said of the payment.
     """
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
@@ -154,6 +158,8 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
             break
         await asyncio.sleep(again)
         answer = await present(case, operation, proof, body=body, retry=True)
+    if not operation.sure and answer.status in {400, 422}:
+        raise Inconclusive(case.session.refuse_body(operation, refused_body(answer) or str(answer.status)))
     return answer
 
 

@@ -16,6 +16,7 @@ from conformance.discovery import Operation, discover
 from conformance.payers import Payer, checkout_payer, payer_for
 from conformance.payers.bill import CheckoutPayer
 from conformance.payers.spending import Wallet
+from conformance.rehearsing import refusal
 from conformance.target import Profile, Tenant
 from conformance.waiting import Waiting
 from conformance.webhooks.inbox import Inbox
@@ -80,6 +81,7 @@ class Session:
         self.seed = seed
         self._operations: tuple[Operation, ...] = ()
         self._trouble: str | None = None
+        self._refused: dict[str, str] = {}
         self._payers: dict[str, Payer] = {}
         self._credentials: dict[str, Credentials] = {}
         self._limited_credentials: dict[str, Credentials] = {}
@@ -107,6 +109,9 @@ class Session:
             return
         try:
             self._operations = await discover(self.client, self.profile)
+            for operation in (one for one in self._operations if not one.sure):
+                if (told := await refusal(self.client, operation)) is not None:
+                    self.refuse_body(operation, told)
         except (Unreachable, JsonFault) as fault:
             self._trouble = f"the rail's operations could not be discovered: {fault}"
 
@@ -175,11 +180,29 @@ class Session:
     def operations(self) -> tuple[Operation, ...]:
         """The paid operations that are tried, ordered by path: those the profile binds, else all that are listed.
 
+        One whose only known body was refused is not among them.
+
         Raises:
-            Inconclusive: None was found.
+            Inconclusive: None was found, or no body is known for any.
         """
         bound = set((self.profile.rail_bindings.services or {}).values())
-        return tuple(one for one in self.listed if not bound or one.path in bound) or self.listed
+        chosen = tuple(one for one in self.listed if not bound or one.path in bound) or self.listed
+        tried = tuple(one for one in chosen if one.path not in self._refused)
+        if not tried:
+            raise Inconclusive(self._refused[chosen[0].path])
+        return tried
+
+    def refuse_body(self, operation: Operation, told: str) -> str:
+        """Keep in mind that an operation refuses its only known body; returns the reason for what hangs on it."""
+        role = operation.role or "ROLE"
+        also = "" if operation.role else f", and [rail.services] {role} = {operation.path!r}"
+        reason = f"unbound: {operation.path} refuses {operation.body!r:.200} ({told}); bind [rail.bodies] {role}{also}"
+        self._refused.setdefault(operation.path, reason)
+        return reason
+
+    def refusal_of(self, path: str) -> str | None:
+        """Return why nothing can be judged by calls of a path, None where its body is not known to be refused."""
+        return self._refused.get(path)
 
     @property
     def listed(self) -> tuple[Operation, ...]:
@@ -196,8 +219,11 @@ class Session:
         """Return the operation of a service: `receipt-verify`, `rfc9421-verify` or `compliance-receipt`.
 
         Raises:
-            Inconclusive: The profile binds no path for it and none could be told from the catalog.
+            Inconclusive: The profile binds no path for it and none could be told from the catalog, or no body is known.
         """
+        for operation in self.listed:
+            if operation.role == role and operation.path in self._refused:
+                raise Inconclusive(self._refused[operation.path])
         for operation in self.operations:
             if operation.role == role:
                 return operation

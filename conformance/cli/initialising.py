@@ -143,6 +143,10 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
     if "rail" in found:
         rail = found["rail"]
         click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+        for one in rail["operations"]:
+            if not one.sure:
+                bind = f"[rail.bodies] {one.role}" if one.role else "[rail.services] and [rail.bodies]"
+                click.echo(f"  no body that {one.path} accepts is known yet: give {bind}")
     if "gateway" in found:
         gateway: GatewayFound = found["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
@@ -298,7 +302,7 @@ def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
     known = [one for one in operations if one.role is not None and writable(one.path)]
     bindings: dict[str, Any] = {
         "services": {one.role: one.path for one in known},
-        "bodies": {one.role: one.body for one in known if one.body and writable(one.body)},
+        "bodies": {one.role: one.body for one in known if one.body and one.sure and writable(one.body)},
     }
     price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
     named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}

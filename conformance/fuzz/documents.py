@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from conformance.check import Case
 from conformance.client import Answer, Unreachable
+from conformance.openapi_paths import at_their_paths
 
 # Where services publish theirs when nobody says where.
 _USUAL = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
 
 
 async def published_document(case: Case, surface: str) -> Mapping[str, Any] | None:
-    """Return the OpenAPI document of a surface, or None when it publishes none at a place that is known."""
-    answer = await published_answer(case, surface)
-    return None if answer is None else answer.object()
+    """Return the OpenAPI document of a surface, every operation at its path below the surface's address.
+
+    None when it publishes none at a place that is known.
+    """
+    found = await _published(case, surface)
+    if found is None:
+        return None
+    place, answer = found
+    return at_their_paths(answer.object(), case.profile.surfaces[surface].url.rstrip("/"), place)
 
 
 async def published_answer(case: Case, surface: str) -> Answer | None:
@@ -25,6 +31,11 @@ async def published_answer(case: Case, surface: str) -> Answer | None:
     The rail's place is fixed by the interface; that of the others is their `openapi_path`, unbound the usual ones
     are tried.
     """
+    found = await _published(case, surface)
+    return None if found is None else found[1]
+
+
+async def _published(case: Case, surface: str) -> tuple[str, Answer] | None:
     base = case.profile.surfaces[surface].url.rstrip("/")
     for path in _places(case, surface):
         try:
@@ -33,7 +44,7 @@ async def published_answer(case: Case, surface: str) -> Answer | None:
             return None
         document = answer.object()
         if answer.status == 200 and isinstance(document.get("openapi", document.get("swagger")), str):
-            return answer
+            return path, answer
     return None
 
 
@@ -47,17 +58,6 @@ def _places(case: Case, surface: str) -> tuple[str, ...]:
     }
     bound = bindings.get(surface)
     return _USUAL if bound is None else (bound,)
-
-
-def path_prefix(document: Mapping[str, Any]) -> str:
-    """Return the path below which the document's paths lie, by its first server; its host is never called."""
-    servers = document.get("servers")
-    first = servers[0] if isinstance(servers, list) and servers else None
-    url = first.get("url") if isinstance(first, dict) else None
-    try:
-        return urlsplit(url).path.rstrip("/") if isinstance(url, str) and "{" not in url else ""
-    except ValueError:
-        return ""
 
 
 def operation_count(document: Mapping[str, Any]) -> int:

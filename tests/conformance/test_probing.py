@@ -12,7 +12,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.cli.initialising import _render
 from conformance.client import Client, Counter, Names
 from conformance.events import EventLog
-from conformance.probing import GatewayFound, bodies, probe_gateway, properties, selectors
+from conformance.openapi_bodies import bodies, properties
+from conformance.probing import GatewayFound, probe_gateway, selectors
 from conformance.target import parse
 from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway
 

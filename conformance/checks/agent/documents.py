@@ -7,7 +7,8 @@ from typing import Any
 
 from conformance.agent import OPERATIONS
 from conformance.check import Case, Inconclusive, check
-from conformance.fuzz.documents import path_prefix, published_answer
+from conformance.fuzz.documents import published_answer
+from conformance.openapi_paths import at_their_paths
 from conformance.oracles.openapi import faults_of_openapi
 
 _METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
@@ -56,8 +57,8 @@ async def openapi_describes_the_agent(case: Case) -> None:
     if _demands(document.get("security")):
         secured += [f"{method} {path}" for method, path, operation in operations if "security" not in operation]
     case.expect("AGENT-OAS-03", not secured, "no security requirement", secured or "none", exchange=answer)
-    prefix = path_prefix(document)
-    there = {(method, path) for method, path, _ in operations} | {(m, prefix + path) for m, path, _ in operations}
+    placed = at_their_paths(document, case.profile.surfaces["agent"].url.rstrip("/"))
+    there = {(method, path) for one in (document, placed) for method, path, _ in _operations(one)}
     missing = [f"{method} {path}" for method, path in OPERATIONS if (method, path) not in there]
     case.expect("AGENT-OAS-04", not missing, "all nine operations", missing or "all", exchange=answer)
 

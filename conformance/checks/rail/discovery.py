@@ -8,6 +8,7 @@ from typing import Any
 from conformance import discovery
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.keys import DID, JWKS, document
+from conformance.openapi_paths import at_their_paths
 from conformance.oracles.openapi import faults_of_openapi
 
 CATALOG = "/.well-known/x402"
@@ -90,7 +91,7 @@ async def catalogs_agree(case: Case) -> None:
 
 async def _judge_sets(case: Case, cataloged: set[str], in_index: set[str] | None) -> None:
     answer, openapi = await document(case, OPENAPI)
-    declared = {path for path, _ in discovery.openapi_examples(_object(openapi))}
+    declared = {path for path, _ in discovery.paid_operations(at_their_paths(_object(openapi), case.session.rail))}
     if not cataloged | declared:
         raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
     everywhere = cataloged | declared | (in_index or set())
@@ -120,7 +121,7 @@ async def openapi_says_what_costs(case: Case) -> None:
     answer, openapi = await document(case, OPENAPI)
     faults = faults_of_openapi(openapi) if answer.status == 200 else [f"answered {answer.status}"]
     case.expect("RAIL-DISC-08", not faults, "a valid OpenAPI document", "; ".join(faults), exchange=answer)
-    declared = _object(_object(openapi).get("paths"))
+    declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
     for path in (operation.path for operation in case.session.listed):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
         paid = [one for one in operations if discovery.is_paid(one)]

@@ -12,6 +12,7 @@ from conformance.checks.rail.keys import DID, JWKS
 from conformance.checks.rail.paid_calls import ABSENT, receipts_in, result_of
 from conformance.client import Answer
 from conformance.discovery import Operation
+from conformance.openapi_paths import at_their_paths
 from conformance.oracles import jose
 from conformance.oracles.x402 import atomic_amount
 from conformance.purchase import purchase
@@ -132,7 +133,7 @@ async def nobody_signs_in(case: Case) -> None:
     credential. Expects neither 401 nor 403, no redirect to a sign-in, and no security requirement in that document.
     """
     rail = case.session.rail
-    openapi = (await case.client.call("GET", rail + OPENAPI)).object()
+    openapi = at_their_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
     bodies = {operation.path: operation.body for operation in case.session.operations}
     calls = {("GET", path) for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}

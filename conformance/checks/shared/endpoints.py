@@ -12,7 +12,7 @@ from conformance.agent import A2A, EXPLAIN, OPERATIONS, SIGN, VERIFY, Agent, Sub
 from conformance.check import Case, Inconclusive
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
 from conformance.checks.rail.keys import DID, JWKS
-from conformance.fuzz.documents import path_prefix, published_document
+from conformance.fuzz.documents import published_document
 from conformance.hub.access import AUDIT, ISSUERS, OPEN_READS, SERVICES, token_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.strict_json import is_json_type
@@ -163,7 +163,6 @@ def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
 
 
 def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: list[str]) -> Iterator[Endpoint]:
-    prefix = path_prefix(document)
     paths = document.get("paths")
     for template, item in paths.items() if isinstance(paths, dict) else ():
         for method in _METHODS:
@@ -176,8 +175,8 @@ def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: l
                     surface,
                     base,
                     method.upper(),
-                    prefix + _filled(template, token),
-                    prefix + template,
+                    _filled(template, token),
+                    template,
                     body,
                     answers_json=_says_json(operation),
                     stated=False,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from conformance.check import Case, Inconclusive, check, shortened
 from conformance.client import Answer, Unreachable, retry_after
-from conformance.fuzz.documents import operation_count, path_prefix, published_document
+from conformance.fuzz.documents import operation_count, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.hub.access import token_of
@@ -104,7 +104,7 @@ class _Calls:
             for row in _ROWS:
                 self.case.not_applicable(row, f"the {self.surface} publishes no OpenAPI document at a known place")
             return
-        self.base = self.case.profile.surfaces[self.surface].url.rstrip("/") + path_prefix(document)
+        self.base = self.case.profile.surfaces[self.surface].url.rstrip("/")
         seconds = self.case.profile.budgets.fuzz
         if self.case.quick is not None and seconds < NORMAL_SECONDS:
             shortened(self.case.log, self.case.check, "seconds", int(seconds), int(NORMAL_SECONDS))

@@ -116,3 +116,16 @@ async def test_an_invalid_openapi_document_is_told() -> None:
 def test_the_path_of_an_address(path: str, url: str) -> None:
     """Absolute and relative addresses have one, and what is no address has none."""
     assert path_of("http://rail.test/base", url) == path
+
+
+def _below_a_server(document: Any) -> Any:
+    servers = [{"url": BASE + "/pay/v1"}]
+    paths = {path.removeprefix("/pay/v1"): {"servers": servers, **item} for path, item in document["paths"].items()}
+    return {**document, "paths": paths}
+
+
+@pytest.mark.parametrize("check", [AGREE, PRICED, "every_listed_operation_costs_something", "nobody_signs_in"])
+async def test_paths_below_the_servers_of_their_item_are_found(check: str) -> None:
+    """OpenAPI lets a path item say below which server its path stands."""
+    verdicts = await judged(check, published("/openapi.json", _below_a_server))
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts

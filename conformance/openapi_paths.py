@@ -1,0 +1,104 @@
+"""Where the operations of an OpenAPI document really are: its paths stand below its servers.
+
+The servers of an operation replace those of its path item, and these the document's (OpenAPI 3.1, 4.8.9 and 4.8.10). A
+relative server is relative to the document's own address, a variable has its default, and without any server the path
+stands as it is. No host that a document names is ever called: the address under test is the operator's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_MOST_REFS = 8
+
+
+def at_their_paths(document: Mapping[str, Any], base: str, place: str = "/openapi.json") -> Mapping[str, Any]:
+    """Return an OpenAPI document with every operation at its path below an address, and no servers.
+
+    A document whose operations are there already is returned as it is.
+
+    Args:
+        document: The document.
+        base: The surface's address, without a slash at its end.
+        place: Path of the document below it.
+    """
+    paths = document.get("paths")
+    if not isinstance(paths, dict):
+        return document
+    moved: dict[str, Any] = {}
+    for path, given in paths.items():
+        item = resolved(document, given)
+        for method in (name for name in item if name in METHODS):
+            where = _path(base, place, path, _servers(document, item, item[method]))
+            there = moved.setdefault(where, {name: item[name] for name in item if name not in {*METHODS, "servers"}})
+            there.setdefault(method, _without_servers(item[method]))
+        if not item.keys() & set(METHODS):
+            moved.setdefault(path, given)
+    if list(moved) == list(paths):
+        return document
+    return {name: value for name, value in document.items() if name != "servers"} | {"paths": moved}
+
+
+def resolved(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Return an object of an OpenAPI document with a reference at its top followed, within the document only."""
+    for _ in range(_MOST_REFS):
+        reference = value.get("$ref") if isinstance(value, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        value = document
+        for part in reference[2:].split("/"):
+            value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _servers(document: Mapping[str, Any], item: Mapping[str, Any], operation: Any) -> list[str]:
+    """Return the addresses that an operation is served below, by the nearest list that names any."""
+    for holder in (operation, item, document):
+        listed = holder.get("servers") if isinstance(holder, Mapping) else None
+        found = [url for one in (listed if isinstance(listed, list) else ()) for url in _url(one)]
+        if found:
+            return found
+    return []
+
+
+def _url(server: Any) -> Iterator[str]:
+    """Yield a server's address with its variables filled in, unless one of them has no default."""
+    url = server.get("url") if isinstance(server, dict) else None
+    if not isinstance(url, str):
+        return
+    variables = server.get("variables")
+    for name, one in variables.items() if isinstance(variables, dict) else ():
+        default = one.get("default") if isinstance(one, dict) else None
+        if isinstance(default, str):
+            url = url.replace("{" + name + "}", default)
+    if "{" not in url:
+        yield url
+
+
+def _path(base: str, place: str, path: str, servers: list[str]) -> str:
+    """Return the path of an operation below the surface's address; of several servers, one of its own host goes first.
+
+    Where a document names other hosts only, as one behind a proxy does, the first of them decides the path.
+    """
+    try:
+        own = urlsplit(base)
+        found = [urlsplit(urljoin(base + place, url)) for url in servers]
+        chosen = next((one for one in found if one.netloc.lower() == own.netloc.lower()), found[0] if found else None)
+    except ValueError:  # a bracket that opens no IPv6 address, say
+        return path
+    if chosen is None:
+        return path
+    prefix = chosen.path.rstrip("/")
+    within = own.path.rstrip("/")
+    if within and (prefix == within or prefix.startswith(within + "/")):
+        prefix = prefix.removeprefix(within)
+    return prefix + path
+
+
+def _without_servers(operation: Any) -> Any:
+    if not isinstance(operation, dict):
+        return operation
+    return {name: value for name, value in operation.items() if name != "servers"}

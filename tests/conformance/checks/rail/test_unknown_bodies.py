@@ -1,0 +1,78 @@
+"""What becomes of rows whose calls need a body that nobody told the suite."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance.verdict import Verdict
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
+
+PROFILE = f"""
+[target]
+defaults = "none"
+service_word = "Weldproof"
+[surfaces.rail]
+url = "{BASE}"
+[claims]
+surfaces = ["rail"]
+lanes = ["algorand"]
+"""
+BODIES = "".join(f'\n[rail.bodies.{role}]\ndocument = "x"\n' for role in PATHS.values())
+UNPAID, PAID = "unpaid_call_is_challenged", "welded_algorand_payment_is_served"
+REFUSED = Reply(422, {"errors": [{"pointer": "/document", "detail": "is missing"}]})
+
+
+class Particular(Rail):
+    """A rail that takes `{"document": TEXT}` alone, and says so before price, payment or work."""
+
+    def __init__(self, looks: str) -> None:
+        self.looks = looks
+        super().__init__(self._particular)
+
+    def _particular(self, call: Call, reply: Reply) -> Reply:
+        if call.path == "/openapi.json":
+            return Reply(200, _with_schema(reply.document))
+        if call.path not in PATHS or "document" in json.loads(call.body or b"{}"):
+            return reply
+        looked = {"first": True, "before the payment": call.proof is not None, "after it": reply.status == 200}
+        return REFUSED if looked[self.looks] else reply
+
+
+def _with_schema(document: Any) -> Any:
+    item = {"content": {"application/json": {"schema": {"type": "object"}}}}
+    paths = {path: {"post": {**one["post"], "requestBody": item}} for path, one in document["paths"].items()}
+    return {**document, "paths": paths}
+
+
+@pytest.mark.parametrize("looks", ["first", "before the payment"])
+@pytest.mark.parametrize("check", [UNPAID, PAID])
+async def test_a_body_refused_before_payment_costs_nothing_and_decides_nothing(check: str, looks: str) -> None:
+    """No payment is made for it, and no row that hangs on it is judged."""
+    rail = Particular(looks)
+    verdicts = await judged(check, rail, PROFILE)
+    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+    assert not rail.paid
+
+
+async def test_a_body_refused_after_payment_decides_nothing() -> None:
+    """The suite learns it by the first payments, and says no more of them."""
+    rail = Particular("after it")
+    assert set((await judged(PAID, rail, PROFILE)).values()) == {Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("looks", ["first", "before the payment", "after it"])
+@pytest.mark.parametrize("check", [UNPAID, PAID])
+async def test_bound_bodies_are_paid_for(check: str, looks: str) -> None:
+    """With a body that the operation takes, everything passes."""
+    verdicts = await judged(check, Particular(looks), PROFILE + BODIES)
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
+async def test_a_refused_body_that_is_bound_is_a_breach() -> None:
+    """Who binds a body says that the operation takes it."""
+    bound = BODIES.replace('document = "x"', 'other = "x"')
+    assert "RAIL-PAY-01" in breached(await judged(PAID, Particular("after it"), PROFILE + bound))
