@@ -6,7 +6,7 @@ A payer sends exactly what a check asks for, welded or not; whether that buys an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from conformance.check import Inconclusive
 from conformance.client import Names
@@ -54,6 +54,18 @@ class Payer(Protocol):
 
         Raises:
             Inconclusive: The node could not be reached or refused the transaction.
+        """
+
+
+@runtime_checkable
+class Settled(Protocol):
+    """A payer whose proofs name no transaction, since the rail settles."""
+
+    async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
+        """Return the transaction that settled a proof, None where the chain shows none.
+
+        Raises:
+            Inconclusive: The node could not be asked.
         """
 
 

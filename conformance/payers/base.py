@@ -27,6 +27,8 @@ _MOST_GIVEN = 1_000_000_000
 _UINT256 = 2**256
 _A_BATCH = 40
 _LIFETIME, _SPARE = 1800, 3600
+# Blocks that public nodes let logs be asked of at once.
+_LOOKED_BACK = 450
 
 
 class BasePayer(Controlled):
@@ -218,6 +220,21 @@ class BasePayer(Controlled):
             token=token,
         )
         return asked.changed(**changes).signed(key or holder.key)
+
+    async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
+        """Return the transaction that settled a proof of `pay`, found on the chain by its authorization.
+
+        Public nodes look only so far back, so the newest blocks alone are asked for.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+        terms = proof.get("authorization")
+        if not isinstance(terms, Mapping):
+            return None
+        newest = await self.node.ask(self.node.web3.eth.block_number)
+        nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))
+        return await self.token(entry).used_in(str(terms["from"]), nonce, max(0, newest - _LOOKED_BACK))
 
     def domain(self, entry: Mapping[str, Any]) -> Domain:
         """Return the EIP-712 domain of an entry.

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from eth_utils.address import is_address, to_checksum_address
+from eth_utils.crypto import keccak
 from web3 import Web3
 
 from conformance.payers.base_authorization import Authorization
@@ -43,6 +44,8 @@ ABI = (
     *(_function("transferWithAuthorization", _AUTHORIZED + signature) for signature in (SPLIT, WHOLE)),
 )
 
+_USED = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
+
 
 class Token:
     """One token at one address; `…_call` gives call data for any transaction to it."""
@@ -69,6 +72,13 @@ class Token:
         """Return whether an authorization is used or cancelled."""
         called = self._contract.functions.authorizationState(checksummed(authorizer), nonce)
         return bool(await self._node.ask(called.call()))
+
+    async def used_in(self, authorizer: str, nonce: bytes, first_block: int) -> str | None:
+        """Return the transaction that used an authorization in a block from `first_block` on, None where none did."""
+        topics = [_USED, "0x" + checksummed(authorizer)[2:].lower().rjust(64, "0"), "0x" + nonce.hex()]
+        sought = {"address": self.address, "fromBlock": hex(first_block), "toBlock": "latest", "topics": topics}
+        logs = await self._node.ask(self._node.web3.eth.get_logs(sought))  # type: ignore[arg-type]
+        return "0x" + bytes(logs[0]["transactionHash"]).hex() if logs else None
 
     def call(self, signature: str, *arguments: Any) -> bytes:
         """Return the call data of a function of `ABI`, named with its types."""

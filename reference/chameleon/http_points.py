@@ -164,6 +164,7 @@ POINTS = (
             Choice("inside assertionMethod", {"did_document": "embedded"}),
             Choice("relative ids", {"did_document": "relative"}),
             Choice("no relationships", {"did_document": "bare"}),
+            Choice("inside assertionMethod alone", {"did_document": "embedded alone"}),
         ),
     ),
     Point(

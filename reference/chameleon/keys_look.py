@@ -89,6 +89,9 @@ def _did(shape: Shape, named: Callable[[str], str | None], made: Callable[..., A
             # The signing key stands inside assertionMethod; what verificationMethod lists authenticates only.
             other = _method(shape, did, "login", other_key(shape, "login"))
             value |= {"verificationMethod": [other], "authentication": [other["id"]], "assertionMethod": methods[:1]}
+        if shape.did_document == "embedded alone":
+            del value["verificationMethod"], value["authentication"]
+            value["assertionMethod"] = methods
         if shape.did_document == "bare":
             del value["assertionMethod"], value["authentication"]
         return value

@@ -16,6 +16,7 @@ from reference.rail import documents
 from reference.rail.services import SERVICES, Service
 
 OPENAPI = "/openapi.json"
+_PREFIX = "/pay/v1"
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -132,7 +133,26 @@ def _openapi(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
         for name, operation in item.items():
             if name in _METHODS:
                 operation["x-payment-info"] = _price(operation["x-payment-info"], shape)
-    return document
+    return _below_servers(document, shape)
+
+
+def _below_servers(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Take the paid paths' prefix into servers, where OpenAPI allows it: of their path items, or their operations."""
+    if shape.servers == "document":
+        return document
+    address = document["servers"][0]["url"].rstrip("/")
+    variables = {"area": {"default": _PREFIX.strip("/"), "enum": [_PREFIX.strip("/")]}}
+    paths: dict[str, Any] = {}
+    for path, item in document["paths"].items():
+        if path not in shape.paths.values():
+            paths[path] = item
+        elif shape.servers == "item":
+            paths[path.removeprefix(_PREFIX)] = {"servers": [{"url": address + _PREFIX}], **item}
+        else:
+            there = [{"url": address + "/{area}", "variables": variables}]
+            placed = {name: {**one, "servers": there} if name in _METHODS else one for name, one in item.items()}
+            paths[path.removeprefix(_PREFIX)] = placed
+    return {**document, "paths": paths}
 
 
 def _price(info: Mapping[str, Any], shape: Shape) -> Any:

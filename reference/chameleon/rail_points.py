@@ -399,6 +399,16 @@ POINTS = (
         ),
     ),
     Point(
+        "rail.servers",
+        ("14", "OpenAPI"),
+        "below which servers the contract's paid paths stand",
+        (
+            Choice("the document's, without a path"),
+            Choice("their path item's, with the prefix", {"servers": "item"}),
+            Choice("their operation's, by a variable", {"servers": "operation"}),
+        ),
+    ),
+    Point(
         "rail.price-info",
         ("14",),
         "shape of x-payment-info",

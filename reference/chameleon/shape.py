@@ -87,6 +87,7 @@ class Shape:
     index: str = "list"
     openapi: str = "as written"
     price_info: str = "offers"
+    servers: str = "document"
 
     # The gateway's calls.
     create_status: int = 201

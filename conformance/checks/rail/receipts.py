@@ -13,7 +13,7 @@ from conformance.client import json_bytes
 from conformance.discovery import Operation
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.payers import Payer
+from conformance.payers import Payer, Settled
 from conformance.purchase import Purchase, purchase
 from conformance.quick import sample
 from conformance.together import together
@@ -193,14 +193,26 @@ async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str 
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
         told["jcs-result"] = set()
     _judge(case, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
-    tx_id, network = served.transaction, getattr(payer, "network_key", "")
+    tx_id, network = await _settled_by(served, payer), getattr(payer, "network_key", "")
     paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
     if tx_id is None and (bindings.settled_payment_ref or "") not in {"", *paid}:
-        case.inconclusive("RAIL-RCPT-06", "neither the proof nor PAYMENT-RESPONSE tells the settling transaction")
+        case.inconclusive("RAIL-RCPT-06", "no transaction on the chain uses the authorization, and no header tells one")
     else:
         _judge(case, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
     value = claim_at(claims, place or _REQUEST_HASH)
     return value if isinstance(value, str) else None
+
+
+async def _settled_by(served: Purchase, payer: Payer) -> str | None:
+    """Return the settling transaction: what the proof or x402's header tells, else what the chain does.
+
+    No sentence promises the header, and an authorization on Base leaves its trace on the chain.
+    """
+    if served.transaction is not None:
+        return served.transaction
+    if isinstance(payer, Settled):
+        return await payer.settlement(served.challenge.entry(served.lane), served.proof)
+    return None
 
 
 def request_hashes(served: Purchase) -> dict[str, set[str]]:

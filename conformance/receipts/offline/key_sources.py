@@ -50,7 +50,7 @@ def of_jwks(data: bytes, origin: str) -> KeySet:
     """
     document = _json(data)
     keys = document.get("keys") if isinstance(document, dict) else None
-    if isinstance(document, dict) and keys is None and "verificationMethod" in document:
+    if isinstance(document, dict) and keys is None and document.keys() & {"verificationMethod", "assertionMethod"}:
         raise KeyFault("it is a DID document; give it by --did-document, or its DID by --did")
     if not isinstance(keys, list) or not keys or not all(isinstance(one, dict) for one in keys):
         raise KeyFault('it is no JWKS document of the form {"keys": […]} with a key')

@@ -112,13 +112,15 @@ def _jwk_members(wire: Wire) -> Iterator[str]:
 
 
 def _did_document(one: Exchange) -> str | None:
-    methods = one.object.get("verificationMethod")
-    if one.status != 200 or not isinstance(methods, list) or not methods:
-        return None
     asserting = one.object.get("assertionMethod")
+    methods = one.object.get("verificationMethod")
+    alone = methods is None and isinstance(asserting, list)
+    methods = asserting if alone else methods
+    if one.status != 200 or not isinstance(methods, list) or not methods or not isinstance(methods[0], dict):
+        return None
     embedded = isinstance(asserting, list) and any(isinstance(member, dict) for member in asserting)
     relative = str(methods[0].get("id", "")).startswith("#")
-    marks = {"embedded": embedded, "relative ids": relative, "no assertionMethod": asserting is None}
+    marks = {"embedded": embedded, "alone": alone, "relative ids": relative, "no assertionMethod": asserting is None}
     return names([str(methods[0].get("type")), *(mark for mark, holds in marks.items() if holds)])
 
 

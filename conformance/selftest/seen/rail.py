@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from conformance.discovery import INDEX, PAID_PREFIX
+from conformance.openapi_paths import at_their_paths
 from conformance.purchase import lane_of
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, claims_of, each, names
 
@@ -30,7 +31,7 @@ _RECIPE = re.compile(r"recipe (\S+) in claim")
 def _paid_items(wire: Wire) -> Iterator[dict[str, Any]]:
     """Yield the paid path items of the contract."""
     for one in wire.documents("rail", _OPENAPI):
-        paths = one.object.get("paths", {})
+        paths = at_their_paths(one.object, "").get("paths", {})
         yield {path: item for path, item in paths.items() if path.startswith(PAID_PREFIX) and path != INDEX}
 
 
@@ -229,6 +230,15 @@ def _price_info(wire: Wire) -> Iterator[str]:
             yield names(info) if isinstance(info, dict) else str(type(info).__name__)
 
 
+def _servers(wire: Wire) -> Iterator[str]:
+    for one in wire.documents("rail", _OPENAPI):
+        items = [item for item in one.object.get("paths", {}).values() if isinstance(item, dict)]
+        operations = [operation for item in items for operation in item.values() if isinstance(operation, dict)]
+        told = {"items": any("servers" in item for item in items)}
+        told["operations"] = any("servers" in operation for operation in operations)
+        yield names(name for name, holds in told.items() if holds) or "the document"
+
+
 def _cache(one: Exchange) -> str | None:
     return one.headers.get("cache-control", "none") if one.status == 402 else None
 
@@ -272,4 +282,5 @@ OBSERVERS: Mapping[str, Observer] = {
     "rail.index": _shape(INDEX, ("services",)),
     "rail.openapi": _examples,
     "rail.price-info": _price_info,
+    "rail.servers": _servers,
 }

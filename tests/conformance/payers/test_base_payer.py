@@ -366,3 +366,16 @@ async def test_what_is_left_of_a_checkout_payment_comes_home(node: str, tmp_path
             await BaseCheckout(payer).settle(Bill(USDC, payee, PRICE, "service:token"))
         assert await balance(rich, payee) == PRICE
         assert await balance(rich, funder.address) == 99 * PRICE
+
+
+async def test_a_settlement_is_found_by_its_authorization(node: str) -> None:
+    """No header is needed: the chain tells which transaction used an authorization, whoever sent it."""
+    async with opened(node) as payer:
+        terms = entry(await stranger(payer))
+        given = await payer.authorize(terms)
+        await payer.set_aside(USDC, PRICE)
+        assert await payer.settlement(terms, given.proof()) is None
+        settled = await payer.use(given)
+        assert await payer.settlement(terms, given.proof()) == settled
+        other = await payer.authorize(terms, nonce=b"\1" * 32)
+        assert await payer.settlement(terms, other.proof()) is None

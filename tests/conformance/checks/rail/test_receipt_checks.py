@@ -163,6 +163,19 @@ async def test_a_fault_in_the_did_document_breaks_its_row(rows: set[str], change
     assert breached(await judged("keys_are_published", Rail())) == set()
 
 
+async def test_a_key_may_stand_inside_the_relationship_that_uses_it() -> None:
+    """DID Core demands no verificationMethod of a document whose assertionMethod embeds the method."""
+
+    def embedded(call: Call, reply: Reply) -> Reply:
+        if not call.path.endswith("did.json"):
+            return reply
+        return Reply(200, {"id": reply.document["id"], "assertionMethod": reply.document["verificationMethod"]})
+
+    verdicts = await judged("keys_are_published", Rail(embedded))
+    assert set(verdicts.values()) == {Verdict.PASS}
+    assert breached(await judged(SIGNED, Rail(embedded))) == set()
+
+
 async def test_a_screening_with_verdicts_of_the_set_passes() -> None:
     """The scripted rail allows everybody, in the result and in a signed token."""
     assert await judged(SCREENED, Rail()) == dict.fromkeys(("RAIL-SVC-03", "RAIL-SVC-04"), Verdict.PASS)
