@@ -13,7 +13,17 @@ AtomicUnits = Annotated[str, Field(pattern=ATOMIC_UNITS)]
 
 
 class AlgorandChain(Table):
-    """How the suite reaches the Algorand node the target uses, who pays, and how much USDC at most in atomic units."""
+    """How the suite reaches the Algorand node the target uses, who pays, and how much USDC at most in atomic units.
+
+    Attributes:
+        network: Key of the network that the node serves: `algorand_mainnet` or `algorand_testnet`.
+        algod: Address of algod.
+        indexer: Address of the indexer.
+        token: API token of both.
+        control: Address of the control verbs of a simulated chain, which fund the payers by themselves.
+        funder: 25-word mnemonic of an account that holds Algos and USDC, where there are no control verbs.
+        spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
+    """
 
     network: str = "algorand_mainnet"
     algod: str
@@ -25,7 +35,15 @@ class AlgorandChain(Table):
 
 
 class BaseChain(Table):
-    """How the suite reaches the EVM node the target uses, who pays, and how much USDC at most in atomic units."""
+    """How the suite reaches the EVM node the target uses, who pays, and how much USDC at most in atomic units.
+
+    Attributes:
+        network: Key of the network that the node serves: `base_mainnet` or `base_sepolia`.
+        rpc: Address of its JSON-RPC.
+        control: Address of the control verbs of a simulated chain, which fund the payers by themselves.
+        funder: Hex key of an account that holds ETH and USDC, where there are no control verbs.
+        spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
+    """
 
     network: str = "base_mainnet"
     rpc: str
@@ -35,7 +53,16 @@ class BaseChain(Table):
 
 
 class SolanaChain(Table):
-    """How the suite reaches the Solana node the target uses, who pays, and how much USDC at most in atomic units."""
+    """How the suite reaches the Solana node the target uses, who pays, and how much USDC at most in atomic units.
+
+    Attributes:
+        network: Key of the network that the node serves: `solana_mainnet` or `solana_devnet`.
+        rpc: Address of its JSON-RPC.
+        ws: Address of its WebSocket, where it has one.
+        control: Address of the control verbs of a simulated chain, which fund the payers by themselves.
+        funder: Key pair of an account that holds SOL and USDC, as solana-keygen writes it.
+        spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
+    """
 
     network: str = "solana_mainnet"
     rpc: str
@@ -46,7 +73,13 @@ class SolanaChain(Table):
 
 
 class Chains(Table):
-    """The chain nodes, one table a lane."""
+    """The chain nodes, one table a lane.
+
+    Attributes:
+        algorand: The Algorand node.
+        base: The Base node.
+        solana: The Solana node.
+    """
 
     algorand: AlgorandChain | None = None
     base: BaseChain | None = None

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from conformance.oracles.receipts import STEPS
 from conformance.target.chains import Chains
+from conformance.target.grammar import keys_of, one_of
 from conformance.target.tables import Table
+
+Rate: TypeAlias = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
+MEMO_WAYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "algorand": ("note",),
+    "base": ("eip3009", "calldata"),
+    "solana": ("memo",),
+}
+MemoWays: TypeAlias = Annotated[Mapping[str, str], AfterValidator(one_of(MEMO_WAYS))]
+Fixtures: TypeAlias = Annotated[Mapping[str, Mapping[str, Any]], AfterValidator(keys_of("ALLOW", "REFER", "DENY"))]
+Selectors: TypeAlias = Annotated[
+    Mapping[str, str], AfterValidator(keys_of("address", "memo", "amount", "qr", "expires", "state"))
+]
 
 
 class GatewayBindings(Table):
@@ -33,8 +46,8 @@ class GatewayBindings(Table):
         screen_receipt_member: Member of the screening's answer that carries the receipt.
         screen_fixtures: Bodies by the verdict that their screening gives (ALLOW, REFER, DENY).
         receipt_file: A receipt signed by the platform's key, from the operator.
-        memo: Where each lane's transaction carries the memo: `note` on Algorand, `memo` on Solana, `eip3009` or
-            `calldata` on Base.
+        memo: Where each lane's transaction carries the memo: `note` on `algorand`, `memo` on `solana`, `eip3009` or
+            `calldata` on `base`.
         checkout_selectors: CSS selectors of the checkout page: address, memo, amount, qr, expires, state.
         trial: Figures of the trial, such as `days` and `allowance_microunits`.
         edge_url: Address of the edge host.
@@ -51,14 +64,14 @@ class GatewayBindings(Table):
     error_codes: Mapping[str, str] | None = None
     link_body: Mapping[str, Any] = Field(default_factory=dict)
     currency: str = "USDC"
-    rates: Mapping[str, str] | None = None
+    rates: Mapping[str, Rate] | None = None
     resource_body: Mapping[str, Any] | None = None
     screen_body: Mapping[str, Any] | None = None
     screen_receipt_member: str | None = None
-    screen_fixtures: Mapping[str, Mapping[str, Any]] | None = None
+    screen_fixtures: Fixtures | None = None
     receipt_file: Path | None = None
-    memo: Mapping[str, str] | None = None
-    checkout_selectors: Mapping[str, str] | None = None
+    memo: MemoWays | None = None
+    checkout_selectors: Selectors | None = None
     trial: Mapping[str, int] | None = None
     edge_url: str | None = None
     limits: Literal["default", "raised"] = "default"
@@ -94,6 +107,11 @@ REFERENCE_GATEWAY = GatewayBindings(
 
 
 class Gateway(GatewayBindings):
-    """The gateway's bindings, and the nodes that checkout payments are made on."""
+    """The gateway's bindings, and the nodes that checkout payments are made on.
+
+    Attributes:
+        chains: Nodes of checkout payments by lane, in tables like those of `[chains]`; a lane that is left out has the
+            node of `[chains]`.
+    """
 
     chains: Chains = Chains()

@@ -23,7 +23,13 @@ Bindings = TypeVar("Bindings", bound=Table)
 
 
 class Target(Table):
-    """Name of the target and whether the reference's bindings apply to it."""
+    """Name of the target and whether the reference's bindings apply to it.
+
+    Attributes:
+        name: What reports call it.
+        defaults: `reference` where every binding that is not set is the reference's own; `none` elsewhere.
+        service_word: The word that stands for `<Service>` in headers, receipt kinds and memos.
+    """
 
     name: str = "target"
     defaults: Literal["reference", "none"] = "none"
@@ -31,13 +37,23 @@ class Target(Table):
 
 
 class Surface(Table):
-    """Address of one surface."""
+    """Address of one surface.
+
+    Attributes:
+        url: Where it is, such as `http://localhost:8402`.
+    """
 
     url: str
 
 
 class Claims(Table):
-    """What the operator says is there; rows of the rest are not applicable."""
+    """What the operator says is there; rows of the rest are not applicable.
+
+    Attributes:
+        surfaces: `rail`, `gateway`, `agent`, `control_plane`, `webhooks`.
+        lanes: `algorand`, `base`, `solana`.
+        options: `rail.a2a`, `rail.agent_card`.
+    """
 
     surfaces: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
@@ -84,7 +100,13 @@ REFERENCE_EVENTS: Mapping[str, str] = {
 
 
 class LimitedService(Table):
-    """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls."""
+    """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls.
+
+    Attributes:
+        url: Its address.
+        offset_file: Its test clock, as in `[clock]`.
+        tenants: Its tenants by name, `first` and `second`.
+    """
 
     url: str
     offset_file: Path | None = None
@@ -92,14 +114,24 @@ class LimitedService(Table):
 
 
 class NetworkNames(Table):
-    """Two of a network's three spellings: of a link (`label`) and of an event (`event`); the third is its key."""
+    """Two of a network's three spellings; the third is its key.
+
+    Attributes:
+        label: How a payment link spells it in `chain`.
+        event: How an event spells it in `chain`.
+    """
 
     label: str | None = None
     event: str | None = None
 
 
 class Clock(Table):
-    """The target's test clock: a file with signed decimal seconds that it adds to its clock."""
+    """The target's test clock. A stack of `weldproof up` tells the file of its own when it is ready.
+
+    Attributes:
+        offset_file: A file with signed decimal seconds that the target adds to its clock. The chain nodes that it uses
+            must follow the same file, as those of `weldproof up` do, or payments and challenges are apart in time.
+    """
 
     offset_file: Path | None = None
 
@@ -107,8 +139,13 @@ class Clock(Table):
 class Budgets(Table):
     """Seconds the suite may spend on waiting, and on generated requests.
 
-    `fuzz` of 10 draws a fixed number of requests and ends at the latest after two minutes; another value ends after
-    so many seconds, and more than 10 goes deeper.
+    Attributes:
+        confirmation: Until a payment is final on its chain.
+        request: Until an answer is there.
+        wait_for_expiry: For which rows about lifetimes may wait in real time, where there is no test clock; 0: not.
+        paid: Until a checkout page has seen a confirmed payment.
+        fuzz: 10 draws a fixed number of requests and ends at the latest after two minutes; another value ends after so
+            many seconds, and more than 10 goes deeper.
     """
 
     confirmation: float = 30.0
@@ -119,14 +156,26 @@ class Budgets(Table):
 
 
 class Pace(Table):
-    """How fast the suite may ask. 0 means as fast as it can."""
+    """How fast the suite may ask.
+
+    Attributes:
+        requests_per_second: 0 means as fast as it can.
+        workers: Checks that run side by side.
+    """
 
     requests_per_second: float = 10.0
     workers: int = Field(default=8, ge=1, le=64)
 
 
 class ExpectedFailure(Table):
-    """A known breach, with who answers for it and until when."""
+    """A known breach, with who answers for it and until when.
+
+    Attributes:
+        id: The row.
+        reason: Why it is broken.
+        owner: Who answers for it.
+        expires: The last day on which it is expected.
+    """
 
     id: str
     reason: str
@@ -135,7 +184,29 @@ class ExpectedFailure(Table):
 
 
 class Profile(Table):
-    """A whole target profile."""
+    """A whole target profile.
+
+    Attributes:
+        version: Of the file's form.
+        target: Its name, and what holds for all its surfaces.
+        surfaces: Address of each surface by its name: `rail`, `gateway`, `agent`, `control_plane`.
+        claims: What is there to be tested.
+        rail: Names of the rail.
+        gateway: Names of the gateway.
+        webhook: Webhook destinations, and names of webhooks.
+        agent: Names of the agent.
+        hub: Names of the control plane.
+        addons: Addons by name: `federation_validator`, `zkp_receipt`, `atb_verifier`, or one of the operator's own.
+        tenants: Tenants of the gateway by name: `first` and `second`.
+        limited: Services for limit and time rows by surface; `gateway` is the one that is used.
+        networks: Names of networks by their key.
+        chains: Chain nodes that the target uses.
+        clock: The target's test clock.
+        budgets: What the suite may wait for.
+        pace: How fast it asks.
+        secrets: Further secrets that no report may show, by name.
+        xfail: Known breaches.
+    """
 
     version: Literal[1] = 1
     target: Target = Target()

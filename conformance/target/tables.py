@@ -20,7 +20,12 @@ class Table(BaseModel):
 
 
 class Secret(Table):
-    """A secret by reference: exactly one of an environment variable or a file."""
+    """A secret by reference: exactly one of an environment variable or a file.
+
+    Attributes:
+        env: Name of the environment variable that holds it.
+        file: Path of the file that holds it, and nothing else.
+    """
 
     env: str | None = None
     file: Path | None = None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from conformance.oracles import hashing
 from conformance.target import REFERENCE_GATEWAY, REFERENCE_RAIL, ProfileError, Secret, parse
+from conformance.target.rail import RequestHash, ResponseHash, SettledRef
 
 
 def test_reference_bindings_apply_only_where_asked_for() -> None:
@@ -40,6 +43,58 @@ def test_a_wrong_profile_names_the_key(text: str, names: str) -> None:
     """A fault in the file is one line that says where."""
     with pytest.raises(ProfileError, match=names):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("[rail]\nresult_at = 'body'", "rail.result_at.*`body:` for the whole answer"),
+        ("[rail]\nresult_at = 'result'", "rail.result_at"),
+        ("[rail]\nresult_at = 'header:X-Result'", "rail.result_at"),
+        ("[rail]\nresult_at = 'body:a..b'", "rail.result_at"),
+        ("[rail]\nreceipt_at = 'receipt'", "rail.receipt_at"),
+        ("[rail]\nreceipt_at = 'body:'", "rail.receipt_at"),
+        ("[rail.services]\nreceipt-verify = 'verify'", "rail.services.receipt-verify.*/pay/v1/"),
+        ("[rail.services]\nreceipt-verify = 'https://rail.example/pay/v1/x'", "rail.services.receipt-verify"),
+        ("[rail.bodies]\nreceipt-verify = '{}'", "rail.bodies.receipt-verify.*TOML table"),
+        ("[rail.bodies]\nreciept-verify = {}", "reciept-verify.*receipt-verify"),
+        ("[rail.other_bodies]\nreceipt-verify = ['{}']", "rail.other_bodies.receipt-verify"),
+        ("[rail]\nrequest_hash = 'sha256'", "rail.request_hash.*jcs-envelope"),
+        ("[rail]\nsettled_payment_ref = 'tx'", "rail.settled_payment_ref.*payable-core"),
+        ("[rail]\ntoken_form = '('", "rail.token_form"),
+        ("[rail]\nprice_receipt_verify = '0.01'", "rail.price_receipt_verify"),
+        ("[gateway.memo]\nbase = 'note'", "gateway.memo.*calldata"),
+        ("[gateway.memo]\nbsae = 'eip3009'", "gateway.memo.*base"),
+        ("[gateway.checkout_selectors]\nstatus = '#s'", "gateway.checkout_selectors.*state"),
+        ("[gateway.screen_fixtures.BLOCK]\na = 1", "gateway.screen_fixtures.*DENY"),
+        ("[gateway.rates]\nEUR = '1,08'", "gateway.rates.EUR"),
+    ],
+)
+def test_a_binding_that_no_row_could_use_names_the_key_and_the_form(text: str, names: str) -> None:
+    """Nobody is judged by it: it is a fault of the profile."""
+    with pytest.raises(ProfileError, match=names):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[rail]\nresult_at = 'body:'\nreceipt_at = 'body:receipts[0].jws'",
+        "[rail]\nresult_at = 'body:data.outcome'\nreceipt_at = 'header:PAYMENT-RESPONSE:receipt'",
+        "[rail.services]\nweather = '/pay/v1/weather'\n[rail.bodies]\nweather = { place = 'Rome' }",
+        "[rail.other_bodies]\nreceipt-verify = [{ jws = 'a' }, { jws = 'b' }]",
+    ],
+)
+def test_usable_bindings_are_taken(text: str) -> None:
+    """Each form of the grammar."""
+    parse(text)
+
+
+def test_the_recipes_of_the_grammar_are_those_of_the_oracle() -> None:
+    """What may be bound is what can be recomputed."""
+    assert set(get_args(RequestHash)) == set(hashing.request_hashes("POST", "/a", "", b"{}", {}, "x"))
+    assert set(get_args(ResponseHash)) == set(hashing.response_hashes(b"{}", {}))
+    assert set(get_args(SettledRef)) == set(hashing.settled_refs("Word", "tx", "base_mainnet", "token"))
 
 
 def test_secrets_come_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,94 @@
+"""Forms that a binding's text must have: one that cannot be used is a fault of the profile, never of the target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import AfterValidator
+
+PAID_PREFIX: Final = "/pay/v1/"
+_MEMBERS = r"[^.:\[\]\s]+(?:\[[0-9]+\])*(?:\.[^.:\[\]\s]+(?:\[[0-9]+\])*)*"
+_RESULT = re.compile(r"body:(?:[^.:\[\]\s]+(?:\.[^.:\[\]\s]+)*)?")
+_RECEIPT = re.compile(rf"body:{_MEMBERS}|header:[A-Za-z0-9-]+(?::{_MEMBERS})?")
+
+
+def _result(text: str) -> str:
+    if _RESULT.fullmatch(text) is None:
+        raise ValueError(
+            f"{text!r} is no place: give `body:` for the whole answer, or `body:MEMBER.MEMBER`, such as body:result"
+        )
+    return text
+
+
+def _receipt(text: str) -> str:
+    if _RECEIPT.fullmatch(text) is None:
+        raise ValueError(
+            f"{text!r} is no place: give `body:MEMBER.MEMBER`, such as body:payable_receipt or body:receipts[0], "
+            "`header:NAME`, or `header:NAME:MEMBER` for a member of the base64 JSON in a header"
+        )
+    return text
+
+
+def _paid_path(text: str) -> str:
+    if not text.startswith(PAID_PREFIX) or text == PAID_PREFIX or "?" in text:
+        raise ValueError(f"{text!r} is no paid path: give one below {PAID_PREFIX}, without host and query")
+    return text
+
+
+def _request(value: Any) -> Any:
+    if not isinstance(value, Mapping | list):
+        raise ValueError(  # noqa: TRY004 - what pydantic makes a fault of the profile
+            f"{value!r:.60} is no body: give it as a TOML table, such as "
+            'bodies.receipt-verify = { jws = "e30.e30.AA" }, not as JSON in a text'
+        )
+    return value
+
+
+def _requests(value: Any) -> Any:
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, Mapping):
+            told = f"{one!r:.60} is no body: give a TOML table, or a list of them"
+            raise ValueError(told)  # noqa: TRY004 - as above
+    return value
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as fault:
+        raise ValueError(f"{text!r} is no regular expression: {fault}") from fault
+    return text
+
+
+def keys_of(*known: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return a check of a table: its keys are among `known`."""
+
+    def checked(table: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in table:
+            if name not in known:
+                raise ValueError(f"unknown key {name!r}; known: {', '.join(known)}")
+        return table
+
+    return checked
+
+
+def one_of(known: Mapping[str, Collection[str]]) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    """Return a check of a table: its keys are those of `known`, and each value one of those that stand there."""
+
+    def checked(table: Mapping[str, str]) -> Mapping[str, str]:
+        for name, value in keys_of(*known)(table).items():
+            if value not in known[name]:
+                raise ValueError(f"{name} = {value!r}: known are {', '.join(known[name])}")
+        return table
+
+    return checked
+
+
+ResultPlace: TypeAlias = Annotated[str, AfterValidator(_result)]
+ReceiptPlace: TypeAlias = Annotated[str, AfterValidator(_receipt)]
+PaidPath: TypeAlias = Annotated[str, AfterValidator(_paid_path)]
+RequestBody: TypeAlias = Annotated[Any, AfterValidator(_request)]
+RequestBodies: TypeAlias = Annotated[Any, AfterValidator(_requests)]
+Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]
