@@ -12,6 +12,7 @@ from conformance.client import Answer, JsonFault
 from conformance.oracles import jose
 from conformance.session import Credentials
 from conformance.target import GatewayBindings
+from conformance.unbound import asked_for
 
 LINKS = "/v1/payment-links"
 RESOURCES = "/v1/resources"
@@ -84,10 +85,22 @@ class Creation:
 def link_body(case: Case, tenant: Credentials, **members: Any) -> dict[str, Any]:
     """Return a body that creates a payment link of 1.25 USDC on the tenant's first network, with `members` changed."""
     bindings = case.profile.gateway_bindings
-    usual = {"amount": 1.25, "currency": bindings.currency, "label": "Weldproof order"}
+    usual = {"amount": payable(bindings, 1.25), "currency": bindings.currency, "label": label_of(bindings)}
     # Without a known network the target has its own, if it may choose one.
     network = {"preferred_network": tenant.networks[0]} if tenant.networks else {}
     return {**usual, **bindings.link_body, **network, **members}
+
+
+def payable(bindings: GatewayBindings, amount: float) -> float:
+    """Return an amount in USDC that a link may be for: this one, or as much above the least that the target takes."""
+    least = float(bindings.smallest_amount or 0)
+    return amount if amount >= least else round(amount + least, 6)
+
+
+def label_of(bindings: GatewayBindings, label: str = "Weldproof order") -> str:
+    """Return a label that a link may have: this one, or as much of its end as the target takes."""
+    longest = bindings.longest_label
+    return label if longest is None else label[-longest:]
 
 
 def resource_body(case: Case) -> dict[str, Any]:
@@ -150,9 +163,22 @@ async def created(case: Case, creation: Creation, call: Caller | None = None) ->
     """
     answer = await post(call or target_of(case), creation)
     if not is_created(case, answer):
-        raise Inconclusive(f"a plain POST {creation.path} was answered {answer.status}: {short(answer)}")
+        open_point = asked_for(case.profile, creation.path, answer)
+        raise Inconclusive(open_point or f"a plain POST {creation.path} was answered {answer.status}: {short(answer)}")
     named(case, answer)
     return answer
+
+
+def expect_created(
+    case: Case, row: str, path: str, answer: Answer, expected: str, where: Mapping[str, str] | None = None
+) -> None:
+    """Judge that a plain creation succeeded, or say which key of the profile its refusal asks for."""
+    open_point = None if is_created(case, answer) else asked_for(case.profile, path, answer)
+    if open_point is not None:
+        case.inconclusive(row, open_point, exchange=answer)
+        return
+    found = f"{answer.status} {short(answer)}"
+    case.expect(row, is_created(case, answer), expected, found, exchange=answer, where=where)
 
 
 async def link(case: Case, tenant: Credentials | None = None, *, key: str | None = None, **members: Any) -> Answer:

@@ -98,11 +98,19 @@ async def order(
     """
     network = network or network_of(case)
     tenant = tenant or case.session.tenant_on(network)
-    wanted = microunits or case.rng.randrange(_LEAST, _MOST, 2)
+    wanted = microunits or odd_amount(case)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
     mark = fresh(case, "order")
+    longest = case.profile.gateway_bindings.longest_label
     whole = f"{label} {mark}{ending}"
+    if longest is not None and len(whole) > longest:
+        if not whole.isascii():
+            raise Inconclusive(f"[gateway] longest_label = {longest} leaves no room for a label beyond ASCII")
+        # Marks differ at their ends, which count.
+        mark = mark[-longest:]
+        case.client.names.name(mark, "ORDER")
+        whole = mark
     answer = await link(case, tenant, preferred_network=network, amount=amount, label=whole)
     members = answer.object()
     url, token, told = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
@@ -114,6 +122,16 @@ async def order(
         raise Inconclusive(f"unbound: no asset is known for the network {network}")
     _name(case, url, token)
     return Order(url, token, told, network, tenant.payout[network], known, tenant, answer, whole, mark)
+
+
+def odd_amount(case: Case) -> int:
+    """Draw an odd amount of micro-units, about a cent above the least that a link may be for."""
+    return _above_the_least(case, case.rng.randrange(_LEAST, _MOST, 2))
+
+
+def _above_the_least(case: Case, microunits: int) -> int:
+    least = int(Decimal(case.profile.gateway_bindings.smallest_amount or "0") * 1_000_000)
+    return microunits + least if least > _LEAST else microunits
 
 
 def _name(case: Case, url: str, token: str) -> None:
@@ -275,7 +293,7 @@ async def paid_rightly(case: Case, who: CheckoutPayer, link_: Opened) -> Flip:
 
 async def several(case: Case, count: int) -> list[Opened]:
     """Create links of different amounts and look at their pages."""
-    amounts = case.rng.sample(range(_LEAST, _MOST, 2), count)
+    amounts = [_above_the_least(case, one) for one in case.rng.sample(range(_LEAST, _MOST, 2), count)]
     return await together(opened(case, microunits=amount) for amount in amounts)
 
 

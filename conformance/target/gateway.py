@@ -40,6 +40,8 @@ class GatewayBindings(Table):
         error_codes: Error codes by what they say; told in the report, they judge nothing.
         link_body: Further members that a payment link needs, or other values of the four that the interface names.
         currency: The code that prices a link in USDC, micro-unit for micro-unit.
+        smallest_amount: The least that a link may be for, in USDC, as decimal text; unset, some links are for 0.01.
+        longest_label: How many characters the label of a link may have; unset, the suite's have up to 500.
         rates: USDC per unit of a currency, as decimal text.
         resource_body: A body that creates a resource; `{unique}` in a text is filled in anew for each.
         screen_body: A body that is screened.
@@ -64,6 +66,8 @@ class GatewayBindings(Table):
     error_codes: Mapping[str, str] | None = None
     link_body: Mapping[str, Any] = Field(default_factory=dict)
     currency: str = "USDC"
+    smallest_amount: Rate | None = None
+    longest_label: int | None = Field(default=None, ge=8)
     rates: Mapping[str, Rate] | None = None
     resource_body: Mapping[str, Any] | None = None
     screen_body: Mapping[str, Any] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import Order, look, opened, order
+from conformance.checkout.orders import Order, look, odd_amount, opened, order
 from conformance.checkout.view import View, is_state
 from conformance.client import Answer
 from conformance.gateway import CHECKOUT, is_refused, short
@@ -104,7 +104,7 @@ async def memos_of_several_links(case: Case) -> None:
 
     Creates three links of one tenant and one amount and reads their pages. Expects three different memos.
     """
-    amount = case.rng.randrange(10_001, 19_999, 2)
+    amount = odd_amount(case)
     links = await together(opened(case, microunits=amount) for _ in range(3))
     memos = [one.memo for one in links]
     different = len(set(memos)) == len(memos)

@@ -16,6 +16,7 @@ from conformance.checkout.orders import (
     again,
     first_flip,
     flip,
+    odd_amount,
     opened,
     paid_rightly,
     payer,
@@ -105,7 +106,7 @@ async def payment_with_another_links_memo(case: Case) -> None:
     other does not. Where the profile binds how a memo is carried, also makes one transfer under the memos of two links,
     and expects that it pays one of them at most.
     """
-    who, amount = await payer(case), case.rng.randrange(10_001, 19_999, 2)
+    who, amount = await payer(case), odd_amount(case)
     other, link = await together(opened(case, microunits=amount) for _ in range(2))
     await who.settle(link.bill, way(case))
     done = await first_flip(case, link, other)

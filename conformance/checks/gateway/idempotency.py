@@ -15,12 +15,15 @@ from conformance.gateway import (
     Creation,
     bodies,
     created,
+    expect_created,
     fresh,
     has_unique,
     is_created,
     is_refused,
+    label_of,
     link_body,
     named,
+    payable,
     post,
     resource_body,
     short,
@@ -40,6 +43,7 @@ _A_SECOND = 1.05
 
 
 def _body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> dict[str, Any]:
+    amount = payable(case.profile.gateway_bindings, amount)
     return link_body(case, tenant, amount=amount) if path == LINKS else resource_body(case)
 
 
@@ -57,8 +61,7 @@ async def the_key_is_optional(case: Case) -> None:
         for key in (None, fresh(case), fresh(case, "key-" + "long-" * 8 + "key")):
             answer = named(case, await post(target_of(case), Creation(path, _body(case, path, tenant), tenant, key)))
             where = {"Idempotency-Key": "none" if key is None else f"of {len(key)} characters"}
-            found = f"{answer.status} {short(answer)}"
-            case.expect(row, is_created(case, answer), "created", found, exchange=answer, where=where)
+            expect_created(case, row, path, answer, "created", where)
 
 
 @check("GW-IDEM-03", "GW-IDEM-11", surface="gateway", fix=_FIX)
@@ -149,7 +152,9 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
 def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:
     body = dict(creation.body)
     if creation.path == LINKS:
-        changes = ({"amount": 2.5}, {"label": "Weldproof order, changed"}, {"amount": 1.250001})
+        bindings = case.profile.gateway_bindings
+        other, near = (payable(bindings, amount) for amount in (2.5, 1.250001))
+        changes = ({"amount": other}, {"label": label_of(bindings, "Weldproof order, changed")}, {"amount": near})
         return [{**body, **change} for change in changes]
     return [{**body, **resource_body(case)}] if has_unique(case.profile.gateway_bindings) else []
 

@@ -9,11 +9,10 @@ from conformance.check import Case, check
 from conformance.gateway import (
     RESOURCES,
     Creation,
-    is_created,
+    expect_created,
     named,
     post,
     resource_body,
-    short,
     target_of,
 )
 
@@ -52,5 +51,4 @@ async def a_resource_is_created(case: Case) -> None:
     tenant = case.session.tenant()
     for _ in range(2):
         answer = named(case, await post(target_of(case), Creation(RESOURCES, resource_body(case), tenant)))
-        found = f"{answer.status} {short(answer)}"
-        case.expect("GW-RES-02", is_created(case, answer), "a created resource", found, exchange=answer)
+        expect_created(case, "GW-RES-02", RESOURCES, answer, "a created resource")

@@ -1,0 +1,122 @@
+"""What becomes of rows at a gateway whose links want more, or other values, than the interface names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.client import Answer
+from conformance.refusals import pointers
+from conformance.target import parse
+from conformance.unbound import asked_for
+from conformance.verdict import Verdict
+from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
+from tests.conformance.checks.trial import breached, tried
+
+CHECKS = {
+    "a_link_has_its_members": "GW-LINK-01",
+    "the_key_is_optional": "GW-IDEM-01",
+    "a_key_with_its_tenant_is_accepted": "GW-AUTH-06",
+    "two_creations_are_two_links": "GW-LINK-16",
+    "a_link_names_the_network_that_was_asked_for": "GW-LINK-12",
+}
+# What a gateway wants of a link, and what the operator binds then.
+WANTS = {
+    "a fifth member": ("order_id", 'link_body = { order_id = "7" }'),
+    "another currency": ("currency", 'currency = "EURC"'),
+    "a dollar at least": ("amount", 'smallest_amount = "2"'),
+    "a short label": ("label", "longest_label = 9"),
+}
+
+
+class Particular(Gateway):
+    """A gateway of another make, which says in its own way which member it wants otherwise."""
+
+    def __init__(self, wants: str, *, pointer: bool = True) -> None:
+        super().__init__()
+        self.wants, self.pointer = wants, pointer
+
+    def _link(self, body: dict[str, Any]) -> dict[str, Any]:
+        good = {
+            "order_id": isinstance(body.get("order_id"), str),
+            "currency": body.get("currency") == "EURC",
+            "amount": body["amount"] >= 2,
+            "label": len(body["label"]) <= 9,
+        }
+        if not good[self.wants]:
+            raise Refusal(422, "validation_error")
+        return super()._link(body)
+
+    def _envelope(self, refusal: Refusal) -> Any:
+        document = super()._envelope(refusal)
+        return {**document, "errors": [{"pointer": f"/{self.wants}"}]} if self.pointer else document
+
+
+def theirs(folder: Path, bound: str = "") -> str:
+    """Return the profile of a target that is not the reference."""
+    text = profile_text(folder).replace('defaults = "reference"', 'defaults = "none"')
+    return text.replace("[gateway]\n", f"[gateway]\n{bound}\n")
+
+
+@pytest.mark.parametrize(("check", "row"), CHECKS.items())
+@pytest.mark.parametrize("wants", WANTS)
+async def test_a_member_that_nobody_bound_decides_nothing(check: str, row: str, wants: str, tmp_path: Path) -> None:
+    """A refusal that names a member leaves the row open; bound, it passes."""
+    member, bound = WANTS[wants]
+    verdicts = await tried(check, Particular(member), theirs(tmp_path))
+    assert verdicts[row] is Verdict.INCONCLUSIVE
+    assert breached(verdicts) == set()
+    verdicts = await tried(check, Particular(member), theirs(tmp_path, bound))
+    assert verdicts[row] is Verdict.PASS, verdicts
+
+
+async def test_a_refusal_without_a_name_is_a_breach(tmp_path: Path) -> None:
+    """Who refuses the four members of the interface and says nothing of another one breaks the row."""
+    verdicts = await tried("a_link_has_its_members", Particular("order_id", pointer=False), theirs(tmp_path))
+    assert breached(verdicts) == {"GW-LINK-01"}
+
+
+async def test_a_bound_member_that_is_refused_is_a_breach(tmp_path: Path) -> None:
+    """Who binds a value says that the target takes it."""
+    verdicts = await tried("a_link_has_its_members", Particular("currency"), theirs(tmp_path, 'currency = "USDT"'))
+    assert breached(verdicts) == {"GW-LINK-01"}
+
+
+@pytest.mark.parametrize(
+    ("member", "key"),
+    [
+        ("order_id", "[gateway.link_body] order_id"),
+        ("currency", "[gateway] currency"),
+        ("amount", "[gateway] smallest_amount"),
+        ("label", "[gateway] longest_label"),
+    ],
+)
+def test_the_reason_names_pointer_and_key(member: str, key: str) -> None:
+    """An operator reads what to bind."""
+    body = json.dumps({"errors": [{"pointer": f"/{member}"}]}).encode()
+    answer = Answer(1, 422, CIMultiDictProxy(CIMultiDict[str]()), body)
+    reason = asked_for(parse(""), "/v1/payment-links", answer)
+    assert reason is not None
+    assert f"at /{member}; bind {key}" in reason
+    assert asked_for(parse('[target]\ndefaults = "reference"'), "/v1/payment-links", answer) is None
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        ({"detail": [{"loc": ["body", "order_id"], "msg": "Field required"}]}, ["body/order_id"]),
+        ({"error": {"code": "bad", "param": "order_id"}}, ["order_id"]),
+        ({"errors": [{"instancePath": "/order_id"}, {"source": {"pointer": "/data"}}]}, ["/order_id", "/data"]),
+        ({"error": "bad", "message": "order_id is missing"}, []),
+        ([], []),
+    ],
+)
+def test_members_are_named_in_the_forms_of_the_field(document: Any, named: list[str]) -> None:
+    """RFC 9457, JSON:API, FastAPI, Ajv and plain members; another status says nothing of the body."""
+    fields = CIMultiDictProxy(CIMultiDict[str]())
+    assert pointers(Answer(1, 422, fields, json.dumps(document).encode())) == named
+    assert pointers(Answer(1, 403, fields, json.dumps(document).encode())) == []
