@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reference.agent.skills import SKILLS, Moment
-from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part, whole_numbers
+from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
 from reference.web.a2a import Message
 from reference.web.a2a_tasks import OPENER
 from reference.web.clock import WpClock
@@ -42,7 +42,7 @@ class Conversation:
         if skill is None:
             raise invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
         try:
-            result = skill.call(whole_numbers(asked.get("request")), Moment(self._clock.now(), self._skew))
+            result = skill.call(asked.get("request"), Moment(self._clock.now(), self._skew))
         except Unprocessable as fault:
             raise RpcError(ErrorCode.INVALID_PARAMS, data=[dict(item) for item in fault.detail]) from fault
         return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),), memo=memo)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from reference.gateway import refusals
 from reference.gateway.credentials import Caller, Credentials
 from reference.gateway.limits import Limits
-from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Reply, Request
@@ -189,6 +189,6 @@ def fitted(model: type[ModelType], value: Any) -> ModelType:
         Unprocessable: It does not.
     """
     try:
-        return model.model_validate(value)
+        return model.model_validate(whole_numbers(value))
     except ValidationError as fault:
         raise Unprocessable.of(fault) from fault

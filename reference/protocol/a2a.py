@@ -13,8 +13,6 @@ from typing import Any
 
 import orjson
 
-from reference.protocol.canonical_json import MAX_INTEGER
-
 HISTORY_KEPT = 100
 HISTORY_BYTES = 131_072
 
@@ -90,20 +88,6 @@ def text_part(text: str) -> dict[str, Any]:
 def data_part(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part of structured data."""
     return {"kind": "data", "data": dict(data)}
-
-
-def whole_numbers(value: Any) -> Any:
-    """Return a JSON value in which whole numbers are integers: clients that speak protobuf write each as a float.
-
-    Its RFC 8785 form is the same, and so is every hash of it.
-    """
-    if isinstance(value, Mapping):
-        return {name: whole_numbers(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [whole_numbers(one) for one in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
-        return int(value)
-    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ became of a payment. Pure: an outcome is made from what the paid call said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +19,8 @@ REQUIRED = "x402.payment.required"
 PAYLOAD = "x402.payment.payload"
 RECEIPTS = "x402.payment.receipts"
 ERROR = "x402.payment.error"
+# Ours, by the name that it has in the 402 object: what was asked is refused, and the example is quoted.
+FAULTS = "error_detail"
 # The interface's name of the state; A2A's own states are a closed list (C-18).
 PAYMENT_STATE = "a2a-x402"
 # What a payer sent as his credential does not come back in a task's history (P-CV-12).
@@ -53,21 +56,46 @@ def error_of(code: str) -> str:
     return ERRORS.get(code, _OTHERS)
 
 
-def required(uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any]) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What became of a payment that buys nothing.
+
+    Attributes:
+        code: Our code.
+        transaction: The transaction that was named, or the empty string.
+        network: CAIP-2 name of the lane, or the empty string.
+    """
+
+    code: str
+    transaction: str
+    network: str
+
+    def receipt(self) -> dict[str, Any]:
+        """Return what is told among the receipts."""
+        return {"success": False, "errorReason": self.code, "transaction": self.transaction, "network": self.network}
+
+
+def required(
+    uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any], faults: Sequence[Mapping[str, Any]] = ()
+) -> Outcome:
     """Return what an unpaid request leads to (P-RA-06).
 
     Args:
         uri: The extension's URI.
         challenge: The whole 402 object.
         memo: What is kept with the task.
+        faults: Why the challenge is over the example and not over what was asked (P-RA-05).
     """
-    return _unpaid(
-        uri, "Payment required.", {STATUS: Status.REQUIRED.value, REQUIRED: challenge}, memo, _payment_state()
-    )
+    told = {STATUS: Status.REQUIRED.value, REQUIRED: challenge, **_refused_order(faults)}
+    return _unpaid(uri, "Payment required." + _about(faults), told, memo, _payment_state())
 
 
 def refused(
-    uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any], *, code: str, transaction: str, network: str
+    uri: str,
+    challenge: Mapping[str, Any],
+    memo: Mapping[str, Any],
+    refusal: Refusal,
+    faults: Sequence[Mapping[str, Any]] = (),
 ) -> Outcome:
     """Return what a payment that buys nothing leads to: another challenge (P-RA-08).
 
@@ -75,13 +103,29 @@ def refused(
         uri: The extension's URI.
         challenge: A fresh 402 object.
         memo: What is kept with the task.
-        code: Our code.
-        transaction: The transaction that was named, or the empty string.
-        network: CAIP-2 name of the lane, or the empty string.
+        refusal: What became of the payment.
+        faults: Why the challenge is over the example and not over what was asked (P-RA-05).
     """
-    receipt = {"success": False, "errorReason": code, "transaction": transaction, "network": network}
-    told = {STATUS: Status.FAILED.value, ERROR: error_of(code), REQUIRED: challenge, RECEIPTS: [receipt]}
-    return _unpaid(uri, f"The payment was refused: {code}.", told, memo, _payment_state())
+    told = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
+    told |= {RECEIPTS: [refusal.receipt()], **_refused_order(faults)}
+    return _unpaid(uri, f"The payment was refused: {refusal.code}." + _about(faults), told, memo, _payment_state())
+
+
+def _refused_order(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {FAULTS: [dict(one) for one in faults]} if faults else {}
+
+
+def _about(faults: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence that a payment would buy the example's answer, and why."""
+    if not faults:
+        return ""
+    why = "; ".join(f"{_pointer(one['loc'])}: {one['msg']}" for one in faults)
+    return f" Your order is none ({why}), so what is quoted, and what a payment buys, is the published example."
+
+
+def _pointer(loc: Sequence[Any]) -> str:
+    """Return a place as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in loc)
 
 
 def undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int) -> Outcome:

@@ -111,6 +111,21 @@ def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:
         ) from error
 
 
+def whole_numbers(value: Any) -> Any:
+    """Return a JSON value in which whole numbers are integers, however they were written (`5.0`, `1e3`).
+
+    JSON Schema knows no difference, some languages and all clients that speak protobuf write every number as a float,
+    and the RFC 8785 form is the same, and so is every hash of it.
+    """
+    if isinstance(value, Mapping):
+        return {name: whole_numbers(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [whole_numbers(one) for one in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
+        return int(value)
+    return value
+
+
 def _read_compact(data: bytes) -> JsonValue:
     """Return the value when a fast reader's result writes back to the very same bytes, else None.
 

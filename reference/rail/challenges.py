@@ -21,6 +21,8 @@ from reference.rail.services import Service
 from reference.web.errors import Refused
 
 _ERROR, _HASH = "@error@", "@request_hash@"
+# A member that most challenges do not have.
+_FAULTS = '"error_detail":"@error_detail@",'
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,13 @@ class Challenges:
         service, public_url = self.service, self._public_url
         self._offered = offers
         entries = [entry(offer, service, scheme=self._scheme, ttl=self._ttl, place=n) for n, offer in enumerate(offers)]
-        marks = [_ERROR, _HASH]
+        marks = [_ERROR, _FAULTS, _HASH]
         for place, offer in enumerate(offers):
             marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.live_members(""))]
         document = {
             "x402Version": 2,
             "error": _ERROR,
+            "error_detail": "@error_detail@",
             "resource": {
                 "url": public_url + service.path,
                 "description": service.description,
@@ -110,14 +113,21 @@ class Challenges:
         }
         self._parts, self._holes = _cut(orjson.dumps(document), marks)
 
-    def issue(self, call: Call, *, error: str, unix: int) -> Challenge:
+    def issue(self, call: Call, *, error: str, unix: int, faults: Sequence[Mapping[str, Any]] = ()) -> Challenge:
         """Return a challenge with fresh tokens for `call`.
+
+        Args:
+            call: What it is bound to.
+            error: Why it is issued.
+            unix: When, in Unix seconds.
+            faults: Why `call` is the example and not what was asked; told as `error_detail`.
 
         Raises:
             Refused: 503 `no_lane_available`: whoever paid now could not be served.
         """
         self._follow_lanes()
-        filled = {_ERROR: error, _HASH: call.request_hash}
+        told = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
+        filled = {_ERROR: error, _FAULTS: told, _HASH: call.request_hash}
         for place, offer in enumerate(self._offered):
             token = self._mint.token(
                 offer.terms,

@@ -13,11 +13,12 @@ from typing import Any
 import orjson
 
 from reference.protocol import a2a_x402
-from reference.protocol.a2a import ErrorCode, Outcome, Task, whole_numbers
+from reference.protocol.a2a import ErrorCode, Outcome, Task
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
-from reference.rail.door import Door, Order
+from reference.rail.door import Door
+from reference.rail.orders import Faults, Order, Quoted, faults_told
 from reference.rail.redemption import Served
 from reference.rail.services import Service
 from reference.web.a2a import DataPart, Message
@@ -30,6 +31,15 @@ DEFAULT_SERVICE = "receipt-verify"
 # Refusals by another status than 402 that the same payment may outlive (P-RA-08).
 _UNDECIDED = frozenset(
     {"answer_unavailable", "chain_unavailable", "clock_in_doubt", "payment_in_progress", "terms_superseded"}
+)
+# Why the example is quoted and not what was asked; kept with the task, since each challenge of it says so.
+_FAULTS = "refused_order"
+_NOTHING_ORDERED = (
+    {
+        "loc": ["message", "parts"],
+        "msg": "an order is a data part with the members service_id and request",
+        "type": "missing",
+    },
 )
 
 
@@ -71,23 +81,23 @@ class Conversation:
         elif task is not None:
             memo = dict(task.memo)
         else:
-            memo = _example(self._challenges[DEFAULT_SERVICE].service)
+            memo = _example(self._challenges[DEFAULT_SERVICE].service, _NOTHING_ORDERED)
         memo[OPENER] = hashlib.sha256(self._door.address_of(request).encode()).hexdigest()
         offered = self._offered(memo)
         self._door.refuse_disabled(offered.service)
-        return a2a_x402.required(self._uri, self._challenge(offered, memo, "payment_required"), memo)
+        return a2a_x402.required(self._uri, self._challenge(offered, memo, "payment_required"), memo, _faults(memo))
 
     def _ordered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a data part orders; an invalid request is the example's, and that is what a payment runs."""
+        """Return what a data part orders: for an invalid request the example, which is what a payment runs then."""
         name = asked["service_id"]
         offered = self._challenges.get(name) if isinstance(name, str) else None
         if offered is None:
             raise invalid_params("message", f"service_id is one of {', '.join(self._challenges)}", "service_id")
-        request = whole_numbers(asked.get("request"))
+        request = asked.get("request")
         try:
             offered.service.accepts(request)
-        except Unprocessable:
-            return _example(offered.service)
+        except Unprocessable as fault:
+            return _example(offered.service, faults_told(fault.detail, "request"))
         return {"service_id": offered.service.id, "request": request}
 
     def _offered(self, memo: Mapping[str, Any]) -> Challenges:
@@ -95,8 +105,8 @@ class Conversation:
 
     def _challenge(self, offered: Challenges, memo: Mapping[str, Any], error: str) -> dict[str, Any]:
         """Return the 402 object that REST would answer the same request with, with fresh tokens."""
-        call = Call.of(offered.service, memo["request"], "")
-        challenge: dict[str, Any] = orjson.loads(self._door.issue(offered, call, error=error).body)
+        quoted = Quoted(Call.of(offered.service, memo["request"], ""), _faults(memo))
+        challenge: dict[str, Any] = orjson.loads(self._door.issue(offered, quoted, error=error).body)
         return challenge
 
     # What is paid is redeemed.
@@ -136,13 +146,20 @@ class Conversation:
         # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
         error = code if code in CODES_402 else "payment_required"
         challenge = self._challenge(self._offered(task.memo), task.memo, error)
-        return a2a_x402.refused(self._uri, challenge, task.memo, code=code, transaction=transaction, network=network)
+        memo, faults = task.memo, _faults(task.memo)
+        told = a2a_x402.Refusal(code, transaction, network)
+        return a2a_x402.refused(self._uri, challenge, memo, told, faults)
 
 
-def _example(service: Service) -> dict[str, Any]:
-    return {"service_id": service.id, "request": dict(service.example)}
+def _example(service: Service, faults: Faults) -> dict[str, Any]:
+    return {"service_id": service.id, "request": dict(service.example), _FAULTS: list(faults)}
+
+
+def _faults(memo: Mapping[str, Any]) -> Faults:
+    faults: Faults = memo.get(_FAULTS, ())
+    return faults
 
 
 def _as_header(payload: JsonValue) -> str:
     """Return a payload as the value of `X-PAYMENT`: what it must be, and how large it may be, is said once (5.6)."""
-    return base64.b64encode(orjson.dumps(whole_numbers(payload))).decode()
+    return base64.b64encode(orjson.dumps(payload)).decode()

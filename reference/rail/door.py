@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
-from pydantic import BaseModel
 
 from reference.protocol import proof
-from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.collecting import in_progress
+from reference.rail.orders import Order, Quoted, order_of, quoted
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.web.clock import WpClock
@@ -25,19 +24,6 @@ from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import AddressLimit, Allowance, too_many
 
 _DISABLED_SECONDS = "60"
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is asked of a service.
-
-    Attributes:
-        body: The request as JSON was read.
-        query: Raw query without `?`; empty at the A2A door (P-RH-01).
-    """
-
-    body: JsonValue
-    query: str = ""
 
 
 class Door:
@@ -147,7 +133,7 @@ class Door:
             raise PaymentRefused("payment_not_welded" if stock else "payment_required", judged=False)
         if request.method != "POST":
             raise PaymentRefused("method_not_payable", judged=False)
-        return await self.redeem(service, values, lambda: _order(request))
+        return await self.redeem(service, values, lambda: order_of(request))
 
     async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
         """Return the paid answer to a proof, by the checks from step 4 on.
@@ -171,14 +157,14 @@ class Door:
         except TimeoutError as late:
             raise in_progress() from late
 
-    def issue(self, offered: Challenges, call: Call, *, error: str) -> Challenge:
+    def issue(self, offered: Challenges, quoted: Quoted, *, error: str) -> Challenge:
         """Return a challenge with fresh tokens, where this worker may issue one now.
 
         Raises:
             Refused: 503, it may not.
         """
         self._may_issue()
-        return offered.issue(call, error=error, unix=self._clock.now())
+        return offered.issue(quoted.call, error=error, unix=self._clock.now(), faults=quoted.faults)
 
     def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
         issued = self.issue(offered, quoted(request, offered.service), error=refusal.code)
@@ -186,32 +172,6 @@ class Door:
         if refusal.retry_after is not None:
             headers["Retry-After"] = str(refusal.retry_after)
         return Reply(402, issued.body, headers)
-
-
-def quoted(request: Request, service: Service) -> Call:
-    """Return the call that a challenge is bound to: the request itself, or the example where it is none (P-CH-11)."""
-    if request.method == "POST" and request.is_json:
-        try:
-            body = _parsed(request.body)
-            accepted: BaseModel | None = service.accepts(body)
-        except Unprocessable:
-            accepted = None
-        if accepted is not None:
-            return Call.of(service, body, request.query)
-    return Call.example(service)
-
-
-def _order(request: Request) -> Order:
-    if not request.is_json:
-        raise Refused(415, "unsupported_media_type", "send the body as application/json")
-    return Order(_parsed(request.body), request.query)
-
-
-def _parsed(data: bytes) -> JsonValue:
-    try:
-        return parse(data)
-    except NotJson as fault:
-        raise Unprocessable.not_json(str(fault)) from fault
 
 
 def _paid(served: Served) -> Reply:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from reference.protocol import message_signatures, receipt_verification, screening
-from reference.protocol.canonical_json import JsonValue, NotCanonical, canonicalise
+from reference.protocol.canonical_json import JsonValue, NotCanonical, canonicalise, whole_numbers
 from reference.protocol.keys import SigningKey
 from reference.protocol.service_word import ServiceWord
 from reference.web.errors import Unprocessable
@@ -69,7 +69,7 @@ class Service:
         """
         try:
             canonicalise(body)
-            request = self.model.model_validate(body)
+            request = self.model.model_validate(whole_numbers(body))
             if isinstance(request, screening.ScreeningRequest):
                 screening.screened_network(request.network)
         except screening.UnsupportedNetwork as fault:

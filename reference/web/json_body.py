@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from reference.protocol.canonical_json import NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.canonical_json import NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.errors import Unprocessable
 
 FAULTS_TOLD = 50
@@ -50,6 +50,6 @@ def as_model(model: type[Model], body: Any) -> Model:
     if not isinstance(body, dict):
         raise Unprocessable([{"loc": ["body"], "msg": "the body is no JSON object", "type": "object_type"}])
     try:
-        return model.model_validate(body)
+        return model.model_validate(whole_numbers(body))
     except ValidationError as fault:
         raise Unprocessable(Unprocessable.of(fault).detail[:FAULTS_TOLD]) from fault

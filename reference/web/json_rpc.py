@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from reference.protocol.a2a import SENTENCES, ErrorCode, refusal_of
-from reference.protocol.canonical_json import MAX_INTEGER, NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.canonical_json import MAX_INTEGER, NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.errors import Refused
 from reference.web.exchange import JSON, Reply, Request
 from reference.web.logs import get_logger
@@ -99,7 +99,7 @@ def read(model: type[Model], params: Params) -> Model:
         RpcError: They are none; `data` lists where, each with `loc`, `msg` and `type`, without what was sent.
     """
     try:
-        return model.model_validate(params)
+        return model.model_validate(whole_numbers(params))
     except ValidationError as fault:
         faults = fault.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_TOLD]
         raise RpcError(

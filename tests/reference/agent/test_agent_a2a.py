@@ -71,10 +71,12 @@ async def test_a_demo_signature_by_message_verifies(agent: httpx.AsyncClient) ->
 
 
 async def test_whole_numbers_may_be_floats(agent: httpx.AsyncClient, signed: dict[str, Any]) -> None:
-    """Clients that speak protobuf have no other numbers; a fraction is refused like anywhere."""
+    """Clients that speak protobuf have no other numbers, and JSON Schema has none; a fraction is refused anywhere."""
     for now, code in ((1000.0, None), (1000.5, -32602)):
         told = await rpc(agent, "message/send", message(asked("verify-rfc9421", signed | {"now": now})))
         assert told.get("error", {}).get("code") == code
+        by_http = await agent.post("/verify/rfc9421", json=signed | {"now": now})
+        assert by_http.status_code == (200 if code is None else 422)
 
 
 @pytest.mark.parametrize("skill", ["verify-rfc9421", "explain-rfc9421", "sign-demo"])

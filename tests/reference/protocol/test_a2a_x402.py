@@ -1,17 +1,13 @@
-"""The x402 extension's words: our codes by its names, secrets left out, numbers as they are (P-RA-08, P-RA-09)."""
+"""The x402 extension's words: codes by its names, secrets left out, refused orders told (P-RA-05, P-RA-08, P-RA-09)."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reference.protocol import a2a_x402
-from reference.protocol.a2a import Outcome, TaskState, advanced, text_part, whole_numbers
-from reference.protocol.canonical_json import MAX_INTEGER, canonicalise
+from reference.protocol.a2a import Outcome, TaskState, advanced, text_part
 from reference.protocol.refusals import CODES_402
 
 NAMES = {
@@ -34,7 +30,7 @@ def test_each_code_has_its_name(code: str) -> None:
 
 OUTCOMES = (
     a2a_x402.required("u", {}, {}),
-    a2a_x402.refused("u", {}, {}, code="weld_mismatch", transaction="t", network="n"),
+    a2a_x402.refused("u", {}, {}, a2a_x402.Refusal("weld_mismatch", "t", "n")),
     a2a_x402.undecided("u", {}, code="tx_not_found", retry_after=2),
     a2a_x402.completed("u", {}, {}),
     a2a_x402.rejected("u"),
@@ -67,20 +63,13 @@ def test_only_what_must_be_paid_is_in_the_payment_required_state() -> None:
     assert text_part("Payment required.") in OUTCOMES[0].parts
 
 
-_NUMBERS = st.integers(-MAX_INTEGER, MAX_INTEGER) | st.floats(allow_nan=False, allow_infinity=False)
-_LEAVES = st.none() | st.booleans() | st.text(max_size=3) | _NUMBERS
-_VALUES = st.recursive(_LEAVES, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one))
+def test_a_refused_order_is_told_with_its_place() -> None:
+    """P-RA-05: what a payment would buy, and where the order is wrong, as a JSON pointer."""
+    fault = {"loc": ["request", "a/b", 0], "msg": "no", "type": "t"}
+    payment = a2a_x402.Refusal("weld_mismatch", "t", "n")
 
-
-@given(_VALUES)
-def test_whole_numbers_change_no_hash(value: Any) -> None:
-    """The RFC 8785 form, and with it each hash, is the same; what is not whole stays."""
-    assert canonicalise(value) == canonicalise(whole_numbers(value))
-
-
-@given(st.integers(-MAX_INTEGER, MAX_INTEGER))
-def test_floats_of_protobuf_become_integers(number: int) -> None:
-    """However deep they are."""
-    found = whole_numbers([{"a": [float(number)]}])[0]["a"][0]
-
-    assert (number, int) == (found, type(found))
+    for outcome in (a2a_x402.required("u", {}, {}, [fault]), a2a_x402.refused("u", {}, {}, payment, [fault])):
+        [part] = outcome.parts
+        assert "(/request/a~1b/0: no)" in part["text"]
+        assert "published example" in part["text"]
+        assert [fault] == outcome.message_metadata["error_detail"]

@@ -11,7 +11,14 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.protocol.canonical_json import DuplicateMember, NotCanonical, NotJson, canonicalise, parse
+from reference.protocol.canonical_json import (
+    DuplicateMember,
+    NotCanonical,
+    NotJson,
+    canonicalise,
+    parse,
+    whole_numbers,
+)
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SAFE_INTEGERS = st.integers(-(2**53) + 1, 2**53 - 1)
@@ -160,3 +167,17 @@ def test_safe_integers_and_a_surrogate_pair_have_a_canonical_form() -> None:
     """The bounds themselves are inside, and an escaped pair is one character."""
     assert canonicalise(parse(b"[-9007199254740991, 9007199254740991]")) == b"[-9007199254740991,9007199254740991]"
     assert '"\U0001f600"'.encode() == canonicalise(parse(b'"\\ud83d\\ude00"'))
+
+
+@given(VALUES)
+def test_whole_numbers_change_no_hash(value: Any) -> None:
+    """The RFC 8785 form, and with it each hash, is the same; what is not whole stays."""
+    assert canonicalise(value) == canonicalise(whole_numbers(value))
+
+
+@given(SAFE_INTEGERS)
+def test_whole_floats_become_integers(number: int) -> None:
+    """However deep they are."""
+    found = whole_numbers([{"a": [float(number)]}])[0]["a"][0]
+
+    assert (number, int) == (found, type(found))

@@ -82,5 +82,6 @@ def test_the_document_s_words_are_the_code_s() -> None:
     assert [state.value for state in TaskState] == task["status"]["properties"]["state"]["enum"]
     assert {status.value for status in a2a_x402.Status} == set(metadata[a2a_x402.STATUS]["enum"])
     assert names == set(metadata[a2a_x402.ERROR]["enum"])
-    assert {a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.ERROR, a2a_x402.RECEIPTS} == set(metadata)
+    names = {a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.ERROR, a2a_x402.RECEIPTS, a2a_x402.FAULTS}
+    assert names == set(metadata)
     assert task["metadata"]["properties"]["payment_state"]["const"] == a2a_x402.PAYMENT_STATE

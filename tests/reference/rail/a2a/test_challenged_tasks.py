@@ -20,6 +20,7 @@ from tests.reference.rail.a2a.a2a_client import (
     get,
     message,
     opened,
+    pay,
     result,
     told,
 )
@@ -89,6 +90,45 @@ def test_what_is_no_request_is_challenged_over_the_example(rail: Rail, data: Any
 
     assert (shown["service_id"], shown["request_hash"]) == (extra["service_id"], extra["request_hash"])
     assert service == extra["service_id"]
+
+
+@pytest.mark.parametrize(
+    ("data", "pointer"),
+    [
+        (None, "/message/parts"),
+        ({"service": "compliance-receipt", "request": ORDER["request"]}, "/message/parts"),
+        ({"service_id": "compliance-receipt", "reqest": ORDER["request"]}, "/request"),
+        (
+            {"service_id": "compliance-receipt", "request": {**ORDER["request"], "amount": 5}},
+            "/request/amount",
+        ),
+        (
+            {"service_id": "compliance-receipt", "request": {**ORDER["request"], "amount_microunits": 0.5}},
+            "/request/amount_microunits",
+        ),
+    ],
+)
+def test_what_is_no_request_is_told_before_it_is_paid(rail: Rail, data: Any, pointer: str) -> None:
+    """P-RA-05: in the text, in the metadata and in the challenge, with the place of what is wrong; and again later."""
+    task = opened(rail, data)
+    later = pay(rail, task, {"tx_id": "A" * 52, "payment_reference": "garbage"})
+
+    for one in (task, get(rail, later), later):
+        [part] = one["status"]["message"]["parts"]
+        assert f"({pointer}: " in part["text"]
+        assert "the published example" in part["text"]
+        [fault] = told(one)["error_detail"]
+        assert pointer == "/" + "/".join(fault["loc"])
+        assert [fault] == told(one)[REQUIRED]["error_detail"]
+
+
+def test_a_further_message_to_a_task_orders_anew(rail: Rail) -> None:
+    """Whoever reads what was wrong mends it in the same task, and is told nothing more."""
+    task = opened(rail, {"service_id": "compliance-receipt", "request": {}})
+    mended = result(call(rail, "message/send", {"message": message(ORDER, task=task["id"])}))
+
+    assert {STATUS, REQUIRED} == set(told(mended))
+    assert mended["status"]["message"]["parts"] == [{"kind": "text", "text": "Payment required."}]
 
 
 @pytest.mark.parametrize("name", ["no-such-service", "", "Receipt-Verify", 5, None, ["receipt-verify"]])
