@@ -81,6 +81,14 @@ Index(
 _due = payments.c.recheck_at.isnot(None)
 Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_due)
 
+# The attestation of a payment as it was first handed out: whoever inserts its row has made it, on any worker.
+attestations = Table(
+    "gateway_attestations",
+    METADATA,
+    Column("payment_id", String(36), primary_key=True),
+    Column("jws", Text, nullable=False),
+)
+
 # How far each payout address was searched, in the chain's own count (round, block, slot).
 cursors = Table(
     "gateway_cursors",

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway import refusals
+from reference.gateway.checkout.attesting import Attesting
 from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings
-from reference.protocol import receipts
 from reference.protocol.checkout import LinkState, NotPaid
-from reference.protocol.hashes import settled_payment_ref
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
 from reference.protocol.times import utc_text
 from reference.store.links import Link
 from reference.store.payments import Payment
 from reference.web.clock import WpClock
-
-Claims = Mapping[str, Any]
+from reference.web.errors import Refused
 
 
 class VerifyRequest(BaseModel):
@@ -59,35 +57,51 @@ class Actions:
         settling: Settling,
         lanes: Mapping[str, Lane],
         watchers: Mapping[str, Watcher],
-        *,
-        sign: Callable[[Claims], str],
-        did: str,
+        attesting: Attesting,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._settling = settling
         self._lanes = lanes
         self._watchers = watchers
-        self._sign = sign
-        self._did = did
+        self._attesting = attesting
+
+    async def status(self, link: Link) -> dict[str, Any]:
+        """Return where a link stands, of a paid one with the attestation of its payment; nothing changes by it."""
+        status, payment = await self._settling.status(link), await self._settling.paid_by(link)
+        if status.state is not LinkState.PAID or payment is None:
+            return dict(status.members())
+        return {**status.members(), **(await self._attesting.of(payment)).members()}
 
     # The three actions.
 
     async def verify(self, link: Link, request: VerifyRequest) -> dict[str, Any]:
         """Look at one transaction now, and let it pay the link if it does.
 
+        The one that has paid it is answered as whoever showed it first, were it a watcher.
+
         Raises:
             Refused: The link has an end, or the payment is not one of this link.
             ChainUnavailable: The chain cannot be asked.
         """
-        await self._refuse_ended(link)
+        if (answer := await self._answer_of_ended(link, request)) is not None:
+            return answer
         if self._clock.now() > link.expires_at:
             await self._watcher(link).look(link)  # the last look may end it
-            await self._refuse_ended(link)
-        tx_id = _transaction(link, request)
+            if (answer := await self._answer_of_ended(link, request)) is not None:
+                return answer
+        try:
+            payment = await self._pay(link, _transaction(link, request))
+        except LinkEnded:
+            if (answer := await self._answer_of_ended(link, request)) is not None:
+                return answer
+            raise
+        return await self._answer(link, payment)
+
+    async def _pay(self, link: Link, tx_id: str) -> Payment:
         seen = await self._lane(link).observe(tx_id)
         try:
-            payment = await self._settling.pay(link, tx_id, seen)
+            return await self._settling.pay(link, tx_id, seen)
         except NotPaid as fault:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
@@ -96,17 +110,24 @@ class Actions:
             if used.cross_tenant:
                 raise refusals.cross_tenant_replay() from used
             raise refusals.not_verified("transfer_used") from used
-        except LinkEnded:
-            await self._refuse_ended(link)
-            raise
-        claims = self.attestation(payment)
-        return {
-            "status": LinkState.PAID.value,
-            "payment_ledger_id": payment.id,
-            "redirect_url": link.redirect_url,
-            "settlement_attestation": claims,
-            "settlement_attestation_jws": self._sign(claims),
-        }
+
+    async def _answer_of_ended(self, link: Link, request: VerifyRequest) -> dict[str, Any] | None:
+        """Return the answer of a link that the shown transaction has paid, None for a link without an end.
+
+        Raises:
+            Refused: It has another end, was paid by another transaction, or the chain has undone the payment.
+        """
+        payment = await self._settling.paid_by(link)
+        if payment is not None and _is_shown(payment, link, request):
+            return await self._answer(link, payment)
+        await self._refuse_ended(link)
+        return None
+
+    async def _answer(self, link: Link, payment: Payment) -> dict[str, Any]:
+        """Return what the payer is told."""
+        attestation = await self._attesting.of(payment)
+        told = {"payment_ledger_id": payment.id, "redirect_url": link.redirect_url}
+        return {"status": LinkState.PAID.value, **told, **attestation.members()}
 
     async def cancel(self, link: Link, request: CancelRequest) -> dict[str, str]:
         """End a link by its tenant's word.
@@ -155,22 +176,6 @@ class Actions:
             raise refusals.link_expired(utc_text(link.expires_at))
         raise refusals.link_cancelled()
 
-    def attestation(self, payment: Payment) -> dict[str, Any]:
-        """Return the claims that a payment was settled (2.3)."""
-        network = NETWORKS[payment.network]
-        return dict(
-            receipts.settlement_attestation(
-                provider_did=self._did,
-                timestamp_ms=self._clock.now_ms(),
-                result="SETTLED",
-                settled_payment_ref=settled_payment_ref(self._settings.word, payment.tx_id, network.key),
-                settlement_chain=network.key,
-                asset_id=network.asset_id,
-                amount_minor=payment.value,
-                jurisdiction_flags=self._settings.jurisdiction_flags,
-            )
-        )
-
     def _lane(self, link: Link) -> Lane:
         lane = self._lanes.get(link.network)
         if lane is None:
@@ -182,6 +187,14 @@ class Actions:
         if watcher is None:
             raise ChainUnavailable("the network is not offered any more")
         return watcher
+
+
+def _is_shown(payment: Payment, link: Link, request: VerifyRequest) -> bool:
+    """Return whether a payment is the one that a caller shows."""
+    try:
+        return payment.tx_id == _transaction(link, request)
+    except Refused:
+        return False
 
 
 def _transaction(link: Link, request: VerifyRequest) -> str:

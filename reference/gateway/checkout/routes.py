@@ -96,7 +96,7 @@ class Routes:
 
     async def _status(self, link: Link, body: Body) -> Response:
         del body
-        return _json((await self._settling.status(link)).members())
+        return _json(await self._actions.status(link))
 
     async def _events(self, link: Link, body: Body) -> Response:
         del body

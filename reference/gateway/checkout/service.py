@@ -12,12 +12,14 @@ from quart import Quart
 from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway.checkout.actions import Actions
 from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.attesting import Attesting
 from reference.gateway.checkout.page import Page
 from reference.gateway.checkout.routes import Routes
 from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.limits import Limits
 from reference.gateway.settings import GatewaySettings
+from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
@@ -56,7 +58,8 @@ class Checkout:
         self._lanes = lanes
         self._watcher = partial(Watcher, settings, clock, settling)
         self._watchers = {key: self._watcher(lane) for key, lane in lanes.items()}
-        actions = Actions(settings, clock, settling, lanes, self._watchers, sign=sign, did=did)
+        attesting = Attesting(settings, Attestations(database), sign=sign, did=did)
+        actions = Actions(settings, clock, settling, lanes, self._watchers, attesting)
         page = Page(settings, clock, settling)
         self._routes = Routes(settings, settling, announcements, page, actions, limits)
 

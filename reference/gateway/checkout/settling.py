@@ -93,6 +93,11 @@ class Settling:
         paid = await self.payments.of_link(link.id) if state is LinkState.PAID else None
         return Status(state, link.redirect_url, None if paid is None else paid.tx_id)
 
+    async def paid_by(self, link: Link) -> Payment | None:
+        """Return the payment that has paid a link, or None when none has or the chain has undone it."""
+        payment = await self.payments.of_link(link.id)
+        return None if payment is None or payment.reversed_at is not None else payment
+
     async def bound(self, network: str, seen: ObservedTransaction) -> Sequence[Link]:
         """Return the links of a network whose memos a transaction carries, wherever it carries them."""
         prefix = self._settings.word.memo("").encode()

@@ -94,6 +94,7 @@ async def test_a_reorganisation_after_paid_is_noted(bench: Bench, network: str) 
     await bench.rounds()
     (payment,) = await bench.payments()
     assert (payment.reversed_at, await bench.state(link)) == (noted_at, "paid")
+    assert await bench.settling.paid_by(link) is None, "nobody attests what the chain has undone"
     bench.advance(20)
     await bench.rounds()
     assert (await bench.payments())[0].reversed_at == noted_at, "the first time that it was seen"
@@ -113,6 +114,7 @@ async def test_a_payment_that_comes_back_is_no_longer_reversed(bench: Bench) -> 
     bench.advance(30)
     await bench.rounds()
     assert (await bench.payments())[0].reversed_at is None
+    assert await bench.settling.paid_by(link) is not None
 
 
 async def test_looking_again_ends(bench: Bench) -> None:
