@@ -28,16 +28,16 @@ class Conversation:
         self._proxies = proxies
 
     async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
-        """Return what comes of a message: a result, or help when it has no data part.
+        """Return what comes of a message: a result, or help when no data part of it asks for a skill.
 
         Raises:
-            RpcError: -32602 for a data part that names no skill, or whose request would be a 422.
+            RpcError: -32602 for a skill that there is not, or whose request would be a 422.
         """
-        asked = message.data()
+        asked = message.data_with("skill")
         memo = {OPENER: self._address(request)} if task is None else task.memo
         if asked is None:
             return Outcome(TaskState.INPUT_REQUIRED, parts=(text_part(HELP),), memo=memo)
-        name = asked.get("skill")
+        name = asked["skill"]
         skill = SKILLS.get(name) if isinstance(name, str) else None
         if skill is None:
             raise invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")

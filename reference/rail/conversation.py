@@ -21,7 +21,7 @@ from reference.rail.door import Door
 from reference.rail.orders import Faults, Order, Quoted, faults_told
 from reference.rail.redemption import Served
 from reference.rail.services import Service
-from reference.web.a2a import DataPart, Message
+from reference.web.a2a import Message
 from reference.web.a2a_tasks import OPENER
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Request
@@ -73,9 +73,7 @@ class Conversation:
     # What costs something is quoted.
 
     def _quoted(self, message: Message, task: Task | None, request: Request) -> Outcome:
-        asked = next(
-            (one.data for one in message.parts if isinstance(one, DataPart) and "service_id" in one.data), None
-        )
+        asked = message.data_with("service_id")
         if asked is not None:
             memo = self._ordered(asked)
         elif task is not None:

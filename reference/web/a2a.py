@@ -51,15 +51,16 @@ class Message(_Object):
     kind: Literal["message"]
     messageId: str  # noqa: N815 - A2A's name
     role: Literal["user", "agent"]
-    parts: list[Annotated[TextPart | DataPart | FilePart, Field(discriminator="kind")]]
+    parts: list[Annotated[TextPart | DataPart | FilePart, Field(discriminator="kind")]] = Field(min_length=1)
     taskId: str | None = None  # noqa: N815 - A2A's name
     contextId: str | None = None  # noqa: N815 - A2A's name
     metadata: dict[str, Any] = Field(default_factory=dict)
     extensions: list[str] = Field(default_factory=list)
 
-    def data(self) -> dict[str, Any] | None:
-        """Return the first data part's data, or None without such a part."""
-        return next((part.data for part in self.parts if isinstance(part, DataPart)), None)
+    def data_with(self, member: str) -> dict[str, Any] | None:
+        """Return the data of the first data part that has a member, or None without such a part."""
+        found = (part.data for part in self.parts if isinstance(part, DataPart))
+        return next((data for data in found if member in data), None)
 
 
 class _Configuration(_Object):
@@ -121,9 +122,9 @@ class A2aServer:
         # A task is carried on by one call at a time here; between processes its version decides.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         methods: Mapping[str, Method] = {
-            "message/send": self._send,
-            "tasks/get": self._get,
-            "tasks/cancel": self._cancel,
+            "message/send": Method(_Send, self._send),
+            "tasks/get": Method(_Get, self._get),
+            "tasks/cancel": Method(_Cancel, self._cancel),
         }
         self.rpc = JsonRpcServer(methods, (Refused, *passing))
 

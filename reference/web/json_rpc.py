@@ -20,8 +20,21 @@ _LONGEST_NAME = 100
 _FAULTS_TOLD = 20
 
 Params: TypeAlias = Mapping[str, Any]
-Method: TypeAlias = Callable[[Params, Request], Awaitable[Any]]
 Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method.
+
+    Attributes:
+        params: The form of its params.
+        run: From params and HTTP request to what JSON can hold. It raises `RpcError`; headers for the answer it puts
+            into the request's `answer_headers`.
+    """
+
+    params: type[BaseModel]
+    run: Callable[[Params, Request], Awaitable[Any]]
 
 
 @dataclass(eq=False)
@@ -49,8 +62,7 @@ class JsonRpcServer:
     """Calls methods by their names.
 
     Attributes:
-        methods: What is served. A method takes the params object and the HTTP request, returns what JSON can hold, and
-            raises `RpcError`. Headers for the answer it puts into the request's `answer_headers`.
+        methods: What is served.
         passing: Faults of methods that are answers of HTTP itself.
     """
 
@@ -89,7 +101,10 @@ class JsonRpcServer:
             raise invalid_params("params", "params are an object of members by name", "object")
         if not _representable(params):
             raise invalid_params("params", "keep integers within 2^53 - 1 and text in Unicode", "not_canonical")
-        return await method(params, request)
+        if "id" not in envelope:
+            read(method.params, params)
+            raise RpcError(ErrorCode.INVALID_REQUEST)
+        return await method.run(params, request)
 
 
 def read(model: type[Model], params: Params) -> Model:
@@ -127,9 +142,14 @@ def _envelope(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _identity(envelope: Mapping[str, Any]) -> str | int:
-    """Return the id, which a request must have (P-RA-04): there are no notifications here."""
-    identity = envelope.get("id")
+def _identity(envelope: Mapping[str, Any]) -> str | int | None:
+    """Return the id, None where there is none: then whatever else is wrong is told first (P-RA-04).
+
+    A call without an id does nothing, for there are no notifications here.
+    """
+    if "id" not in envelope:
+        return None
+    identity = envelope["id"]
     if isinstance(identity, str) and _representable(identity):
         return identity
     if type(identity) is int and abs(identity) <= MAX_INTEGER:

@@ -90,7 +90,34 @@ async def test_what_would_be_422_is_invalid_params(agent: httpx.AsyncClient, ski
     assert (error["code"], error["data"]) == (-32602, by_http)
 
 
-@pytest.mark.parametrize("data", [{}, {"skill": "other", "request": {}}, {"skill": 1}, {"request": REQUEST}])
+async def test_a_call_without_an_id_does_nothing(agent: httpx.AsyncClient) -> None:
+    """There are no notifications: what is right but for its id opens no task."""
+    waiting = await opened_task(agent)
+    call = {"jsonrpc": "2.0", "method": "tasks/cancel", "params": {"id": waiting["id"]}}
+
+    assert (await posted(agent, json.dumps(call).encode()))["error"]["code"] == -32600
+    assert (await rpc(agent, "tasks/get", {"id": waiting["id"]}))["result"] == waiting
+
+
+async def test_a_message_has_a_part(agent: httpx.AsyncClient) -> None:
+    """-32602 for one without."""
+    told = await rpc(agent, "message/send", message())
+
+    assert (told["error"]["code"], told["error"]["data"][0]["loc"]) == (-32602, ["params", "message", "parts"])
+
+
+@pytest.mark.parametrize("data", [{}, {"request": REQUEST}, {"service_id": "receipt-verify"}])
+async def test_data_that_asks_for_no_skill_is_answered_with_help(agent: httpx.AsyncClient, data: Any) -> None:
+    """As a rail challenges a message that orders nothing; a part that does ask counts wherever it stands."""
+    asking = asked("sign-demo", REQUEST)
+    part = {"kind": "data", "data": data}
+    helped = (await rpc(agent, "message/send", message(part)))["result"]
+    done = (await rpc(agent, "message/send", message(part, asking)))["result"]
+
+    assert [helped["status"]["state"], done["status"]["state"]] == ["input-required", "completed"]
+
+
+@pytest.mark.parametrize("data", [{"skill": "other", "request": {}}, {"skill": 1}, {"skill": None}])
 async def test_an_unknown_skill_is_invalid_params(agent: httpx.AsyncClient, data: dict[str, Any]) -> None:
     """The error names the skills that there are."""
     error = (await rpc(agent, "message/send", message({"kind": "data", "data": data})))["error"]
@@ -210,7 +237,12 @@ async def test_other_methods(agent: httpx.AsyncClient, method: str, code: int) -
         (b"[" * 40 + b"]" * 40, -32700, None),
         (b'"text"', -32600, None),
         (b'[{"jsonrpc":"2.0","id":1,"method":"tasks/get"}]', -32600, None),
-        (b'{"jsonrpc":"2.0","method":"tasks/get"}', -32600, None),
+        (b'{"jsonrpc":"2.0","method":"tasks/get","params":{"id":"x"}}', -32600, None),
+        (b'{"jsonrpc":"2.0","method":"tasks/get"}', -32602, None),
+        (b'{"jsonrpc":"2.0","method":"tasks/get","params":{"id":1}}', -32602, None),
+        (b'{"jsonrpc":"2.0","method":"tasks/get","params":[]}', -32602, None),
+        (b'{"jsonrpc":"2.0","method":"tasks/got","params":{}}', -32601, None),
+        (b'{"jsonrpc":"1.0","method":"tasks/got","params":{}}', -32600, None),
         (b'{"jsonrpc":"2.0","id":null,"method":"tasks/get"}', -32600, None),
         (b'{"jsonrpc":"2.0","id":true,"method":"tasks/get"}', -32600, None),
         (b'{"jsonrpc":"2.0","id":1.5,"method":"tasks/get"}', -32600, None),

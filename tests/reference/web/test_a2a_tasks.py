@@ -111,7 +111,7 @@ async def call(server: A2aServer, method: str, params: dict[str, Any]) -> dict[s
 
 
 def message(**members: Any) -> dict[str, Any]:
-    return {"message": {"kind": "message", "messageId": "m", "role": "user", "parts": [], **members}}
+    return {"message": {"kind": "message", "messageId": "m", "role": "user", "parts": [text_part("hello")], **members}}
 
 
 async def test_a_task_is_carried_on_by_one_call_at_a_time() -> None:

@@ -40,7 +40,7 @@ class Worker:
 
     async def send(self, task: str | None = None) -> dict[str, Any]:
         """Send a message."""
-        message = {"kind": "message", "messageId": "m", "role": "user", "parts": []}
+        message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
         return await self.call("message/send", message=message if task is None else {**message, "taskId": task})
 
 

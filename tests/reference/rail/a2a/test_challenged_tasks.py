@@ -226,7 +226,9 @@ def test_errors_by_name(rail: Rail, method: str, params: Any, code: int) -> None
         (b"[" * 10_000, -32700),
         (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tasks/get"}', -32700),
         (b"[]", -32600),
-        (b'{"jsonrpc":"2.0","method":"message/send"}', -32600),
+        (b'{"jsonrpc":"2.0","method":"tasks/get","params":{"id":"x"}}', -32600),
+        (b'{"jsonrpc":"2.0","method":"message/send"}', -32602),
+        (b'{"jsonrpc":"2.0","method":"message/sent"}', -32601),
         (b'{"jsonrpc":"2.0","id":1.5,"method":"message/send"}', -32600),
         (b'{"jsonrpc":"1.0","id":1,"method":"message/send"}', -32600),
     ],
@@ -236,6 +238,11 @@ def test_bad_envelopes(rail: Rail, body: bytes, code: int) -> None:
     answer = rail.http.post("/a2a", content=body, headers={"Content-Type": "text/plain"})
 
     assert (200, code) == (answer.status_code, answer.json()["error"]["code"])
+
+
+def test_a_message_has_a_part(rail: Rail) -> None:
+    """-32602 for one without."""
+    assert error(call(rail, "message/send", {"message": {**message(ORDER), "parts": []}}))["code"] == -32602
 
 
 def test_a_status_that_is_no_client_s_is_an_error(rail: Rail) -> None:
