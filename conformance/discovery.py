@@ -31,7 +31,7 @@ class Operation:
 
     Attributes:
         role: Which of the three services it is, or None when that cannot be told.
-        url: Absolute URL, without a query.
+        url: Absolute URL, without a query; with one where somebody asks for that very address.
         path: Its path below the rail's address.
         body: A request body that the operation accepts.
         other_bodies: Further bodies, each another request.
@@ -47,6 +47,11 @@ class Operation:
     other_bodies: tuple[Any, ...]
     guessed: bool = False
     sure: bool = True
+
+    @property
+    def query(self) -> str:
+        """The query of its URL, without the question mark."""
+        return urlsplit(self.url).query
 
 
 _REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {

@@ -10,8 +10,11 @@ from decimal import Decimal
 import click
 
 from conformance.checkout.paying import PaymentRefused
+from conformance.cli.paid_address import PaidAddress
+from conformance.networks import tables
 from conformance.payers.spending import Wallet
 from conformance.report.text import one_line
+from conformance.target import Profile
 
 _UNITS = 10**6
 _YES = frozenset({"y", "yes"})
@@ -24,10 +27,30 @@ class Agreement:
     Attributes:
         most: Millionths of USDC that are paid without a question.
         wallet: What the command may take of the operator's money: no more than what was agreed.
+        hosts: Hosts, with their ports, that may be paid though they are not the profile's.
     """
 
     most: int
     wallet: Wallet
+    hosts: tuple[str, ...] = ()
+
+    async def at(self, address: PaidAddress, profile: Profile) -> None:
+        """Agree on who is asked for a price and paid, before anything is sent there.
+
+        Raises:
+            PaymentRefused: The host is not of the profile, was not allowed, and nobody said yes.
+        """
+        if address.is_of(profile) or address.host in self.hosts:
+            return
+        known = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))
+        stranger = f"{one_line(address.host, 100)} is not of the profile ({known or 'it has no surface'})"
+        if not _somebody_there():
+            raise PaymentRefused(
+                f"{stranger}, and there is no terminal to ask at. Give --allow-host {one_line(address.host, 100)} if "
+                "you mean it. Nothing was sent or paid"
+            )
+        if not await _yes(f"{stranger}. Pay there?"):
+            raise PaymentRefused(f"{stranger}, and was not agreed to. Nothing was sent or paid")
 
     async def reached(self, units: int, payee: str, network: str) -> None:
         """Agree on a payment before it is made.
@@ -42,15 +65,42 @@ class Agreement:
         """
         if units > self.most:
             price = f"{in_usdc(units)} USDC on {network} to {one_line(payee, 100)}"
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            if not _somebody_there():
                 raise PaymentRefused(
                     f"{price} is more than --max {in_usdc(self.most)}, and there is no terminal to ask at. Give "
                     f"--max {in_usdc(units)} if you mean it. Nothing was paid"
                 )
-            click.echo(f"{price} is more than --max {in_usdc(self.most)}. Pay it? [y/N]: ", err=True, nl=False)
-            if (await _line()).strip().lower() not in _YES:
+            if not await _yes(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
                 raise PaymentRefused(f"{price} was not agreed to. Nothing was paid")
         self.wallet.most = units
+
+
+def within_limits(profile: Profile, units: int, network: str) -> None:
+    """Hold a price against every limit that the profile sets for its network, whoever's money it is.
+
+    Args:
+        profile: The profile.
+        units: Millionths of USDC.
+        network: Key of the network.
+
+    Raises:
+        PaymentRefused: It is more than a limit.
+    """
+    for table, chain in tables(profile):
+        if chain.network == network and chain.spending_limit is not None and units > int(chain.spending_limit):
+            raise PaymentRefused(
+                f"{in_usdc(units)} USDC on {network} is more than [{table}] spending_limit, "
+                f"{in_usdc(int(chain.spending_limit))}. Nothing was paid"
+            )
+
+
+def _somebody_there() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def _yes(question: str) -> bool:
+    click.echo(f"{question} [y/N]: ", err=True, nl=False)
+    return (await _line()).strip().lower() in _YES
 
 
 async def _line() -> str:

@@ -56,13 +56,22 @@ def _units(ctx: click.Context, param: click.Parameter, value: str) -> int:
     callback=_units,
     help="Most that is paid without a question. More is asked about at a terminal, and refused without one.",
 )
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    help="Pay at this host though it is not of the profile. Others are asked about at a terminal, and refused without.",
+)
 @click.option("--main-network", is_flag=True, help="Pay on a main network's node, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Pay the checkout page at URL and wait for Paid, or pay for one call of the rail at URL and keep its receipt.
 
-    The payer and the chain nodes come from the profile (`weldproof up` writes one). Nothing is paid when a checkout
+    The payer and the chain nodes come from the profile (`weldproof up` writes one). What is asked for, and paid, is URL
+    as it stands, its query with it; nothing is sent to a host that is not of the profile before somebody agreed. No
+    `spending_limit` of the profile is exceeded, whoever's money it is. Nothing is paid when a checkout
     page contradicts its own QR code, when a challenge is for another request or has less than 120 s left, or in
     another asset than the network's USDC. A `funder` of the profile needs a `spending_limit`, too, and a node that
     serves a main network --main-network, wherever it is. Exit codes: 0 paid or served, 1 refused, 2 usage, 3

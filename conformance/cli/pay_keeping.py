@@ -75,7 +75,7 @@ def request_of(bought: Purchase) -> dict[str, Any]:
     return {
         "method": "POST",
         "path": bought.operation.path,
-        "query": "",
+        "query": bought.operation.query,
         **({"service_id": service} if isinstance(service, str) else {}),
         "body": bought.challenge.body,
         "raw_body": json_bytes(bought.challenge.body).decode(),

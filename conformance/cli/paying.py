@@ -7,15 +7,15 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 import orjson
 
 from conformance import clock
 from conformance.check import Case, Check, Inconclusive
-from conformance.checkout.paying import PaymentRefused, pay_checkout, token_in
-from conformance.cli.agreeing import Agreement, in_usdc
+from conformance.checkout.paying import Agree, PaymentRefused, pay_checkout, token_in
+from conformance.cli.agreeing import Agreement, in_usdc, within_limits
+from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_keeping import RECEIPT, Kept
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
@@ -49,6 +49,7 @@ def pay(
     receipt_file: Path | None,
     folder: Path | None,
     most: int,
+    hosts: tuple[str, ...],
     main_network: bool,
     as_json: bool,
 ) -> None:
@@ -57,12 +58,13 @@ def pay(
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
     checked_nodes(profile, main_network=main_network)
+    address = PaidAddress.of(url)
     sent = _body(body)
     kept = _places(url, receipt_file, folder)
     steps = _Steps(quiet=as_json)
     try:
-        agreement = Agreement(most, Wallet(main_network=main_network))
-        result = asyncio.run(_pay(profile, url, lane, sent, steps, kept, agreement))
+        agreement = Agreement(most, Wallet(main_network=main_network), hosts)
+        result = asyncio.run(_pay(profile, address, lane, sent, steps, kept, agreement))
     except PaymentRefused as reason:
         steps.fail(str(reason))
         ctx.exit(Exit.FAILED)
@@ -135,37 +137,51 @@ def _body(text: str | None) -> Any:
 
 
 async def _pay(
-    profile: Profile, url: str, lane: str | None, body: Any, steps: _Steps, kept: Kept | None, agreement: Agreement
+    profile: Profile,
+    address: PaidAddress,
+    lane: str | None,
+    body: Any,
+    steps: _Steps,
+    kept: Kept | None,
+    agreement: Agreement,
 ) -> dict[str, Any]:
+    await interruptible(agreement.at(address, profile))
+    is_page = token_in(address.url) is not None
+    asked = profile if is_page else address.rail(profile)
     log = EventLog()
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
     async with transport:
         names = Names()
         client = Client(transport, log, "pay", names, Counter())
-        session = Session(profile, client, names, seed=0, wallet=agreement.wallet)
+        session = Session(asked, client, names, seed=0, wallet=agreement.wallet)
+
+        async def agree(units: int, payee: str, network: str) -> None:
+            within_limits(profile, units, network)
+            await agreement.reached(units, payee, network)
+
         try:
-            if token_in(url) is not None:
-                return await interruptible(pay_checkout(session, client, url, lane, steps.say, agreement.reached))
+            if is_page:
+                return await interruptible(pay_checkout(session, client, address.url, lane, steps.say, agree))
             await session.open()
             chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
             if chosen is None:
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
             one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
-            case = Case(one, profile, client, log, random.SystemRandom(), session)
-            return await interruptible(_buy(case, url, body, steps, kept, agreement))
+            case = Case(one, asked, client, log, random.SystemRandom(), session)
+            return await interruptible(_buy(case, address, body, steps, kept, agree))
         finally:
             await session.close()
 
 
 async def _buy(
-    case: Case, url: str, body: Any, steps: _Steps, kept: Kept | None, agreement: Agreement
+    case: Case, address: PaidAddress, body: Any, steps: _Steps, kept: Kept | None, agree: Agree
 ) -> dict[str, Any]:
-    operation = _operation(case.session, url, body)
+    operation = _operation(case.session, address, body)
     quote = await challenge(case, operation)
     entry = quote.entry(case.lane)
     network, units = _price(case, entry)
     steps.say("challenge", f"{in_usdc(units)} USDC on {network} to {entry.get('payTo')}")
-    await agreement.reached(units, str(entry.get("payTo")), network)
+    await agree(units, str(entry.get("payTo")), network)
     _worth_paying(case, quote)
     proof = await (await case.session.payer(case.lane)).pay(entry)
     name_live_values(case, proof)
@@ -190,14 +206,18 @@ def _keep(kept: Kept, bought: Purchase, steps: _Steps) -> None:
         steps.say("call kept", f"request, answer and settlement in {kept.folder}")
 
 
-def _operation(session: Session, url: str, body: Any) -> Operation:
-    path = urlsplit(url).path
-    known = next((one for one in session.operations if one.path == path), None)
+def _operation(session: Session, address: PaidAddress, body: Any) -> Operation:
+    """Return the operation that an address names, with the address's own query.
+
+    Raises:
+        PaymentRefused: The rail lists none there.
+        Inconclusive: It lists none at all.
+    """
+    known = next((one for one in session.listed if one.url == address.bare), None)
     if known is None:
-        raise PaymentRefused(
-            f"{url} is none of the rail's paid operations: {', '.join(one.path for one in session.operations)}"
-        )
-    return Operation(known.role, known.url, known.path, known.body if body is None else body, ())
+        listed = ", ".join(one.path for one in session.listed)
+        raise PaymentRefused(f"{address.bare} is none of the rail's paid operations: {listed}. Nothing was paid")
+    return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
 
 
 async def _no_check(case: Case) -> None:
@@ -230,7 +250,7 @@ def _worth_paying(case: Case, quote: Challenge) -> None:
         raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
     told = extra.get("request_hash")
     operation = quote.operation
-    ours = hashing.request_hashes("POST", operation.path, "", b"", quote.body, extra.get("service_id"))
+    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
     if isinstance(told, str) and not any(told in values for values in ours.values()):
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     issued = quote.reference(case.lane).split(":", 1)[0]

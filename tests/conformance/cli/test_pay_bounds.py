@@ -82,7 +82,7 @@ def rail(entry: Mapping[str, Any]) -> Iterator[str]:
         del body
         if path == "/openapi.json":
             return 200, {"paths": {CALL: {"post": {"responses": {"402": {"description": "pay"}}}}}}
-        if method == "POST" and path == CALL:
+        if method == "POST" and path in {CALL, f"{CALL}?depth=full"}:
             return (200, {}) if headers.get("X-PAYMENT") else (402, {"accepts": [entry]})
         return 404, {}
 
@@ -138,7 +138,7 @@ def profile(folder: Path, url: str, **chain: Any) -> Path:
 
 def pay(folder: Path, url: str, config: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `weldproof pay` without a terminal."""
-    line = ["pay", url + CALL, "--config", str(config), *words]
+    line = ["pay", url, "--config", str(config), *words]
     return prepared.run("conformance", *line, env=os.environ, cwd=folder, timeout=600)
 
 
@@ -154,11 +154,11 @@ def test_nine_hundred_usdc_are_not_paid_without_a_question(node: Node, payee: st
     """Above `--max`, 1 USDC by itself, nothing is paid where there is nobody to ask; with the word for it, it is."""
     with rail(asked(payee, amount=900_000_000)) as url:
         config = profile(tmp_path, url, **by_control(node))
-        refused = pay(tmp_path, url, config)
+        refused = pay(tmp_path, url + CALL, config)
         assert (refused.returncode, node.holds(payee, USDC)) == (1, 0), refused.stderr
         assert f"900 USDC on algorand_mainnet to {payee} is more than --max 1" in refused.stderr
         assert "Give --max 900 if you mean it" in refused.stderr
-        pay(tmp_path, url, config, "--max", "900")
+        pay(tmp_path, url + CALL, config, "--max", "900")
         assert node.holds(payee, USDC) == 900_000_000
 
 
@@ -184,8 +184,48 @@ def test_somebody_at_a_terminal_is_asked(node: Node, payee: str, tmp_path: Path,
 @pytest.mark.parametrize("text", ["1.0000001", "-1", "much", "NaN", "Infinity", ""])
 def test_a_bound_is_an_amount_of_usdc(tmp_path: Path, text: str) -> None:
     """Anything else is a fault of usage, before anything is looked at."""
-    refused = pay(tmp_path, "http://127.0.0.1:9", tmp_path / "none.toml", f"--max={text}")
+    refused = pay(tmp_path, "http://127.0.0.1:9" + CALL, tmp_path / "none.toml", f"--max={text}")
     assert (refused.returncode, "at most 6 decimals" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_call_is_paid_with_the_query_that_was_typed(node: Node, payee: str, tmp_path: Path) -> None:
+    """Price and answer are asked for with it, so that what is paid for is what was named."""
+    with rail(asked(payee)) as url:
+        config = profile(tmp_path, url, **by_control(node))
+        done = pay(tmp_path, f"{url}{CALL}?depth=full#top", config)
+        assert "200 with 2 bytes" in done.stdout, done.stderr
+        assert node.holds(payee, USDC) == 50_000
+
+
+@pytest.mark.parametrize("words", [(), ("--max", "900")])
+def test_a_limit_of_the_profile_holds_whoever_s_money_it_is(
+    node: Node, payee: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Also where a simulated node gives the money, and whatever `--max` says; at the limit it is paid."""
+    limited = {**by_control(node), "spending_limit": "50000"}
+    with rail(asked(payee, amount=50_001)) as url:
+        refused = pay(tmp_path, url + CALL, profile(tmp_path, url, **limited), *words)
+        assert refused.returncode == 1, refused.stderr
+        assert "0.050001 USDC on algorand_mainnet is more than [chains.algorand] spending_limit, 0.05" in refused.stderr
+    assert node.holds(payee, USDC) == 0
+    with rail(asked(payee, amount=50_000)) as url:
+        pay(tmp_path, url + CALL, profile(tmp_path, url, **limited), *words)
+    assert node.holds(payee, USDC) == 50_000
+
+
+def test_another_host_is_paid_only_when_it_was_allowed(node: Node, payee: str, tmp_path: Path) -> None:
+    """Neither is the profile's rail paid instead, nor is anything sent to the host before somebody agreed."""
+    elsewhere = account.generate_account()[1]
+    node.control(verb="mint", address=elsewhere, amount="0", asset=str(USDC))
+    with rail(asked(payee)) as ours, rail(asked(elsewhere)) as theirs:
+        config = profile(tmp_path, ours, **by_control(node))
+        host = theirs.removeprefix("http://")
+        refused = pay(tmp_path, theirs + CALL, config)
+        assert refused.returncode == 1, refused.stderr
+        assert f"{host} is not of the profile (rail {ours})" in refused.stderr
+        assert f"Give --allow-host {host} if you mean it. Nothing was sent or paid" in refused.stderr
+        pay(tmp_path, theirs + CALL, config, "--allow-host", host)
+    assert (node.holds(payee, USDC), node.holds(elsewhere, USDC)) == (0, 50_000)
 
 
 def dear_asset(node: Node, funder: Funder, payee_key: str, payee: str) -> int:
@@ -211,7 +251,7 @@ def test_an_account_pays_in_usdc_only_whatever_a_target_names(node: Node, funder
     asset = dear_asset(node, funder, payee_key, payee)
     with rail(asked(payee, asset=asset, amount=40_000_000)) as url:
         config = profile(tmp_path, url, **by_funder(node, funder))
-        refused = pay(tmp_path, url, config, "--max", "100")
+        refused = pay(tmp_path, url + CALL, config, "--max", "100")
         assert refused.returncode == 1, refused.stderr
         assert f"asks for the asset {asset}, and USDC of algorand_mainnet is {USDC}" in refused.stderr
         words = ["run", "RAIL-PAY-05", "--config", str(config), "--report-dir", str(tmp_path / "report")]
@@ -225,7 +265,7 @@ def test_an_account_pays_in_usdc_only_whatever_a_target_names(node: Node, funder
 def test_no_more_leaves_an_account_than_was_agreed(node: Node, funder: Funder, payee: str, tmp_path: Path) -> None:
     """The throw-away account that pays is given the price, and not a usual purse of 2 USDC."""
     with rail(asked(payee)) as url:
-        pay(tmp_path, url, profile(tmp_path, url, **by_funder(node, funder)))
+        pay(tmp_path, url + CALL, profile(tmp_path, url, **by_funder(node, funder)))
     assert node.holds(payee, USDC) == 50_000
     assert node.holds(funder.address, USDC) == 1_000_000_000 - 50_000
     moved = [
@@ -245,7 +285,7 @@ def _transactions(node: Node, number: int) -> list[Any]:
 def test_an_account_needs_a_limit_on_this_machine_too(node: Node, funder: Funder, tmp_path: Path) -> None:
     """Where the node is says nothing of what its network is worth."""
     config = profile(tmp_path, "http://127.0.0.1:9", algod=node.url, token=node.token_file, funder=funder.file)
-    refused = pay(tmp_path, "http://127.0.0.1:9", config)
+    refused = pay(tmp_path, "http://127.0.0.1:9" + CALL, config)
     assert (refused.returncode, "spending_limit" in refused.stderr) == (2, True), refused.stderr
 
 
@@ -303,7 +343,7 @@ def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_pa
     """Somebody's money is behind them, so that no word makes them give it."""
     with served(_algod) as chain, rail(asked(payee)) as url:
         config = profile(tmp_path, url, algod=chain.url, control=f"{chain.url}/control")
-        refused = pay(tmp_path, url, config, "--main-network")
+        refused = pay(tmp_path, url + CALL, config, "--main-network")
         assert refused.returncode == 3, refused.stderr
         assert "somebody's real money: nothing is paid there" in refused.stderr
         assert {path for _, path in chain.calls} == {"/v2/transactions/params"}

@@ -1,0 +1,90 @@
+"""Where `weldproof pay` was sent: to a surface of the profile, or to a host that needs a yes of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+from urllib.parse import SplitResult, urlsplit
+
+from conformance.cli.usage import UsageFault
+from conformance.discovery import PAID_PREFIX
+from conformance.networks import is_here
+from conformance.target import Profile, RailBindings, Surface
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+Origin = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PaidAddress:
+    """The address of what is to be paid, as it was typed, without a fragment.
+
+    Attributes:
+        url: The address, with its query.
+        query: The query as it is sent, without the question mark; empty where there is none.
+        origin: Scheme, host and port; every name of this machine is one host.
+    """
+
+    url: str
+    query: str
+    origin: Origin
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read an address.
+
+        Raises:
+            UsageFault: It is none of http or https, or holds credentials, which nobody here is to be sent.
+        """
+        try:
+            parts, origin = urlsplit(text), _origin(text)
+        except ValueError as fault:
+            raise UsageFault(f"{text}: {fault}") from fault
+        if origin is None:
+            raise UsageFault(f"{text}: give an address that begins with http:// or https://")
+        if "@" in parts.netloc:
+            raise UsageFault(f"{text}: with a name before @ it is easily misread whose host it is")
+        return cls(parts._replace(fragment="").geturl(), parts.query, origin)
+
+    @property
+    def bare(self) -> str:
+        """The address without its query."""
+        return urlsplit(self.url)._replace(query="").geturl()
+
+    @property
+    def host(self) -> str:
+        """Its host and port, as the address writes them."""
+        return urlsplit(self.url).netloc
+
+    def is_of(self, profile: Profile) -> bool:
+        """Return whether a surface of the profile is at the same scheme, host and port."""
+        return any(_origin(one.url) == self.origin for one in profile.surfaces.values())
+
+    def rail(self, profile: Profile) -> Profile:
+        """Return the profile with the rail that is at this address: its own, or one of which nothing is known yet."""
+        known = profile.surfaces.get("rail")
+        base = "" if known is None else known.url.rstrip("/")
+        if profile.claims_surface("rail") and _origin(base) == self.origin and _below(urlsplit(base), self.url):
+            here = self.bare[: len(self.bare) - len(urlsplit(self.url).path)] + urlsplit(base).path
+            return profile.model_copy(update={"surfaces": {**profile.surfaces, "rail": Surface(url=here)}})
+        claims = profile.claims.model_copy(update={"surfaces": ("rail", *profile.claims.surfaces)})
+        parts = urlsplit(self.bare)
+        above = parts.path.rpartition(PAID_PREFIX)[0]
+        surfaces = {**profile.surfaces, "rail": Surface(url=parts._replace(path=above).geturl())}
+        # What the operator bound, and what the reference has, is of another rail.
+        stranger = profile.target.model_copy(update={"defaults": "none"})
+        update = {"surfaces": surfaces, "claims": claims, "target": stranger, "rail": RailBindings()}
+        return profile.model_copy(update=update)
+
+
+def _origin(url: str) -> Origin | None:
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    host = "localhost" if is_here(url) else parts.hostname.rstrip(".")
+    return parts.scheme, host, parts.port or _PORTS[parts.scheme]
+
+
+def _below(base: SplitResult, url: str) -> bool:
+    return urlsplit(url).path.startswith(base.path.rstrip("/") + "/")
