@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import click
 import tomlkit
 
 from conformance.agent.probing import AgentFound, probe_agent
+from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
 from conformance.discovery import INDEX, Operation, discover
@@ -167,7 +169,8 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
             click.echo(
                 f"  no node of {lane} yet: fill in [chains.{lane}], or what needs a payment there is inconclusive"
             )
-    click.echo("Next: weldproof run")
+    config = "" if output == WORKING_PROFILE else f" --config {shlex.quote(str(output))}"
+    click.echo(f"Next: weldproof run{config}")
 
 
 async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:

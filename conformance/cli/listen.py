@@ -11,6 +11,7 @@ import click
 from conformance.webhooks.defaults import BODY_LIMIT, FORWARD_SECONDS, TOLERANCE_SECONDS
 
 SECRET_VARIABLE: Final = "WELDPROOF_WEBHOOK_SECRET"  # noqa: S105 - a variable's name
+SERVICE_WORD: Final = "Weldproof"
 _PORT: Final = 8096
 
 
@@ -41,9 +42,12 @@ class _Seconds(click.FloatRange):
     metavar="NAME",
     help=f"Environment variable that holds a secret [default: {SECRET_VARIABLE}].",
 )
-@click.option("--service-word", default="Weldproof", show_default=True, help="The word in X-<word>-Signature.")
+@click.option(
+    "--service-word",
+    help=f"The word in X-<word>-Signature, with which the key of v2 is derived, too [default: {SERVICE_WORD}].",
+)
 @click.option("--header", help="Name of the signature header, where it is another.")
-@click.option("--signed-string", default="{t}.{body}", show_default=True, help="What v1 covers.")
+@click.option("--signed-string", default="{t}.{body}", show_default=True, help="What v1 and v2 cover.")
 @click.option(
     "--tolerance",
     type=_Seconds(min=1),
@@ -63,9 +67,10 @@ def command(**options: Any) -> None:
     """Receive webhooks here: verify each over its raw bytes, print it, and forward it, once per event id.
 
     The secret comes from --secret-file or an environment variable. Refusals are answered 400 with a code of their own:
-    signature_missing, signature_malformed, signature_wrong, timestamp_stale, not_json, no_event_id; 413 a body that is
-    too large. GET /effects/ID answers how often an event had its effect. An event that could not be forwarded may come
-    again. Ends with Ctrl-C. Exit codes: 0 ended, 2 usage.
+    signature_missing, signature_malformed, signature_wrong (v1, or a v2 that came with it), timestamp_stale, not_json,
+    no_event_id; 413 a body that is too large. GET /effects/ID answers how often an event had its effect. An event that
+    could not be forwarded may come again. Where the header has another name, a v2 is left alone until its word is
+    given. Ends with Ctrl-C. Exit codes: 0 ended, 2 usage.
     """
     from conformance.cli.listening import listen  # noqa: PLC0415 - `--help` waits for nothing that it imports
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from conformance.cli.listen import SECRET_VARIABLE
+from conformance.cli.listen import SECRET_VARIABLE, SERVICE_WORD
 from conformance.cli.usage import UsageFault
 from conformance.client import Names
 from conformance.interrupt import interruptible
@@ -38,7 +38,8 @@ class _Place:
 def listen(**options: Any) -> None:
     """Do what `weldproof listen` says of itself; its options are declared beside its help."""
     secrets = _secrets(options["files"], options["variables"])
-    terms = Terms(_header(options), secrets, _signed_string(options["signed_string"]), options["tolerance"])
+    string = _signed_string(options["signed_string"])
+    terms = Terms(_header(options), secrets, string, options["tolerance"], _word(options))
     forwarder = _forwarder(options["forward"], options["forward_timeout"])
     words = _Words(secrets, as_json=options["as_json"])
     listener = Listener(
@@ -53,8 +54,13 @@ def listen(**options: Any) -> None:
         words.summary(listener.counts)
 
 
+def _word(options: Mapping[str, Any]) -> str | None:
+    """Return the service word; a header of another name says that the usual one is not this sender's."""
+    return options["service_word"] or (None if options["header"] else SERVICE_WORD)
+
+
 def _header(options: Mapping[str, Any]) -> str:
-    name = options["header"] or f"X-{options['service_word']}-Signature"
+    name = options["header"] or f"X-{_word(options)}-Signature"
     if not name.isascii() or not all(letter.isalnum() or letter in "-_" for letter in name):
         raise UsageFault(f"{name!r} is no name of a header field")
     return str(name)
@@ -170,6 +176,7 @@ def _record(told: Told) -> dict[str, Any]:
         "peer": told.arrival.peer,
         "id": None if told.event is None else told.event.id,
         "secret": None if told.event is None else told.event.secret,
+        "v2": None if told.event is None else told.event.v2,
         "reason": told.reason,
         "detail": told.detail,
         "body": _body(told),

@@ -42,7 +42,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Compare two receipts of the same call, claim by claim: same, expected to differ, or a difference that matters.
 
     LEFT and RIGHT are files, one of them may be - for standard input: a compact JWS, or a JSON document in which
-    receipts stand, which are matched by kind and place. Nothing is verified; `weldproof receipt verify` does that.
+    receipts stand, which are matched by kind and place. No key is asked for, so that no signature is verified;
+    `weldproof receipt verify` does that. Two signatures of the same bytes matter: one of them does not hold.
 
     Exit codes: 0 no difference that matters, 1 some, 2 usage.
     """
@@ -141,7 +142,7 @@ def _headline(differing: int) -> str:
 
 def _sentence(pairs: Sequence[SideBySide]) -> str:
     counts = {grade: sum(one.grade == grade for pair in pairs for one in pair.claims) for grade in (SAME, EXPECTED)}
-    return f"{counts[SAME]} the same, {counts[EXPECTED]} expected to differ."
+    return f"{counts[SAME]} the same, {counts[EXPECTED]} expected to differ. No signature was verified."
 
 
 def _show(pairs: Sequence[SideBySide], alone: Sequence[str], differing: int, *, everything: bool) -> None:

@@ -34,6 +34,8 @@ _WORST_FIRST: Final = (
 )
 # Letters of a template that are shown.
 _SHOWN: Final = 300
+# Options of `weldproof run` that choose rows.
+_SELECTING: Final = ("ids", "surfaces", "levels", "lanes", "addon")
 
 
 @click.group("report")
@@ -75,17 +77,29 @@ def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row whose verdict differs; None where a run did not select it."""
+    """One row whose verdict differs.
+
+    Attributes:
+        id: Its id.
+        sentence: Its sentence.
+        before: Its verdict in the first run, None where it has none.
+        after: Its verdict in the second run likewise.
+        unselected: Whether the run that has none was asked for another part of the suite than the other run.
+    """
 
     id: str
     sentence: str
     before: Verdict | None
     after: Verdict | None
+    unselected: bool = False
 
     @property
     def worse(self) -> bool:
-        """Whether the second run says less good of the row; a row that is not looked at any more is worse."""
-        return _rank(self.after) < _rank(self.before)
+        """Whether the second run says less good of the row; a row that is not looked at any more is worse.
+
+        One that the operator did not select is not: what is compared is what both runs were asked for.
+        """
+        return not self.unselected and _rank(self.after) < _rank(self.before)
 
 
 @command.command("diff")
@@ -96,9 +110,13 @@ class Change:
 def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
     """Compare two runs: every row whose verdict differs.
 
-    Exit codes: 0 nothing became worse, 1 something did, 2 usage.
+    Where one run is of a part of the suite, the rows of that part are compared, and the others are counted.
+
+    Exit codes: 0 nothing became worse, 1 something did, 2 usage, or no row is in both.
     """
     old, new = read_run(before), read_run(after)
+    if not {row.id for row in old.rows} & {row.id for row in new.rows}:
+        raise UsageFault("the two runs have no row in common, so there is nothing to compare")
     changes = compare(old, new)
     if as_json:
         shown = [{**asdict(change), "worse": change.worse} for change in changes]
@@ -209,12 +227,18 @@ def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
         requirement: Requirement = (new.get(row_id) or old[row_id]).requirement
         verdicts = [run[row_id].verdict if row_id in run else None for run in (old, new)]
         if verdicts[0] is not verdicts[1]:
-            found.append(Change(row_id, requirement.sentence, *verdicts))
+            part = None in verdicts and _selection(before) != _selection(after)
+            found.append(Change(row_id, requirement.sentence, *verdicts, unselected=part))
     return tuple(sorted(found, key=lambda change: not change.worse))
 
 
 def _rank(verdict: Verdict | None) -> int:
     return len(_WORST_FIRST) - 2 if verdict is None else _WORST_FIRST.index(verdict)
+
+
+def _selection(run: Summary) -> dict[str, object]:
+    """Return what of the suite a run was asked for."""
+    return {name: run.options[name] for name in _SELECTING if run.options.get(name)} | {"quick": run.quick}
 
 
 def _named(run: Summary) -> dict[str, object]:
@@ -226,9 +250,19 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
         code = "none" if run.exit_code is None else run.exit_code
         click.echo(f"{name:7} {headline(run)} (exit code {code}): {one_line(run.target, 100)}")
     click.echo()
+    apart = [change for change in changes if change.unselected]
     for change in changes:
+        if change.unselected:
+            continue
         words = [WORDS[verdict] if verdict is not None else "not selected" for verdict in (change.before, change.after)]
         mark = click.style("worse", fg="red") if change.worse else "     "
         click.echo(f"{mark}  {change.id}  {words[0]} → {words[1]}  {change.sentence}")
-    worse = sum(change.worse for change in changes)
-    click.echo(f"{len(changes)} verdicts differ, {worse} of them worse" if changes else "no verdict differs")
+    worse, differing = sum(change.worse for change in changes), len(changes) - len(apart)
+    for name, count in (("before", _lacking(apart, "before")), ("after", _lacking(apart, "after"))):
+        if count:
+            click.echo(f"{count} rows were not selected in the run {name}, and are not compared")
+    click.echo(f"{differing} verdicts differ, {worse} of them worse" if differing else "no verdict differs")
+
+
+def _lacking(changes: Sequence[Change], run: str) -> int:
+    return sum(getattr(change, run) is None for change in changes)

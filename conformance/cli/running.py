@@ -15,6 +15,7 @@ import click
 import orjson
 
 from conformance import interrupt
+from conformance.check import Check
 from conformance.cli.addon_command import command_of
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, with_addon
@@ -42,8 +43,8 @@ from conformance.runner import Afterwards, Plan, Run, brought_in, select_checks
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
 from conformance.verdict import Exit
 
-# Surfaces that publish an OpenAPI document, and the row that drives it.
-PUBLISHING = frozenset({"GW", "RAIL", "AGENT", "CP"})
+# Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
+PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
 DOCUMENT_ROW = "X-OAS-01"
 
 
@@ -63,7 +64,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
         raise UsageFault("--addon-url goes with --addon -- COMMAND")
     if options["beside"] and options["addon"]:
         raise UsageFault("--beside compares the receipts of rails and gateways: it goes without --addon")
-    alone = options["addon"] and not (options["config"] or options["addresses"])
+    alone = options["addon"] and not (options["config"] or options["addresses"] or _beyond_addons(options["ids"]))
     profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
     if options["addon"]:
         profile = with_addon(profile, words, options["addon_url"])
@@ -81,7 +82,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
         async with brought_in(), opened(profile, stack_options) as opened_profile:
             seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
             found = with_fuzz(opened_profile, seconds)
-            checks = select_checks(rows, found, options["lanes"])
+            checks = wanted(select_checks(rows, found, options["lanes"]), options["ids"])
             look = quick_look(checks, seed) if options["quick"] else None
             plan = Plan(
                 rows=rows,
@@ -209,8 +210,27 @@ def chosen(ids: Sequence[str]) -> tuple[Requirement, ...]:
     Raises:
         LookupError: An id matches no row; its text is the id.
     """
-    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING
+    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING.keys()
     return load().select([*ids, *([DOCUMENT_ROW] if whole else [])])
+
+
+def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
+    """Return the checks without what a whole surface's document row would bring along of the other surfaces.
+
+    Args:
+        checks: The checks that decide the selected rows.
+        ids: The ids that were named.
+    """
+    asked = [one.strip().upper().rstrip("-") for one in ids]
+    whole = {PUBLISHING[one] for one in asked if one in PUBLISHING}
+    if not whole or any(DOCUMENT_ROW.startswith(one) for one in asked):
+        return tuple(checks)
+    return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole)
+
+
+def _beyond_addons(ids: Sequence[str]) -> bool:
+    """Return whether rows are asked for that are not of an addon alone, so that the target is wanted, too."""
+    return any(not one.strip().upper().startswith(ADDON_ROWS) for one in ids)
 
 
 def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:

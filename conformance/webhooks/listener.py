@@ -81,12 +81,14 @@ class Terms:
         secrets: Secrets that are accepted: during a rotation the new one and the old one.
         signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
         tolerance: Seconds that `t` may be away from now.
+        service_word: The word that the key of v2 is derived with; None where it is not known, so that no v2 is checked.
     """
 
     header: str
     secrets: tuple[str, ...] = field(repr=False)
     signed_string: str = "{t}.{body}"
     tolerance: float = 300.0
+    service_word: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,13 @@ class WebhookEvent:
         id: Event id, 1 to 255 printable characters.
         members: The whole body; members that nobody knows are among them.
         secret: Which secret it verified with, from 1.
+        v2: Whether v2 verified, too; None where the delivery has none, or it was not checked.
     """
 
     id: str
     members: Mapping[str, Any]
     secret: int
+    v2: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +147,26 @@ def verified(arrival: Arrival, terms: Terms) -> WebhookEvent:
     place = webhook_signature.verify(header, terms.secrets, terms.signed_string, arrival.body)
     if place is None:
         raise Refused(Reason.WRONG, "v1 verifies with none of the secrets")
+    second = _second(header, terms, arrival.body)
+    if second is False:
+        word = f"the key is derived with the service word {terms.service_word}"
+        raise Refused(Reason.WRONG, f"v1 verifies, and v2 with none of the secrets ({word})")
     if webhook_signature.stale(header.t, arrival.at, terms.tolerance):
         away = round(arrival.at - header.t)
         where = f"{away} s ago" if away > 0 else f"{-away} s ahead"
         raise Refused(Reason.STALE, f"t is {where}; {terms.tolerance:g} s are accepted")
-    return _event(arrival.body, place + 1)
+    return _event(arrival.body, place + 1, second)
 
 
-def _event(body: bytes, secret: int) -> WebhookEvent:
+def _second(header: webhook_signature.SignatureHeader, terms: Terms, body: bytes) -> bool | None:
+    """Return whether v2 verifies; None where there is none, or nobody knows what its key is derived with."""
+    if not header.v2 or terms.service_word is None:
+        return None
+    found = webhook_signature.verify_v2(header, terms.secrets, terms.service_word, terms.signed_string, body)
+    return found is not None
+
+
+def _event(body: bytes, secret: int, second: bool | None) -> WebhookEvent:
     try:
         members = json.loads(body.decode(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
@@ -158,7 +174,7 @@ def _event(body: bytes, secret: int) -> WebhookEvent:
     event_id = members.get("id") if isinstance(members, dict) else None
     if not isinstance(event_id, str) or not 0 < len(event_id) <= _LONGEST_ID or not event_id.isprintable():
         raise Refused(Reason.NO_ID, "the body is no object with a printable `id`")
-    return WebhookEvent(event_id, members, secret)
+    return WebhookEvent(event_id, members, secret, second)
 
 
 def _no_constant(name: str) -> Any:

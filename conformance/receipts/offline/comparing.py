@@ -1,6 +1,7 @@
 """Two receipts compared, claim by claim: what is the same, what may differ, and what matters.
 
-Pure: no network, no clock, and nothing is verified; a signature says nothing about another receipt.
+Pure: no network, no clock, and nothing is verified. A signature says something about another receipt only where both
+sign the same bytes: Ed25519 has one signature of them for each key (RFC 8032 section 5.1.6).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from conformance.oracles.keys import KeyFault, decode_base64url
 from conformance.receipts.offline.claim_values import ABSENT, equal, shapes_differ, text_of, types_differ
 from conformance.receipts.offline.comparison_rules import (
     OVER_PATH,
@@ -27,6 +29,7 @@ Payments = Literal["one", "two", "unknown"]
 _SAME_ALGORITHM: Final = frozenset({"EdDSA", "Ed25519"})
 _DECIDING_HEADERS: Final = frozenset({"crit", "b64"})
 _KEYS_IN_HEADER: Final = frozenset({"jwk", "jku", "x5c", "x5u", "x5t", "x5t#S256"})
+_SIGNATURE_BYTES: Final = 64
 _UNITS: Final = 100  # seconds and milliseconds of one age are a thousand apart
 
 
@@ -129,6 +132,30 @@ def _as_such(left: Receipt, right: Receipt) -> Iterator[Compared]:
         side, departure = ("right", right.departure) if canonical[0] else ("left", left.departure)
         grade, why = Grade.MATTERS, f"A verifier refuses the {side} one: {departure}."
     yield _compared("receipt", "canonical form", *canonical, (grade, why))
+    yield from _signatures(left, right)
+
+
+def _signatures(left: Receipt, right: Receipt) -> Iterator[Compared]:
+    """Yield the signatures where one of them cannot hold, which the receipts show by themselves."""
+    (signed, one), (other_signed, other) = (text.rsplit(".", 1) for text in (left.text, right.text))
+    if one == other:
+        return
+    wrong = [f"the {side}, {fault}" for side, fault in (("left", _fault(one)), ("right", _fault(other))) if fault]
+    if wrong:
+        why = f"No Ed25519 signature: {'; '.join(wrong)}."
+    elif signed == other_signed:
+        why = "The same bytes are signed, of which a key has one Ed25519 signature: at most one of the two holds."
+    else:
+        return
+    yield _compared("receipt", "signature", one, other, (Grade.MATTERS, why))
+
+
+def _fault(signature: str) -> str | None:
+    try:
+        raw = decode_base64url(signature)
+    except KeyFault as fault:
+        return f"it is {fault}"
+    return None if len(raw) == _SIGNATURE_BYTES else f"it has {len(raw)} bytes, not {_SIGNATURE_BYTES}"
 
 
 def _headers(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Compared]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.cli.running import chosen
+from conformance.claimable import SURFACES
+from conformance.cli.running import chosen, wanted
 from conformance.ledger import load
 from conformance.own_stack import surface_options
+from conformance.runner import select_checks
+from conformance.target import Claims, Profile, Surface
+
+CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
 
 
 def test_a_whole_surface_brings_its_document_along() -> None:
@@ -30,3 +35,17 @@ def test_webhooks_bring_the_gateway_up() -> None:
     assert surface_options(chosen(["GW-LINK"])) == gateway
     assert surface_options(chosen(["GW-LINK"]), companions=False) == gateway[:-1]
     assert surface_options(chosen(["CP"])) == ["--surface", "control_plane"]
+
+
+def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
+    """`run RAIL` sends no generated calls to the gateway; who names the row itself, or everything, gets all of them."""
+    profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
+
+    def driven(*ids: str) -> set[str]:
+        checks = wanted(select_checks(chosen(ids), profile), ids)
+        return {one.surface for one in checks if "X-OAS-01" in one.rows}
+
+    assert driven("RAIL") == {"rail"}
+    assert driven("gw-", "cp") == {"gateway", "control_plane"}
+    assert driven("RAIL", "X-OAS") == driven() == {"agent", "control_plane", "gateway", "rail"}
+    assert driven("RAIL-402") == set()

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
@@ -98,3 +99,16 @@ def test_an_account_that_pays_goes_with_a_limit(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     base = tomllib.loads(file.read_text("utf-8"))["chains"]["base"]
     assert (base["funder"], base["spending_limit"]) == ({"env": "KEY"}, "5000000")
+
+
+def test_the_next_command_takes_the_file_that_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another file than ./weldproof.toml `run` alone would look elsewhere, and bring up our own stack."""
+    monkeypatch.chdir(tmp_path)
+    with served(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as there:
+        for words, expected in (
+            ((), "Next: weldproof run\n"),
+            (("-o", "our rail.toml"), "Next: weldproof run --config 'our rail.toml'\n"),
+        ):
+            done = CliRunner().invoke(main, ["init", there.url, *words])
+            assert done.exit_code == 0, done.output
+            assert done.output.endswith(expected)

@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from conformance.cli import main
 
 SECRET = "weldw_listen-command-secret"
+USUAL = "X-Weldproof-Signature"
 BODY = json.dumps(
     {
         "id": "evt_11111111-1111-4111-8111-111111111111",
@@ -55,11 +56,13 @@ def listening(*words: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def deliver(url: str, body: bytes = BODY, secret: str = SECRET, header: str = "X-Weldproof-Signature") -> int:
+def deliver(
+    url: str, body: bytes = BODY, secret: str = SECRET, header: str = "X-Weldproof-Signature", further: str = ""
+) -> int:
     """Deliver a body as an honest sender does and return the status."""
     t = int(time.time())
     v1 = hmac.new(secret.encode(), f"{t}.".encode() + body, hashlib.sha256).hexdigest()
-    request = urllib.request.Request(url, body, {header: f"t={t},v1={v1}"})
+    request = urllib.request.Request(url, body, {header: f"t={t},v1={v1}{further}"})
     try:
         with urllib.request.urlopen(request, timeout=600) as answer:
             return int(answer.status)
@@ -167,3 +170,12 @@ def test_a_secret_is_never_an_argument() -> None:
     done = CliRunner().invoke(main, ["listen", "--secret", SECRET])
     assert done.exit_code == 2
     assert "No such option" in done.output
+
+
+def test_v2_is_checked_by_the_word_of_the_header() -> None:
+    """The word of X-<word>-Signature is the word of its key; with another header it must be named to be checked."""
+    for words, expected in (((), 400), (("--service-word", "Acme"), 400), (("--header", "X-Weldproof-Signature"), 200)):
+        with listening("--json", *words, WELDPROOF_WEBHOOK_SECRET=SECRET) as process:
+            ready = json.loads(line(process))
+            assert deliver(ready["url"], header=ready["header"]) == 200
+            assert deliver(ready["url"], header=ready["header"], further=",v2=" + "0" * 96) == expected

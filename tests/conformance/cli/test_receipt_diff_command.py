@@ -12,7 +12,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli.receipt_diff import command
-from tests.conformance.receipts.written_receipts import ATTESTATION, COMPLIANCE, HEADER, PAYABLE, changed, token
+from tests.conformance.receipts.written_receipts import (
+    ATTESTATION,
+    COMPLIANCE,
+    HEADER,
+    PAYABLE,
+    changed,
+    segment,
+    token,
+)
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x1b[2J</title>"
 
@@ -185,3 +193,34 @@ def test_the_console_shows_no_control_characters(tmp_path: Path) -> None:
     assert diff("--json", left, right).exit_code == 0
     assert "\x1b" not in result.output
     assert "\u202e" not in result.output
+
+
+def signed_with(text: str, signature: bytes) -> str:
+    """Return a receipt with another signature."""
+    return f"{text.rpartition('.')[0]}.{segment(signature)}"
+
+
+def test_two_signatures_of_the_same_bytes_matter(tmp_path: Path, left: str) -> None:
+    """Ed25519 has one for each key, so that one of the receipts was altered, whatever their claims are."""
+    right = written(tmp_path, "right.jws", signed_with(token(PAYABLE), b"\2" * 64))
+    result = diff(left, right)
+    assert result.exit_code == 1, result.output
+    assert "1 difference matters" in result.output
+    assert "matters   signature" in result.output
+    assert "at most one of the two holds" in result.output
+
+
+@pytest.mark.parametrize("signature", [b"\2", b"\2" * 63, b"\2" * 65])
+def test_what_is_no_signature_matters_beside_any_claims(tmp_path: Path, left: str, signature: bytes) -> None:
+    """Claims that may differ do not excuse it."""
+    other = token(changed(PAYABLE, iat=1_790_000_100))
+    assert diff(left, written(tmp_path, "good.jws", other)).exit_code == 0
+    result = diff(left, written(tmp_path, "bad.jws", signed_with(other, signature)))
+    assert result.exit_code == 1, result.output
+    assert f"the right, it has {len(signature)} bytes, not 64" in result.output
+
+
+def test_nobody_takes_a_comparison_for_a_verification(left: str) -> None:
+    """What did not happen is said where the result is."""
+    assert "No difference matters. " in (said := diff(left, left).output)
+    assert said.rstrip().endswith("No signature was verified.")

@@ -155,3 +155,26 @@ def test_what_is_no_run_is_a_usage_error(tmp_path: Path, verb: str, name: str, c
 def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     """A missing folder exits 2."""
     assert run("show", tmp_path / "nowhere").exit_code == 2
+
+
+def test_rows_that_a_part_did_not_select_are_not_worse(tmp_path: Path) -> None:
+    """A whole run beside a part of the suite: the part is compared, and the others are counted, in both directions."""
+    whole = saved(tmp_path / "whole", RunBuilder(ROWS).finish({}))
+    part = saved(tmp_path / "part", RunBuilder(ROWS[:1], options={"ids": ["RAIL-402-01"]}).finish({}))
+    result = run("diff", whole, part)
+    assert (result.exit_code, "worse  " in result.output) == (0, False), result.output
+    assert "2 rows were not selected in the run after, and are not compared" in result.output
+    assert "no verdict differs" in result.output
+    assert "2 rows were not selected in the run before" in run("diff", part, whole).output
+    broken = saved(tmp_path / "broken", RunBuilder(ROWS[:1], options={"ids": ["R"]}).finish({ROWS[0]: Verdict.FAIL}))
+    result = run("diff", whole, broken)
+    assert result.exit_code == 1
+    assert "1 verdicts differ, 1 of them worse" in result.output
+
+
+def test_runs_without_a_common_row_are_not_compared(tmp_path: Path) -> None:
+    """Nothing that looks like a verdict is said where nothing was compared."""
+    one = saved(tmp_path / "a", RunBuilder(ROWS[:1]).finish({}))
+    other = saved(tmp_path / "b", RunBuilder(ROWS[1:]).finish({}))
+    result = run("diff", one, other)
+    assert (result.exit_code, "no row in common" in result.output) == (2, True)

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
@@ -351,3 +351,41 @@ async def test_other_terms_are_held_to() -> None:
 def test_secrets_are_in_no_representation() -> None:
     """A printed `Terms` does not show its secrets."""
     assert NEW not in repr(TERMS)
+
+
+# P-WH-06's own example.
+EXAMPLE = Terms(HEADER, ("weldw_example",), tolerance=1e12, service_word="Weldproof")
+V1 = "351a91345c67f9a889829ef89fe710f3574f763e7509536811ef6fbecb416a83"
+V2 = "5ae0484b98daa4c95d9241be8c5f7784daa19a49d13421d90847da252bb170808665038e5f88fd8a729e41ff2bc83126"
+
+
+@pytest.mark.parametrize(
+    ("terms", "v2", "expected", "seen"),
+    [
+        (EXAMPLE, [V2], 200, True),
+        (EXAMPLE, [], 200, None),
+        (EXAMPLE, ["0" * 96], 400, None),
+        (
+            EXAMPLE,
+            [
+                "",
+            ],
+            400,
+            None,
+        ),
+        (EXAMPLE, ["0" * 96, V2], 200, True),
+        (replace(EXAMPLE, service_word="Acme"), [V2], 400, None),
+        (replace(EXAMPLE, service_word=None), ["0" * 96], 200, None),
+        (replace(EXAMPLE, secrets=("another", "weldw_example")), [V2], 200, True),
+    ],
+)
+async def test_a_v2_that_came_is_verified(terms: Terms, v2: list[str], expected: int, seen: bool | None) -> None:
+    """One that does not verify is refused though v1 does; where the word of its key is not known it is left alone."""
+    header = ",".join(["t=1767225600", f"v1={V1}", *(f"v2={one}" for one in v2)])
+    async with listening(terms=terms) as one:
+        status, answer = await one.post(b'{"id":"evt_1"}', signature=header)
+        assert status == expected, answer
+        event = one.told[0].event
+        assert (event and event.v2) is seen
+        if expected == 400:
+            assert (answer["error"], "v2 with none" in answer["message"]) == ("signature_wrong", True)

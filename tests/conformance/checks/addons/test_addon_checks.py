@@ -297,3 +297,15 @@ async def test_an_addon_that_ends_is_not_judged(tmp_path: Path) -> None:
     assert code == 3, said
     assert "ZeroDivisionError" in said
     assert "$ADMIN_TOKEN" in said
+
+
+async def test_the_working_folder_s_profile_is_the_target_of_other_rows(tmp_path: Path) -> None:
+    """`run CP --addon` wants a control plane, which ./weldproof.toml names; an addon's own rows want none."""
+    (tmp_path / "weldproof.toml").write_text("neither read nor written [")
+    addon = ("--addon", "--addon-url", "here", "--", "true")
+    for ids in ((), ("CP-ADDON-01",)):
+        code, said = await ran(*ids, *addon, cwd=tmp_path)
+        assert (code, "--addon-url here: give an address" in said) == (2, True), said
+    for ids in (("CP",), ("CP-ADDON-01", "CP-TRUST")):
+        code, said = await ran(*ids, *addon, cwd=tmp_path)
+        assert (code, "weldproof.toml: not TOML" in said) == (2, True), said
