@@ -78,7 +78,7 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"),
                 # Rows about addons start their own.
-                *("--no-addons", "--data-dir", str(folder), *options),
+                *("--no-addons", "--no-companions", "--data-dir", str(folder), *options),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

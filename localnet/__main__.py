@@ -127,9 +127,10 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
     help="Only these surfaces. The control plane alone has no chains.",
 )
 @click.option(
-    "--companions",
-    is_flag=True,
-    help="Also a limited gateway with a clock of its own, an edge host, and an agent without a network.",
+    "--companions/--no-companions",
+    default=True,
+    help="Whether what only some rows of the suite need comes along: a gateway with the limits that users meet and a "
+    "clock of its own, an edge host, and an agent without a network.",
 )
 @click.option("--addons/--no-addons", default=True, help="Whether the control plane's addons come along.")
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")

@@ -12,7 +12,8 @@ from tests import prepared
 @contextmanager
 def running_stack(folder: Path, *options: str) -> Iterator[dict[str, str]]:
     """Bring a stack up in `folder` on free ports and yield its ready line; end it on leaving."""
-    words = ["up", "--json", "--port-base", "0", "--no-working-profile", "--data-dir", str(folder), *options]
+    words = ["up", "--json", "--port-base", "0", "--no-working-profile", "--no-companions"]
+    words += ["--data-dir", str(folder), *options]
     process, ready = prepared.ready("localnet", *words)
     try:
         yield ready

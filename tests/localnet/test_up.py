@@ -87,6 +87,10 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
         profile = target.load(tmp_path / "weldproof.toml")
         assert profile.claims.surfaces == ("rail", "gateway", "agent", "control_plane", "webhooks")
         assert profile.claims.lanes == LANES
+        # Rows about limits and time have a gateway of their own, so that the run that is suggested decides them.
+        limits = profile.limited["gateway"]
+        assert listens(limits.url)
+        assert limits.offset_file is not None
         assert {name: one.url for name, one in profile.surfaces.items()} == {
             "rail": ready["rail"],
             "gateway": ready["gateway"],
@@ -99,6 +103,7 @@ def test_a_stack_comes_up_and_leaves_nothing_behind(tmp_path: Path, number: sign
     assert not (tmp_path / "weldproof.toml").exists()
     for name in (*SERVICES, "algod", "indexer", "base", "base_sepolia", "solana"):
         assert not listens(ready[name])
+    assert not listens(limits.url)
     for pid in dict(ready["pids"]).values():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
