@@ -44,6 +44,7 @@ ERRORS: Mapping[str, str] = {
     "challenge_expired": "EXPIRED_PAYMENT",
     "authorization_expired": "EXPIRED_PAYMENT",
     "payment_already_spent": "DUPLICATE_NONCE",
+    "payment_refunded": "DUPLICATE_NONCE",
     "authorization_used": "DUPLICATE_NONCE",
     "lane_mismatch": "NETWORK_MISMATCH",
     "wrong_amount": "INVALID_AMOUNT",

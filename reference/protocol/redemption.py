@@ -3,6 +3,7 @@
 A challenge is `issued` without being stored. A proof that presents it makes a claim row, `settling` and unpaid; once
 the payment is final and nobody was faster, one statement marks the row paid; once the service has run, answer and
 receipts are stored and the row is `spent`, for ever. Nothing leaves `spent`, so one payment buys one execution.
+Until then an operator who has given the money back may mark the row as `refunded`, which nothing leaves either.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class State(StrEnum):
     UNPAID = "settling_unpaid"
     PAID = "settling_paid"
     SPENT = "spent"
+    REFUNDED = "refunded"
 
 
 class Happening(StrEnum):
@@ -32,6 +34,7 @@ class Happening(StrEnum):
     WINDOW_OVER = "window_over"
     PAYMENT_FINAL = "payment_final"
     ANSWER_STORED = "answer_stored"
+    GIVEN_BACK = "given_back"
 
 
 TRANSITIONS: Mapping[tuple[State, Happening], State] = {
@@ -43,8 +46,9 @@ TRANSITIONS: Mapping[tuple[State, Happening], State] = {
     (State.UNPAID, Happening.WINDOW_OVER): State.EXPIRED,
     (State.UNPAID, Happening.PAYMENT_FINAL): State.PAID,
     (State.PAID, Happening.ANSWER_STORED): State.SPENT,
+    (State.PAID, Happening.GIVEN_BACK): State.REFUNDED,
 }
-STORED = frozenset({State.UNPAID, State.PAID, State.SPENT})
+STORED = frozenset({State.UNPAID, State.PAID, State.SPENT, State.REFUNDED})
 UNPAID_CLAIMS_PER_TOKEN = 8
 
 

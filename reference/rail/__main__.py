@@ -13,6 +13,7 @@ import time
 import click
 
 from reference.rail import runtime
+from reference.rail.payments_command import payments
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import joining, keyring
@@ -59,6 +60,9 @@ def adopt_token_secret() -> None:
     except (Misconfigured, DatabaseUnavailable) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
+
+
+main.add_command(payments)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ import base64
 import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from reference.chains.lane import Lane
+from reference.protocol.canonical_json import canonicalise
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
 from reference.protocol.hashes import request_hash
 from reference.rail.services import Service
@@ -35,10 +36,21 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a challenge is bound to: one request, by its hash."""
+    """What a challenge is bound to: one request, by its hash.
+
+    Attributes:
+        service: What is to be run.
+        request_hash: The request's hash.
+        body: The request, as JSON was read.
+    """
 
     service: Service
     request_hash: str
+    body: Any = field(default=None, compare=False, repr=False)
+
+    def kept(self) -> bytes:
+        """Return the request as it is kept for as long as it is not served."""
+        return canonicalise(self.body)
 
     @classmethod
     def of(cls, service: Service, body: Any, query: str) -> Call:
@@ -48,7 +60,7 @@ class Call:
             NotCanonical: The body has no RFC 8785 form.
         """
         hashed = request_hash(body=body, path=service.path, query=query, service_id=service.id)
-        return cls(service, hashed)
+        return cls(service, hashed, body)
 
     @classmethod
     def example(cls, service: Service) -> Call:

@@ -26,11 +26,12 @@ from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Prese
 from reference.rail.crowding import make_room
 from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.presence import Presence, refuse_behind
-from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable
+from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable, payment_refunded
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.absences import Absences
 from reference.store.generations import Generations
+from reference.store.orders import MOST_UNPAID_BYTES
 from reference.store.redemptions import NewClaim, Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
@@ -112,9 +113,8 @@ class Redeemer:
         rows = await self._ledger.involved(presented.token.text, presented.payment_key)
         self.refuse_foreign(rows, presented, call)
         mine = _claim_of(rows, presented)
-        if mine is not None and mine.state is State.SPENT:
-            self.refuse_forgotten(mine)
-            return stored_answer(mine)
+        if mine is not None and mine.is_over:
+            return await self._answered(mine)
         self.refuse_other_request(presented, call)
         if (mine is None or self.window_is_over(mine)) and not await self._may_come_late(presented):
             self.refuse_expired(presented)
@@ -169,6 +169,20 @@ class Redeemer:
         if spent.spent_at is None or self._clock.lapsed() > spent.spent_at + kept:
             raise already_spent()
 
+    async def _answered(self, spent: Redemption) -> Served:
+        """Return what was stored for a payment that was served.
+
+        Raises:
+            Refused: The answer is past its time, or the payment was given back.
+        """
+        if spent.is_refunded:
+            raise payment_refunded()
+        if spent.is_unfetched:
+            await self._ledger.fetched(spent.id, now=self._clock.now())
+        else:
+            self.refuse_forgotten(spent)
+        return stored_answer(spent)
+
     def window_is_over(self, claim: Redemption) -> bool:
         """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8).
 
@@ -216,8 +230,8 @@ class Redeemer:
     ) -> Served:
         while True:
             row = await self._claimed(presented, call, mine, crowded=crowded)
-            if row.state is State.SPENT:
-                return stored_answer(row)
+            if row.is_over:
+                return await self._answered(row)
             async with self._lease(row) as lease:
                 if row.state is State.UNPAID:
                     await self._rehearse(row, call, request)
@@ -258,7 +272,7 @@ class Redeemer:
     async def _take_over(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
         """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
         ends = time.monotonic() + self._settings.rail_join_wait
-        while mine is not None and mine.state is not State.SPENT:
+        while mine is not None and not mine.is_over:
             if self._watch.has_run_out(mine) and await self._ledger.take_lease(mine, worker=self._worker):
                 taken = await self._ledger.get(mine.id)
                 if taken is not None:
@@ -292,17 +306,26 @@ class Redeemer:
         try:
             self.signer.answer(row, call.service, request)
         except Exception as fault:
-            await self._ledger.keep(row, now=self._clock.now())
+            await self._keep(row, call)
             raise answer_unavailable(fault) from fault
+
+    async def _keep(self, row: Redemption, call: Call) -> None:
+        """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
+        await self._ledger.keep(row, now=self._clock.now())
+        request = call.kept()
+        if len(request) <= MOST_UNPAID_BYTES:
+            await self._ledger.keep_order(row.id, request)
 
     # Step 14: what the chain shows.
 
-    async def _paid_on_chain(self, presented: Presented, row: Redemption) -> Payment:
+    async def _paid_on_chain(self, presented: Presented, row: Redemption, call: Call) -> Payment:
         try:
             self._refuse_unchecked(row.network)
+            if presented.authorization is not None:  # whoever sends for it may not be here when it is final
+                await self._ledger.keep_order(row.id, call.kept())
             return await self._collector(presented).collect(presented, row)
         except ChainUnavailable as fault:
-            await self._ledger.keep(row, now=self._clock.now())
+            await self._keep(row, call)
             raise chain_unavailable() from fault
         except PaymentRefused as refusal:
             if refusal.code in AGED:
@@ -329,9 +352,9 @@ class Redeemer:
         Raises:
             Refused: 409, the token, the payment or the very transfer bought something else.
         """
-        payment = await self._paid_on_chain(presented, row)
+        payment = await self._paid_on_chain(presented, row, call)
         now = self._clock.now()
-        paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now)
+        paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now, request=call.kept())
         if paid is not None:
             return paid
         try:
@@ -361,9 +384,9 @@ class Redeemer:
         stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
         if not stored:
             spent = await self._ledger.get(row.id)
-            if spent is None or spent.state is not State.SPENT:
+            if spent is None or not spent.is_over:
                 raise in_progress()
-            return stored_answer(spent)
+            return await self._answered(spent)
         lease.given_back = True  # by the very statement that stored the answer
         return Served(answer.body, answer.payment_response, replayed=False)
 

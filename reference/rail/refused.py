@@ -14,6 +14,12 @@ def already_spent() -> Refused:
     return Refused(409, "payment_already_spent", "this payment already bought something; pay for a new challenge")
 
 
+def payment_refunded() -> Refused:
+    """Return the refusal of a payment that the operator gave back: it buys nothing any more."""
+    message = "this payment was given back by the operator; nothing is served for it, pay for a new challenge"
+    return Refused(409, "payment_refunded", message)
+
+
 def answer_unavailable(fault: Exception) -> Refused:
     """Return the refusal while a paid answer cannot be made: never a 500, and the same proof is served later."""
     _log.error("answer_unavailable", kind=type(fault).__name__)

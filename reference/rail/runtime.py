@@ -99,7 +99,7 @@ async def opened(
         unchecked: Lanes whose nodes did not answer yet.
     """
     async with AsyncExitStack() as exits:
-        database = open_database(_dsn(settings))
+        database = open_database(ledger_dsn(settings))
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
@@ -115,18 +115,12 @@ async def opened(
             await standing.tend()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
-        keyring, trusted = await _keys(settings, known, clock)
+        keyring, trusted = await signing_keys(settings, known, clock)
         did = did_web(settings.public_url)
         absences = Absences(database)
         presence = Presence(settings, lanes, clock, absences if watched else None, unchecked=unchecked)
         challenges = _challenges(settings, offers, mint, presence)
-        signer = Signer(
-            settings,
-            clock,
-            keyring,
-            did=did,
-            platform_keys=lambda: (*(key.jwk() for key in keyring().published), *trusted()),
-        )
+        signer = signer_with(settings, clock, keyring, trusted)
         worker = str(uuid.uuid4())
         settlements = Settlements(database)
         collectors: dict[str, Collector] = {
@@ -188,7 +182,12 @@ async def opened(
         yield Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
 
 
-def _dsn(settings: RailSettings) -> str:
+def ledger_dsn(settings: RailSettings) -> str:
+    """Return the address of the database.
+
+    Raises:
+        Misconfigured: The folder of its file cannot be made.
+    """
     if settings.rail_db:
         return settings.rail_db
     with naming("WP_RAIL_DATA_DIR"):
@@ -275,10 +274,14 @@ async def _mint(settings: RailSettings, known: KnownKeys, shared: Facts, clock: 
     return Mint(secret, settings.word)
 
 
-async def _keys(
+async def signing_keys(
     settings: RailSettings, known: KnownKeys, clock: WpClock
 ) -> tuple[KeyFile, LastGood[tuple[Mapping[str, Any], ...]]]:
-    """Return the signing keys, made at a first start only, and those of others that are trusted."""
+    """Return the signing keys, made at a first start only, and those of others that are trusted.
+
+    Raises:
+        Misconfigured: A file cannot be used.
+    """
     keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
     with naming("WP_RAIL_SIGNING_KEY_FILE"):
         await open_signing_key(known, "rail", keyring)
@@ -286,6 +289,19 @@ async def _keys(
     with naming("WP_RAIL_TRUSTED_JWKS"):
         trusted()
     return keyring, trusted
+
+
+def signer_with(
+    settings: RailSettings, clock: WpClock, keyring: KeyFile, trusted: LastGood[tuple[Mapping[str, Any], ...]]
+) -> Signer:
+    """Return what makes answers, with these keys."""
+    return Signer(
+        settings,
+        clock,
+        keyring,
+        did=did_web(settings.public_url),
+        platform_keys=lambda: (*(key.jwk() for key in keyring().published), *trusted()),
+    )
 
 
 async def adopt_token_secret(settings: RailSettings) -> None:
@@ -297,7 +313,7 @@ async def adopt_token_secret(settings: RailSettings) -> None:
     """
     with naming("WP_RAIL_TOKEN_SECRET_FILE"):
         secret = secret_bytes(settings.token_secret_file)
-    database = open_database(_dsn(settings))
+    database = open_database(ledger_dsn(settings))
     try:
         await Redemptions(database).prepare()
         await identity.adopt(Facts(database, facts), secret, settings.word)

@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sqlalchemy import String, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
+from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
-from reference.store import used_transfers
+from reference.store import orders, used_transfers
 from reference.store.database import Change, Database, Missed, Taken
-from reference.store.tables import METADATA, kept_claims, redemptions, settlements
+from reference.store.tables import METADATA, kept_claims, redemptions, refunds, settlements, unfetched
 from reference.store.used_transfers import UsedBy
 
 
@@ -22,7 +23,9 @@ from reference.store.used_transfers import UsedBy
 class Redemption:
     """One row: a claim, a payment, or a spent payment with its stored answer.
 
-    `is_kept` says that the last look at a claim met no node, so that it does not lapse (5.8).
+    `is_kept` says that the last look at a claim met no node, so that it does not lapse (5.8); `is_refunded` that an
+    operator gave the money back, so that nothing is served for it; `is_unfetched` that an operator had the answer made,
+    for which nobody has come yet.
     """
 
     id: int
@@ -46,11 +49,20 @@ class Redemption:
     held_until: int | None = None
     transfer_key: str | None = None
     is_kept: bool = False
+    is_refunded: bool = False
+    is_unfetched: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was served or given back, so that nothing happens to it any more."""
+        return self.spent_at is not None
 
     @property
     def state(self) -> State:
         """Where the row stands."""
-        if self.spent_at is not None:
+        if self.is_refunded:
+            return State.REFUNDED
+        if self.is_over:
             return State.SPENT
         return State.UNPAID if self.paid_at is None else State.PAID
 
@@ -89,7 +101,11 @@ _ON_ITS_WAY = exists().where(
 )
 
 _KEPT = kept_claims.c
-_IS_KEPT = exists().where(_KEPT.claim_id == _ROW.id).correlate(redemptions)
+_MARKS: dict[str, ColumnElement[bool]] = {
+    name: exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
+    for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched))
+}
+_IS_KEPT = _MARKS["is_kept"]
 
 # An authorization's transfer is its own (P-LN-03), and the row's index has held it since.
 _SOLD_BEFORE = select(
@@ -107,7 +123,7 @@ _SOLD_BEFORE = select(
 )
 
 _ALIVE = select(1)
-_SELECT = select(*(_ROW[name] for name in Redemption.__slots__ if name != "is_kept"), _IS_KEPT)
+_SELECT = select(*(_ROW[name] if name not in _MARKS else _MARKS[name] for name in Redemption.__slots__))
 _INVOLVED = _SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = _SELECT.where(_IS_IT)
 _UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), _IS_UNPAID).order_by(_ROW.claim_order)
@@ -171,9 +187,12 @@ _DUE_KEPT = (
 _LET_GO_ORPHANS = delete(kept_claims).where(
     ~exists().where(_ROW.id == _KEPT.claim_id, _IS_UNPAID).correlate(kept_claims)
 )
+_UNFETCHED = insert(unfetched).values(claim_id=bindparam("answered"), made_at=bindparam("made"))
+_FETCHED = delete(unfetched).where(unfetched.c.claim_id == bindparam("answered"))
+_SPENT_NOW = update(redemptions).where(_IS_IT).values(spent_at=bindparam("now"))
 _FORGET_ANSWERS = (
     update(redemptions)
-    .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None))
+    .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None), ~_MARKS["is_unfetched"])
     .values(answer=None, payment_response=None)
 )
 _RECHECKED = update(redemptions).where(_IS_IT).values(recheck_at=None)
@@ -258,8 +277,17 @@ class Redemptions:
         """Keep an unpaid claim until a time: the rail has sent something to the chain for it (5.8)."""
         return await self._database.change(_HOLD, row_id=row_id, until=until) == 1
 
-    async def mark_paid(self, row: Redemption, payment: Payment, *, worker: str, now: int) -> Redemption | None:
+    async def mark_paid(
+        self, row: Redemption, payment: Payment, *, worker: str, now: int, request: bytes | None = None
+    ) -> Redemption | None:
         """Mark a claim paid and its transfer used: one transaction, decided by unique indexes (step 14b).
+
+        Args:
+            row: The claim.
+            payment: What the chain shows.
+            worker: Who holds the claim's lease.
+            now: Unix seconds.
+            request: What is asked for, where it is at hand; it is kept until it is served.
 
         Returns:
             The row as it is now. None when another row holds this token or this payment, this very transfer has bought
@@ -269,24 +297,37 @@ class Redemptions:
             await self._database.change_all(
                 Change(_MARK_PAID, {**_marks(payment), "row_id": row.id, "worker": worker, "now": now}, needed=True),
                 used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
+                *([] if request is None else [orders.keeping(row.id, request)]),
             )
         except (Taken, Missed):
             return None
         return replace(row, paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
 
-    async def spend(self, row_id: int, answer: Answer, *, worker: str, now: int, recheck_at: int | None) -> bool:
-        """Store answer and receipts and end the redemption, in one transaction; only the first to do so does."""
-        spent = await self._database.change(
-            _SPEND,
-            row_id=row_id,
-            worker=worker,
-            now=now,
-            body=answer.body,
-            told=answer.payment_response,
-            attested=answer.attestation,
-            look_again_at=recheck_at,
-        )
-        return spent == 1
+    async def spend(
+        self, row_id: int, answer: Answer, *, worker: str, now: int, recheck_at: int | None, fetched: bool = True
+    ) -> bool:
+        """Store answer and receipts and end the redemption, in one transaction; only the first to do so does.
+
+        One that was not fetched by its payer is kept until it is.
+        """
+        stored = {"body": answer.body, "told": answer.payment_response, "attested": answer.attestation}
+        values = {"row_id": row_id, "worker": worker, "now": now, **stored, "look_again_at": recheck_at}
+        if fetched:
+            return await self._database.change(_SPEND, **values) == 1
+        try:
+            await self._database.change_all(
+                Change(_SPEND, values, needed=True), Change(_UNFETCHED, {"answered": row_id, "made": now})
+            )
+        except Missed:
+            return False
+        return True
+
+    async def fetched(self, row_id: int, *, now: int) -> None:
+        """Note that a payer came for an answer that an operator had made: its time begins now."""
+        with suppress(Missed):  # two came at once
+            await self._database.change_all(
+                Change(_FETCHED, {"answered": row_id}, needed=True), Change(_SPENT_NOW, {"row_id": row_id, "now": now})
+            )
 
     async def forget(self, *, unpaid_before: int, answers_before: int) -> None:
         """Delete claims whose window is over, and the answers that are past their time; spent rows stay.
@@ -297,7 +338,13 @@ class Redemptions:
             Change(_FORGET_UNPAID, {"before": unpaid_before}),
             Change(_FORGET_ANSWERS, {"before": answers_before}),
             Change(_LET_GO_ORPHANS),
+            orders.forgetting(),
         )
+
+    async def keep_order(self, row_id: int, request: bytes) -> None:
+        """Keep what a claim asks for, where it is not kept yet, until it is served or gone."""
+        with suppress(Taken):
+            await self._database.change_all(orders.keeping(row_id, request))
 
     async def keep(self, row: Redemption, *, now: int) -> None:
         """Let a claim not lapse until the next look at it that meets a node (5.8)."""

@@ -48,6 +48,8 @@ Index(
     sqlite_where=_one_of_several,
 )
 Index("rail_by_payment", redemptions.c.payment_key)
+# Those that nobody was served for, which are few among all that were: claims without a time of payment, then the paid.
+Index("rail_unserved", redemptions.c.paid_at, sqlite_where=redemptions.c.spent_at.is_(None))
 _due = redemptions.c.recheck_at.isnot(None)
 Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due)
 
@@ -62,6 +64,26 @@ kept_claims = Table(
     Column("look_at", BigInteger, nullable=False),
     Index("rail_kept_due", "network", "look_at"),
 )
+
+
+def _of_claim() -> Column[int]:
+    return Column("claim_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False)
+
+
+# What was asked for by those who were not served yet, so that an operator can have it served without its payer.
+orders = Table("rail_orders", METADATA, _of_claim(), Column("request", LargeBinary, nullable=False))
+
+# Payments that an operator gave back. Such a row of the ledger has a time at which it was spent, and no answer.
+refunds = Table(
+    "rail_refunds",
+    METADATA,
+    _of_claim(),
+    Column("tx_id", String(128), nullable=False),
+    Column("refunded_at", BigInteger, nullable=False),
+)
+
+# Answers that an operator had made and no payer has seen: their time begins when one comes for them.
+unfetched = Table("rail_unfetched_answers", METADATA, _of_claim(), Column("made_at", BigInteger, nullable=False))
 
 # When a lane's node was away, or (network "*") no worker ran: challenges of that time may be presented later.
 absences = Table(
@@ -128,6 +150,7 @@ settlements = Table(
 _open = settlements.c.fate == "open"
 Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_open)
 Index("rail_failed_settlements", settlements.c.payer, settlements.c.closed_at)
+Index("rail_closed_settlements", settlements.c.closed_at)
 
 # A2A tasks. Their order is of the time at which they were opened, so that an opener's oldest can go.
 tasks = Table(

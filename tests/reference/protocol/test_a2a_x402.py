@@ -13,14 +13,14 @@ from reference.protocol.refusals import CODES_402
 NAMES = {
     "INVALID_SIGNATURE": {"invalid_signature", "weld_mismatch"},
     "EXPIRED_PAYMENT": {"challenge_expired", "authorization_expired"},
-    "DUPLICATE_NONCE": {"payment_already_spent", "authorization_used"},
+    "DUPLICATE_NONCE": {"payment_already_spent", "payment_refunded", "authorization_used"},
     "NETWORK_MISMATCH": {"lane_mismatch"},
     "INVALID_AMOUNT": {"wrong_amount"},
     "INSUFFICIENT_FUNDS": {"insufficient_funds"},
 }
 
 
-@pytest.mark.parametrize("code", sorted(CODES_402 | {"payment_already_spent"}))
+@pytest.mark.parametrize("code", sorted(CODES_402 | {"payment_already_spent", "payment_refunded"}))
 def test_each_code_has_its_name(code: str) -> None:
     """By the table of P-RA-09; all others are SETTLEMENT_FAILED."""
     wanted = next((name for name, codes in NAMES.items() if code in codes), "SETTLEMENT_FAILED")

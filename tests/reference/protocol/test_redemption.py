@@ -19,10 +19,18 @@ def test_one_payment_leads_to_one_execution() -> None:
 
 
 def test_a_paid_row_never_goes_back() -> None:
-    """From paid there is one way, to spent: a payment is not lost to an eviction, a window or a bad look."""
+    """From paid it goes to spent, or an operator gives it back: it is not lost to an eviction, a window, a bad look."""
     assert [(happening, to) for (state, happening), to in TRANSITIONS.items() if state is State.PAID] == [
-        (Happening.ANSWER_STORED, State.SPENT)
+        (Happening.ANSWER_STORED, State.SPENT),
+        (Happening.GIVEN_BACK, State.REFUNDED),
     ]
+
+
+def test_what_was_given_back_stays_so() -> None:
+    """It is not served, and what was served is not given back."""
+    for happening in Happening:
+        with pytest.raises(ValueError, match="cannot happen"):
+            after(State.REFUNDED, happening)
 
 
 def test_only_an_unpaid_claim_can_be_dropped() -> None:

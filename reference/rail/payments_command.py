@@ -1,0 +1,136 @@
+"""`weldproof-rail payments`: what was paid and not served, and what an operator does about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import click
+
+from reference.protocol.money import amount_pretty
+from reference.protocol.networks import NETWORKS
+from reference.protocol.times import utc_text
+from reference.rail.payments import Entry, NotDone, PaymentsDesk
+from reference.rail.runtime import ledger_dsn, signer_with, signing_keys
+from reference.rail.settings import RailSettings
+from reference.rail.signing import Signer
+from reference.store.database import DatabaseUnavailable
+from reference.store.known_keys import KnownKeys
+from reference.store.opening import open_database
+from reference.store.redemptions import Redemptions
+from reference.store.unserved import UnservedPayments
+from reference.web.clock import WpClock
+from reference.web.settings import EXIT_USAGE, Misconfigured, read_settings
+
+EXIT_NOT_DONE = 1
+_MOST = 1000
+_COLUMNS = "{:<20} {:<20} {:<17} {:<19} {:<19} {}"
+_HEAD = _COLUMNS.format("ID", "SINCE", "STATE", "LANE", "SERVICE", "AMOUNT")
+_Result = TypeVar("_Result")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--refunded", is_flag=True, help="List those that were given back instead.")
+@click.option("--most", type=click.IntRange(1, 100_000), default=_MOST, show_default=True, help="List no more.")
+@click.pass_context
+def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
+    """List payments that nobody was served for: why, and what will happen.
+
+    Reads the database of the rail's settings, beside its workers or without any. Ends with 0 whether or not there are
+    any, and with 2 when settings or database cannot be used.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    found = _carried_out(lambda desk: desk.listed(refunded=refunded, most=most + 1))
+    shown, more = found[:most], len(found) > most
+    if as_json:
+        click.echo(json.dumps({"payments": [one.members() for one in shown], "more": more}, indent=2))
+        return
+    click.echo("\n".join(_lines(shown)) if shown else "There are none.")
+    if more:
+        click.echo(f"There are more than {most}; see --most.", err=True)
+
+
+@payments.command()
+@click.argument("row_id", metavar="ID", type=int)
+def serve(row_id: int) -> None:
+    """Have a paid payment served now, and print its answer.
+
+    The answer is stored: the same proof gets it when it comes again, and its 24 hours begin only then. Waits out the
+    lease of a worker that is at it. Ends with 1, and changes nothing, where that cannot be done.
+    """
+    answer = _carried_out(lambda desk: desk.serve(row_id))
+    click.echo(answer.decode())
+
+
+@payments.command()
+@click.argument("row_id", metavar="ID", type=int)
+@click.option("--transaction", required=True, metavar="TX", help="The transaction that gave the money back.")
+def refunded(row_id: int, transaction: str) -> None:
+    """Mark a payment that was not served as given back.
+
+    Sends nothing: give the money back first. Its proof is refused with payment_refunded from then on, also by a worker
+    that is making its answer now. Ends with 1, and changes nothing, where it is not paid or was served.
+    """
+    _carried_out(lambda desk: desk.refund(row_id, transaction))
+    click.echo(f"{row_id} is marked as given back; it is never served.")
+
+
+def _carried_out(act: Callable[[PaymentsDesk], Awaitable[_Result]]) -> _Result:
+    """Return what an act at the desk returns, or end the program with a line that says why not."""
+    settings = read_settings(RailSettings)
+
+    async def run() -> _Result:
+        async with _desk(settings) as desk:
+            return await act(desk)
+
+    try:
+        return asyncio.run(run())
+    except NotDone as reason:
+        click.echo(f"Not done: {reason}.", err=True)
+        sys.exit(EXIT_NOT_DONE)
+    except Misconfigured as fault:
+        click.echo(str(fault), err=True)
+    except DatabaseUnavailable as fault:
+        click.echo(f"WP_RAIL_DB: the database cannot be asked ({fault}); nothing is known to be done", err=True)
+    sys.exit(EXIT_USAGE)
+
+
+@asynccontextmanager
+async def _desk(settings: RailSettings) -> AsyncIterator[PaymentsDesk]:
+    if not settings.rail_db and not (settings.rail_data_dir / "rail.sqlite3").exists():
+        raise Misconfigured(f"WP_RAIL_DATA_DIR: {settings.rail_data_dir} holds no ledger; give the rail's own settings")
+    database, clock = open_database(ledger_dsn(settings)), WpClock(settings.clock_offset_file)
+
+    async def signer() -> Signer:
+        return signer_with(settings, clock, *await signing_keys(settings, KnownKeys(database), clock))
+
+    try:
+        ledger = Redemptions(database)
+        await ledger.prepare()
+        yield PaymentsDesk(settings, clock, ledger, UnservedPayments(database), signer, worker=str(uuid.uuid4()))
+    finally:
+        await database.close()
+
+
+def _lines(found: Sequence[Entry]) -> list[str]:
+    lines = [_HEAD]
+    for entry in found:
+        one = entry.payment
+        network = NETWORKS.get(one.network)
+        amount = amount_pretty(int(one.amount), network.asset_label) if network and one.amount else one.amount or "-"
+        named = "-" if one.id is None else str(one.id)
+        lines.append(
+            _COLUMNS.format(
+                named, utc_text(one.since), one.state.value, one.network, one.service_id or "-", amount
+            ).rstrip()
+        )
+        facts = [("transaction", one.tx_id), ("payer", one.payer), ("given back by", one.refund_tx_id)]
+        lines += [f"    {name}: {value}" for name, value in (*facts, ("why", entry.why), ("next", entry.next)) if value]
+    return lines

@@ -1,0 +1,225 @@
+"""What was presented or paid and not served, and the payments that an operator gave back: the list and its acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import orjson
+from sqlalchemy import and_, bindparam, case, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from reference.store.database import Change, Database, Missed, Row, Taken
+from reference.store.orders import order_of
+from reference.store.settlements import Fate
+from reference.store.tables import kept_claims, orders, redemptions, refunds, settlements
+
+
+class UnservedState(StrEnum):
+    """Where a payment stands that nobody was served for.
+
+    `waiting`: it was presented, and its chain does not show it as final. `waiting_for_node`: the last look at it met no
+    node, or its answer could not be made; it does not lapse. `sent`: the rail sent what the payer authorized, and the
+    outcome is unknown. `paid_unserved`: the money is there. `moved_unclaimed`: what the rail sent moved the money, and
+    no claim is there that it could be served to. `refunded`: an operator gave it back.
+    """
+
+    WAITING = "waiting"
+    WAITING_FOR_NODE = "waiting_for_node"
+    SENT = "sent"
+    PAID = "paid_unserved"
+    UNCLAIMED = "moved_unclaimed"
+    REFUNDED = "refunded"
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """A payment that nobody was served for.
+
+    Attributes:
+        id: The redemption's number; None where no claim is left.
+        state: Where it stands.
+        since: Unix seconds of when it was presented, or sent where no claim is left.
+        network: Network key; the CAIP-2 name where no claim is left.
+        service_id: What was asked of which service; empty where that is not known.
+        amount: What was asked, in atomic units; empty where that is not known.
+        tx_id: The transaction, empty while there is none.
+        payer: Who paid, as far as that is known.
+        paid_at: Unix seconds of when it was marked as paid.
+        expires_at: Unix seconds of when the settle window of a claim begins.
+        is_held: Whether a worker is at it, or was when it died.
+        has_order: Whether the request is kept.
+        refund_tx_id: The transaction that gave it back.
+        refunded_at: Unix seconds of when that was noted.
+    """
+
+    id: int | None
+    state: UnservedState
+    since: int
+    network: str
+    service_id: str
+    amount: str
+    tx_id: str
+    payer: str | None
+    paid_at: int | None = None
+    expires_at: int | None = None
+    is_held: bool = False
+    has_order: bool = False
+    refund_tx_id: str | None = None
+    refunded_at: int | None = None
+
+
+# How long a settlement that moved money and has no claim is listed.
+LISTED_SECONDS = 30 * 86_400
+
+_ROW, _SENT, _REFUND = redemptions.c, settlements.c, refunds.c
+_OF_THE_CLAIM = and_(_SENT.token == _ROW.token, _SENT.payment_key == _ROW.payment_key)
+_OPEN = _SENT.fate == literal_column(f"'{Fate.OPEN.value}'")
+_MOVED = _SENT.fate.in_([literal_column(f"'{one.value}'") for one in (Fate.SETTLED, Fate.OVERTAKEN)])
+
+
+def _is_in(table: Any) -> ColumnElement[bool]:
+    return exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
+
+
+def _word(state: UnservedState) -> ColumnElement[str]:
+    return literal_column(f"'{state.value}'")
+
+
+_STATE = case(
+    (_ROW.paid_at.isnot(None), _word(UnservedState.PAID)),
+    (exists().where(_OF_THE_CLAIM, _OPEN).correlate(redemptions), _word(UnservedState.SENT)),
+    (_is_in(kept_claims), _word(UnservedState.WAITING_FOR_NODE)),
+    else_=_word(UnservedState.WAITING),
+).label("state")
+# The newest transaction that was sent for a claim, and whose authorization it is.
+_FOR_IT = select(_SENT.hashes).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
+_FROM_WHOM = select(_SENT.payer).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
+_FACTS = (_ROW.id, _ROW.claimed_at, _ROW.network, _ROW.service_id, _ROW.amount, _ROW.tx_id, _ROW.payer, _ROW.paid_at)
+_CLAIMS = (
+    select(_STATE, *_FACTS, _ROW.expires_at, _ROW.lease.isnot(None), _is_in(orders), _FOR_IT, _FROM_WHOM)
+    .where(_ROW.spent_at.is_(None))
+    .order_by(_ROW.id)
+    .limit(bindparam("most"))
+)
+_REFUNDED = (
+    select(*_FACTS, _REFUND.tx_id, _REFUND.refunded_at)
+    .join(refunds, _REFUND.claim_id == _ROW.id)
+    .order_by(_REFUND.refunded_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+)
+_CLAIMED = exists().where(_OF_THE_CLAIM).correlate(settlements)
+_PAID_FOR = exists().where(_OF_THE_CLAIM, _ROW.paid_at.isnot(None)).correlate(settlements)
+_UNCLAIMED = or_(and_(_OPEN, ~_CLAIMED), and_(_MOVED, _SENT.closed_at > bindparam("since"), ~_PAID_FOR))
+_SENT_ALONE = (
+    select(_SENT.fate, _SENT.sent_at, _SENT.caip2, _SENT.hashes, _SENT.payer)
+    .where(_UNCLAIMED)
+    .order_by(_SENT.sent_at)
+    .limit(bindparam("most"))
+)
+_each = select(_STATE, _ROW.network).where(_ROW.spent_at.is_(None)).subquery()
+_COUNTED = select(_each.c.state, _each.c.network, func.count()).group_by(_each.c.state, _each.c.network)
+_COUNTED_REFUNDS = select(_ROW.network, func.count()).join(refunds, _REFUND.claim_id == _ROW.id).group_by(_ROW.network)
+_COUNTED_ALONE = select(_SENT.fate, _SENT.caip2, func.count()).where(_UNCLAIMED).group_by(_SENT.fate, _SENT.caip2)
+_GIVE_BACK = (
+    update(redemptions)
+    .where(_ROW.id == bindparam("row_id"), _ROW.paid_at.isnot(None), _ROW.spent_at.is_(None))
+    .values(spent_at=bindparam("now"), lease=None, lease_counter=_ROW.lease_counter + 1)
+)
+_NOTE = insert(refunds).values({name: bindparam(name) for name in ("claim_id", "tx_id", "refunded_at")})
+_REFUND_OF = select(_REFUND.tx_id).where(_REFUND.claim_id == bindparam("claim_id"))
+
+
+class UnservedPayments:
+    """Statements over what was not served. Each public method that changes something is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def listed(self, *, now: int, most: int) -> Sequence[Unserved]:
+        """Return what was presented, sent or paid and is neither served nor given back, the oldest first."""
+        rows = [_claim(row) for row in await self._database.rows(_CLAIMS, most=most)]
+        alone = await self._database.rows(_SENT_ALONE, since=now - LISTED_SECONDS, most=most)
+        return sorted([*rows, *map(_alone, alone)], key=lambda one: (one.since, one.id or 0))[:most]
+
+    async def refunded(self, *, most: int) -> Sequence[Unserved]:
+        """Return the payments that were given back, the newest first."""
+        rows = await self._database.rows(_REFUNDED, most=most)
+        return [
+            replace(_of(row[:-2]), state=UnservedState.REFUNDED, refund_tx_id=row[-2], refunded_at=int(row[-1]))
+            for row in rows
+        ]
+
+    async def refund_of(self, row_id: int) -> str | None:
+        """Return the transaction that gave a payment back, or None."""
+        rows = await self._database.rows(_REFUND_OF, claim_id=row_id)
+        return str(rows[0][0]) if rows else None
+
+    async def order_of(self, row_id: int) -> bytes | None:
+        """Return what a payment was made for, as canonical JSON, or None when it is not kept."""
+        return await order_of(self._database, row_id)
+
+    async def counted(self, *, now: int) -> Mapping[tuple[UnservedState, str], int]:
+        """Return how many there are of each state and network; none of what there is none of."""
+        counts = {
+            (UnservedState(state), str(network)): int(count)
+            for state, network, count in await self._database.rows(_COUNTED)
+        }
+        for network, count in await self._database.rows(_COUNTED_REFUNDS):
+            counts[UnservedState.REFUNDED, str(network)] = int(count)
+        for fate, caip2, count in await self._database.rows(_COUNTED_ALONE, since=now - LISTED_SECONDS):
+            key = _state_of(fate), str(caip2)
+            counts[key] = counts.get(key, 0) + int(count)
+        return counts
+
+    async def give_back(self, row_id: int, tx_id: str, *, now: int) -> bool:
+        """Mark a payment that was not served as given back, in one transaction: from then on nobody can serve it.
+
+        It ends the row as an answer would, so that of a worker who makes one now only one of the two comes first.
+
+        Returns:
+            Whether it was. Not when it is not paid, was served or given back already, or is gone.
+        """
+        try:
+            await self._database.change_all(
+                Change(_GIVE_BACK, {"row_id": row_id, "now": now}, needed=True),
+                Change(_NOTE, {"claim_id": row_id, "tx_id": tx_id, "refunded_at": now}),
+            )
+        except (Missed, Taken):
+            return False
+        return True
+
+
+def _of(row: Row) -> Unserved:
+    row_id, since, network, service_id, amount, tx_id, payer, paid_at = row
+    paid = None if paid_at is None else int(paid_at)
+    return Unserved(int(row_id), UnservedState.PAID, int(since), network, service_id, amount, tx_id, payer, paid)
+
+
+def _claim(row: Row) -> Unserved:
+    state, *facts, expires_at, is_held, has_order, hashes, payer = row
+    told = _of(facts)
+    return replace(
+        told,
+        state=UnservedState(state),
+        tx_id=told.tx_id or _newest(hashes),
+        payer=told.payer or payer,
+        expires_at=int(expires_at),
+        is_held=bool(is_held),
+        has_order=bool(has_order),
+    )
+
+
+def _alone(row: Row) -> Unserved:
+    fate, sent_at, caip2, hashes, payer = row
+    return Unserved(None, _state_of(fate), int(sent_at), caip2, "", "", _newest(hashes), payer)
+
+
+def _state_of(fate: str) -> UnservedState:
+    return UnservedState.SENT if fate == Fate.OPEN else UnservedState.UNCLAIMED
+
+
+def _newest(hashes: str | None) -> str:
+    return str(orjson.loads(hashes)[-1]) if hashes else ""

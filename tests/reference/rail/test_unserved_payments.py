@@ -1,0 +1,149 @@
+"""`weldproof-rail payments` beside real processes: what was paid and not served is seen, served, or given back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from reference.protocol.redemption import State
+from tests.reference.rail.a2a.a2a_client import ERROR, RECEIPTS, STATUS, opened, pay, told
+from tests.reference.rail.rail_answers import code_of
+from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, proof_of
+from tests.reference.rail.rail_tables import rows_of
+
+GIVEN_BACK = "B" * 51 + "A"
+
+
+def payments(rail: Rail, *words: str) -> tuple[int, str, str]:
+    """Run the command with a rail's settings and return its exit code and what it printed."""
+    command = [sys.executable, "-m", "reference.rail", "payments", *words]
+    ended = subprocess.run(command, env=rail.environment(), capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def listed(rail: Rail, *words: str) -> list[dict[str, Any]]:
+    """Return what the command lists."""
+    status, out, err = payments(rail, *words, "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["more"] is False
+    entries: list[dict[str, Any]] = found["payments"]
+    return entries
+
+
+def left_paid(make: Callable[..., Rail], payer: Payer, **settings: str) -> tuple[Rail, dict[str, str], str]:
+    """Pay a rail that is killed between the payment and the answer; return it, dead, with proof and number."""
+    rail = make(mutant="crash-after-paid", WP_RAIL_LEASE_SECONDS="0.5", **settings)
+    entry = rail.quote()
+    proof = proof_of(payer.pay(entry), entry)
+    with pytest.raises(httpx.TransportError):
+        rail.present(proof)
+    assert rail.process.wait(120) == -signal.SIGKILL
+    [one] = listed(rail)
+    assert (one["state"], one["tx_id"], one["payer"]) == ("paid_unserved", proof["tx_id"], payer.address)
+    assert (one["service_id"], one["amount"], one["network"]) == ("compliance-receipt", "50000", "algorand_mainnet")
+    assert one["request_is_kept"]
+    return rail, proof, one["id"]
+
+
+def test_served_by_the_operator_while_no_worker_runs(
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str]
+) -> None:
+    """The answer is printed, and the same proof gets it, byte for byte, when the rail is back."""
+    rail, proof, number = left_paid(own_rail, payer, **database)
+    status, shown, _ = payments(rail)
+    assert status == 0
+    assert [line.split()[:3:2] for line in shown.splitlines()[:2]] == [["ID", "STATE"], [number, "paid_unserved"]]
+    assert proof["tx_id"] in shown
+    status, answer, _ = payments(rail, "serve", number)
+    assert status == 0
+    rail.start()
+    served = rail.present(proof)
+    assert (served.status_code, served.headers["Idempotent-Replayed"]) == (200, "true")
+    assert served.text == answer.rstrip("\n")
+    assert json.loads(answer)["request_hash"] == rows_of(rail)[0].request_hash
+    assert listed(rail) == []
+    for words in (("serve", number), ("refunded", number, "--transaction", GIVEN_BACK)):
+        status, out, err = payments(rail, *words)
+        assert (status, out) == (1, "")
+        assert "it was served at" in err
+    assert rail.present(proof).content == served.content
+
+
+def test_given_back_and_refused_at_every_door(
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str]
+) -> None:
+    """409 `payment_refunded` by REST and by A2A, for good; the operator sees by what it was given back."""
+    rail, proof, number = left_paid(own_rail, payer, **database)
+    rail.start()
+    assert payments(rail, "refunded", number, "--transaction", proof["tx_id"])[0] == 1
+    assert payments(rail, "refunded", number, "--transaction", GIVEN_BACK)[0] == 0
+    for _ in range(2):
+        answer = rail.present(proof)
+        assert code_of(answer) == (409, "payment_refunded")
+        assert "PAYMENT-RESPONSE" not in answer.headers
+    rail.stop()
+    rail.start()
+    assert code_of(rail.present(proof)) == (409, "payment_refunded")
+    task = opened(rail, {"service_id": "compliance-receipt", "request": COMPLIANCE_BODY})
+    metadata = told(pay(rail, task, proof))
+    assert (metadata[STATUS], metadata[ERROR]) == ("payment-failed", "DUPLICATE_NONCE")
+    assert [one["errorReason"] for one in metadata[RECEIPTS]] == ["payment_refunded"]
+    status, out, err = payments(rail, "serve", number)
+    assert (status, out) == (1, "")
+    assert f"given back by {GIVEN_BACK}" in err
+    assert listed(rail) == []
+    [one] = listed(rail, "--refunded")
+    assert (one["id"], one["state"], one["refund_tx_id"]) == (number, "refunded", GIVEN_BACK)
+    [row] = rows_of(rail)
+    assert (row.state, row.answer) == (State.REFUNDED, None)
+
+
+@pytest.mark.parametrize("words", [("serve",), ("refunded", "--transaction", GIVEN_BACK)])
+def test_an_operator_that_is_killed_leaves_one_outcome(
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...]
+) -> None:
+    """Killed anywhere in the command: the payment is as before, served or given back, and the payer is told so."""
+    rail, proof, number = left_paid(own_rail, payer, **database)
+    command = [sys.executable, "-m", "reference.rail", "payments", words[0], number, *words[1:]]
+    acting = subprocess.Popen(command, env=rail.environment(), stdout=subprocess.DEVNULL)
+    before = rows_of(rail)[0]
+    while acting.poll() is None and (row := rows_of(rail)[0]).lease_counter == before.lease_counter:
+        time.sleep(0.01)
+    if acting.poll() is None:
+        os.kill(acting.pid, signal.SIGKILL)
+    acting.wait(60)
+    rail.start()
+    deadline = time.monotonic() + 60
+    answer = rail.present(proof)
+    while answer.headers.get("Retry-After") and time.monotonic() < deadline:
+        answer = rail.present(proof)
+    [row] = rows_of(rail)
+    if words[0] == "serve":
+        assert (answer.status_code, row.state, row.answer) == (200, State.SPENT, answer.content)
+    else:
+        assert row.state is (State.SPENT if answer.status_code == 200 else State.REFUNDED)
+        assert answer.status_code == 200 or code_of(answer) == (409, "payment_refunded")
+    assert rail.present(proof).status_code == answer.status_code
+
+
+def test_without_a_ledger_or_a_database_nothing_is_made(own_rail: Callable[..., Rail]) -> None:
+    """Exit code 2 and a line that names the setting."""
+    rail = own_rail()
+    rail.settings["WP_RAIL_DATA_DIR"] = str(rail.folder / "elsewhere")
+    status, _, err = payments(rail)
+    assert (status, err.split(":")[0]) == (2, "WP_RAIL_DATA_DIR")
+    assert not (rail.folder / "elsewhere").exists()
+    rail.settings["WP_RAIL_DB"] = "postgresql://localhost:1/nothing"
+    status, _, err = payments(rail)
+    assert (status, err.split(":")[0]) == (2, "WP_RAIL_DB")
+    assert payments(rail, "refunded", "1")[0] == 2
