@@ -31,6 +31,7 @@ from reference.rail.documents import Documents
 from reference.rail.door import Door
 from reference.rail.front import Front
 from reference.rail.kept import KeptClaims
+from reference.rail.measures import RailMeasures
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
@@ -48,6 +49,7 @@ from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.store.tables import facts
 from reference.store.tasks import Tasks
+from reference.store.unserved import UnservedPayments
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
@@ -55,6 +57,7 @@ from reference.web.first_start import open_secret, open_signing_key
 from reference.web.keyring import KeyFile, secret_bytes
 from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
+from reference.web.metrics import with_metrics
 from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
 from reference.web.trusted_keys import read_trusted_keys
@@ -179,7 +182,9 @@ async def opened(
         conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
         a2a = A2aDoor(door, conversation, tasks, clock, uri=settings.a2a_x402_uri)
         app = cast("AsgiApp", build_app(door, a2a, documents))
-        yield Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
+        measures = RailMeasures(UnservedPayments(database), presence, clock, list(lanes))
+        served = Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
+        yield with_metrics(served, settings.metrics_token_file, measures)
 
 
 def ledger_dsn(settings: RailSettings) -> str:

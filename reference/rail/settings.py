@@ -65,6 +65,7 @@ class RailSettings(CommonSettings):
     jurisdiction_flags: CommaList = ("UK", "EU")
     retired_key_days: int = Field(default=365, ge=0)
     log_format: Literal["json"] = "json"
+    metrics_token_file: Path | None = None
 
     @model_validator(mode="after")
     def _known_names(self) -> Self:

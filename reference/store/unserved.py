@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import and_, bindparam, case, exists, func, insert, literal_column, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
+from reference.protocol.networks import NETWORKS
 from reference.store.database import Change, Database, Missed, Row, Taken
 from reference.store.orders import order_of
 from reference.store.settlements import Fate
@@ -42,7 +43,7 @@ class Unserved:
         id: The redemption's number; None where no claim is left.
         state: Where it stands.
         since: Unix seconds of when it was presented, or sent where no claim is left.
-        network: Network key; the CAIP-2 name where no claim is left.
+        network: Network key.
         service_id: What was asked of which service; empty where that is not known.
         amount: What was asked, in atomic units; empty where that is not known.
         tx_id: The transaction, empty while there is none.
@@ -170,7 +171,7 @@ class UnservedPayments:
         for network, count in await self._database.rows(_COUNTED_REFUNDS):
             counts[UnservedState.REFUNDED, str(network)] = int(count)
         for fate, caip2, count in await self._database.rows(_COUNTED_ALONE, since=now - LISTED_SECONDS):
-            key = _state_of(fate), str(caip2)
+            key = _state_of(fate), _key_of(caip2)
             counts[key] = counts.get(key, 0) + int(count)
         return counts
 
@@ -214,7 +215,12 @@ def _claim(row: Row) -> Unserved:
 
 def _alone(row: Row) -> Unserved:
     fate, sent_at, caip2, hashes, payer = row
-    return Unserved(None, _state_of(fate), int(sent_at), caip2, "", "", _newest(hashes), payer)
+    return Unserved(None, _state_of(fate), int(sent_at), _key_of(caip2), "", "", _newest(hashes), payer)
+
+
+def _key_of(caip2: str) -> str:
+    """Return the key of a network that the rail settles on."""
+    return next((key for key, network in NETWORKS.items() if network.caip2 == caip2), caip2)
 
 
 def _state_of(fate: str) -> UnservedState:

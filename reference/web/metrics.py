@@ -1,0 +1,80 @@
+"""`GET /metrics` for operators, in Prometheus' text: behind a token, and for everybody else not there.
+
+A layer in front of a surface. Without a token in the settings there is no layer, and a call without the token goes the
+way that it would have gone: what the surface answers on a path of nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reference.web.bearer_token import BearerToken
+from reference.web.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.lean import send_whole
+from reference.web.settings import naming
+
+PATH = "/metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """What is measured.
+
+    Attributes:
+        name: Its name.
+        meaning: What it says, in a sentence.
+        labels: Names of its labels.
+        values: Its values, by the values of the labels.
+    """
+
+    name: str
+    meaning: str
+    labels: Sequence[str] = ()
+    values: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+
+    @classmethod
+    def single(cls, name: str, meaning: str, value: float) -> Gauge:
+        """Return one without labels."""
+        return cls(name, meaning, (), {(): value})
+
+
+Measure = Callable[[], Awaitable[Iterable[Gauge]]]
+
+
+def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> AsgiApp:
+    """Return a surface that shows its measures to whoever has the token, the surface itself where none is set.
+
+    Raises:
+        Misconfigured: The token's file cannot be used.
+    """
+    if token_file is None:
+        return app
+    with naming("WP_METRICS_TOKEN_FILE"):
+        token = BearerToken.of(token_file)
+
+    async def layered(scope: Scope, receive: Receive, send: Send) -> None:
+        asked = scope["type"] == "http" and (scope["method"], scope["path"]) == ("GET", PATH)
+        if not asked or not token.came_with(scope):
+            await app(scope, receive, send)
+            return
+        media, body = rendered(await measure())
+        headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store")]
+        await send_whole(send, 200, [*headers, (b"content-length", str(len(body)).encode())], body)
+
+    return layered
+
+
+def rendered(gauges: Iterable[Gauge]) -> tuple[str, bytes]:
+    """Return media type and text of measures."""
+    # Only who is measured needs it, and a start costs a quarter of a second more by it.
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
+    from prometheus_client import Gauge as Prometheus  # noqa: PLC0415
+
+    registry = CollectorRegistry()
+    for one in gauges:
+        made = Prometheus(one.name, one.meaning, tuple(one.labels), registry=registry)
+        for labels, value in one.values.items():
+            (made.labels(*labels) if labels else made).set(value)
+    return CONTENT_TYPE_LATEST, generate_latest(registry)
