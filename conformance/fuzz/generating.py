@@ -7,7 +7,9 @@ drawn: the same order gives the same requests as long as the target answers alik
 from __future__ import annotations
 
 import base64
+import functools
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +21,9 @@ import hypothesis
 import requests
 import schemathesis
 from hypothesis.errors import Unsatisfiable
+from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import engine
+from hypothesis.internal.intervalsets import IntervalSet
 from requests.structures import CaseInsensitiveDict
 from schemathesis.core.control import SkipTest
 from schemathesis.core.failures import Failure, FailureGroup
@@ -56,6 +60,30 @@ _HOPELESS = 6
 # Draws that come to nothing before Hypothesis gives an operation up: with so many it is 99 % sure that less than one in
 # twenty would do. Its own bound, one in a hundred, costs seconds wherever a document leaves no room for wrong input.
 engine.INVALID_THRESHOLD_BASE = 90
+_tried_out = charmap.intervals_from_codec
+
+
+def _encodable(codec: str) -> tuple[IntervalSet, IntervalSet]:
+    """Return the characters that a codec encodes, and those that it gives back otherwise, as Hypothesis does.
+
+    It tries each of a million, which takes longer than all that is drawn, and keeps the answer in a file, which we do
+    not let it have. UTF-8 takes each category of characters whole or, the surrogates, not at all, and loses nothing.
+    """
+    if codec != sys.getdefaultencoding():
+        return _tried_out(codec)
+    taken = sorted(one for category in charmap.charmap().values() if _is_text(chr(category[0][0])) for one in category)
+    return IntervalSet(taken).union(IntervalSet(taken)), IntervalSet(())
+
+
+def _is_text(character: str) -> bool:
+    try:
+        character.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+charmap.intervals_from_codec = functools.cache(_encodable)
 
 
 class Talk(Protocol):
