@@ -44,10 +44,11 @@ Newest = Callable[[], Awaitable[tuple[int, int] | None]]
 
 
 class Said(Enum):
-    """What chains say about the wall."""
+    """What chains say about the wall; what is said first here outweighs what comes after it."""
 
     RIGHT = auto()
     WRONG = auto()
+    NOT_YET = auto()
     NOTHING = auto()
 
 
@@ -77,7 +78,7 @@ class ChainTime:
         self._marks = marks
         self._strict = strict
         self._steady = steady
-        self._first: dict[str, int] = {}
+        self._first: dict[str, tuple[int, float]] = {}
         self._patience = STILL_SECONDS
         self._own_time = False
         self._kept_at: float | None = None
@@ -121,28 +122,33 @@ class ChainTime:
 
     def _patience_with(self, said: Said) -> float:
         """Return for how long the wall must be steady. A chain for tests may have a time of its own at a start."""
+        if said is Said.NOT_YET:
+            return math.inf
         if said is Said.WRONG:
             return STEADY_SECONDS if self._own_time else math.inf
         return math.inf if self._strict and self._chains() else self._patience
 
     async def _ask(self) -> Said:
-        """Ask every chain for its newest block; one that confirms the wall outweighs others, which may lag behind."""
-        told = await asyncio.gather(*(self._newest(key, ask) for key, ask in self._chains().items()))
-        walls = self._clock.wall()
-        said = Said.NOTHING
-        for key, newest in told:
-            if newest is None:
-                continue
-            position, at = newest
-            if any(abs(wall - at) <= AGREES_SECONDS for wall in walls):
-                return Said.RIGHT
-            if position > self._first.setdefault(key, position):
-                said = Said.WRONG
-        return said
+        """Ask every chain for its newest block; one that confirms the wall outweighs others, which may lag behind.
 
-    @staticmethod
-    async def _newest(key: str, ask: Newest) -> tuple[str, tuple[int, int] | None]:
-        return key, await ask()
+        A chain that was asked once only cannot be said to stand still, however long ago the doubt began.
+        """
+        said = set(await asyncio.gather(*(self._ask_one(key, ask) for key, ask in self._chains().items())))
+        return next((one for one in Said if one in said), Said.NOTHING)
+
+    async def _ask_one(self, key: str, ask: Newest) -> Said:
+        """Hold a chain's newest block against the wall when it is told; one that took long to come is of the past."""
+        asked = self._steady()
+        newest = await ask()
+        if newest is None or self._steady() - asked > STILL_SECONDS:
+            return Said.NOTHING
+        position, at = newest
+        if any(abs(wall - at) <= AGREES_SECONDS for wall in self._clock.wall()):
+            return Said.RIGHT
+        first, seen_at = self._first.setdefault(key, (position, asked))
+        if position > first:
+            return Said.WRONG
+        return Said.NOTHING if self._steady() - seen_at >= STILL_SECONDS else Said.NOT_YET
 
     async def _keep(self) -> None:
         now = self._steady()

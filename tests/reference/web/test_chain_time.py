@@ -182,3 +182,38 @@ async def test_the_time_is_kept_only_while_it_is_believed() -> None:
     await world.tend(chain_time, 100)
     assert int(world.marks.kept[MARK]) == kept
     assert in_doubt(clock)
+
+
+@pytest.mark.parametrize("wrong", [HOURS, -100])
+async def test_a_chain_that_was_asked_once_does_not_stand_still(wrong: int) -> None:
+    """A wall that jumped is not believed because nobody had the time to ask."""
+    world = World()
+    clock, chain_time = world.service()
+    await chain_time.begin()
+    world.wall_set_by = wrong
+    assert in_doubt(clock)
+    world.passed += 500  # the service stood still, and the chain did not
+    await world.tend(chain_time, 1)
+    assert in_doubt(clock)
+    await world.tend(chain_time, 1000)
+    assert in_doubt(clock)
+    world.wall_set_by = 0
+    await world.tend(chain_time, 1)
+    assert not in_doubt(clock)
+
+
+async def test_a_block_is_held_against_the_time_at_which_it_was_told() -> None:
+    """One chain's answer is not judged by the time at which a slower chain's came."""
+    world = World(lag={"one": 2, "slow": 2})
+    clock = WpClock(None, lambda: START + world.passed + world.wall_set_by, lambda: world.passed)
+
+    async def hangs() -> tuple[int, int] | None:
+        world.passed += 100
+        return await world.chains()["slow"]()
+
+    asked: dict[str, Newest] = {"one": world.chains()["one"], "slow": hangs}
+    chain_time = ChainTime(clock, lambda: asked, world.marks, steady=lambda: world.passed)
+    world.wall_set_by = -100
+    assert in_doubt(clock)
+    await chain_time.tend()
+    assert in_doubt(clock)
