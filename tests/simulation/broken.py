@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from reference.chains.base import BaseLane
 from reference.gateway.checkout.watcher import Look, Watcher
-from reference.protocol import challenge, weld
+from reference.protocol import challenge, eip3009, weld
 from reference.protocol.challenge import Generation
+from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail import redemption
 from reference.rail.collecting import in_progress
@@ -77,6 +79,7 @@ async def _never(*_: Any, **__: Any) -> bool:
 
 
 _forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, Door.admit
+_observe = BaseLane.observe
 
 
 async def _forget_after_an_hour(self: Redemptions, *, unpaid_before: int, answers_before: int) -> None:
@@ -93,6 +96,10 @@ async def _claimed_while_unpaid(self: Redeemer, presented: Any, call: Any, mine:
 async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now: int) -> None:
     del look
     await _expire(self, address, Look(complete=True), head, now + 300)
+
+
+async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:
+    return replace(await _observe(self, tx_id), final=True)
 
 
 # What puts losses back that were mended; each is tried in the world that found it.
@@ -170,6 +177,14 @@ BROKEN: Mapping[str, Broken] = {
     ),
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"
+    ),
+    "settled-before-it-is-final": Broken(
+        ((BaseLane, "observe", _final_at_once),),
+        Scenario(1, 60, kinds=("honest", "race", "reorganisation", "dear")),
+        "served-for-nothing",
+    ),
+    "any-authorization": Broken(
+        ((eip3009, "nonce_is_bound", _always),), Scenario(3, 20, kinds=("honest", "foreign", "dear")), "anothers-proof"
     ),
     **{name: Broken(how, LOSSES[name], rule) for name, (how, rule) in _LOSSES_PUT_BACK.items()},
 }

@@ -6,8 +6,11 @@ Blocks come when there is something to put into them, a few seconds after it was
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
+import json
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -59,6 +62,21 @@ class Paid:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """What a wallet can present.
+
+    Attributes:
+        tx_id: What names the payment: the transaction, or what the payer's authorization is known by.
+        at: When it was made, in virtual seconds.
+        proof: The value of the header that presents it.
+    """
+
+    tx_id: str
+    at: float
+    proof: str
+
+
 class PayingChain(Protocol):
     """One chain with wallets on it."""
 
@@ -76,8 +94,38 @@ class PayingChain(Protocol):
     def has(self, tx_id: str) -> bool:
         """Return whether a transaction is in a block of this chain, as it is now."""
 
+    async def buy(self, wallet: int, entry: Mapping[str, Any], *, less: int = 0) -> Bought:
+        """Pay what an entry of `accepts` asks for, or so many atomic units less."""
+
+
+class SendingChain(PayingChain, Protocol):
+    """A chain on which the payer sends."""
+
     async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
         """Send USDC, welded by note or reference, and return once it is in a block."""
+
+
+def encoded(proof: Mapping[str, Any]) -> str:
+    """Return the header value that presents a proof."""
+    return base64.b64encode(json.dumps(proof).encode()).decode()
+
+
+def mined_proof(tx_id: str, token: str) -> str:
+    """Return the header value that presents a payment that its payer sent."""
+    return encoded({"tx_id": tx_id, "payment_reference": token})
+
+
+async def _bought(chain: SendingChain, wallet: int, entry: Mapping[str, Any], less: int) -> Bought:
+    extra = entry["extra"]
+    token = extra["payment_reference"]
+    paid = await chain.pay(
+        wallet,
+        entry["payTo"],
+        int(entry["amount"]) - less,
+        note="" if "svm_reference_pubkey" in extra else token,
+        reference=extra.get("svm_reference_pubkey", ""),
+    )
+    return Bought(paid.tx_id, paid.at, mined_proof(paid.tx_id, token))
 
 
 class Algorand:
@@ -125,6 +173,10 @@ class Algorand:
     def has(self, tx_id: str) -> bool:
         """Return whether a block holds a transaction."""
         return tx_id in self.ledger.index
+
+    async def buy(self, wallet: int, entry: Mapping[str, Any], *, less: int = 0) -> Bought:
+        """Send what an entry asks for."""
+        return await _bought(self, wallet, entry, less)
 
     async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
         """Send USDC with a note."""
@@ -203,6 +255,10 @@ class Solana:
     def has(self, tx_id: str) -> bool:
         """Return whether a slot holds a transaction."""
         return self.ledger.ledger.get(tx_id) is not None
+
+    async def buy(self, wallet: int, entry: Mapping[str, Any], *, less: int = 0) -> Bought:
+        """Send what an entry asks for."""
+        return await _bought(self, wallet, entry, less)
 
     async def pay(self, wallet: int, pay_to: str, amount: int, *, note: str, reference: str = "") -> Paid:
         """Send USDC with a reference account, and a memo where `note` is one."""

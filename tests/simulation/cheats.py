@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
 from typing import Any
 
-from tests.simulation.chains import WALLETS
+from tests.simulation.chains import WALLETS, encoded, mined_proof
 from tests.simulation.gateway import MEMO, Shop, watch
-from tests.simulation.payers import PATHS, Market, caip2, pay, proof_of, quoted, redeem
+from tests.simulation.payers import PATHS, Market, caip2, pay, quoted, redeem
 from tests.simulation.wire import Answer, NoAnswer
 
 _LATE_SECONDS = 300.0
@@ -58,10 +59,16 @@ async def foreign(market: Market, actor: str, chance: random.Random) -> None:
     document = await quoted(market, actor, chance, path, stolen.body)
     for entry in (document or {"accepts": ()})["accepts"]:
         if entry["network"] == caip2(stolen.network):
-            proof = proof_of(stolen.network, stolen.tx_id, entry["extra"]["payment_reference"])
+            proof = _with_token(stolen.proof, entry["extra"]["payment_reference"])
             answer = await _try(market, actor, chance, path, stolen.body, proof)
             if answer is not None and answer.status == 200:
                 market.judge.violated("anothers-proof", actor, f"{stolen.actor}'s transfer bought for another token")
+
+
+def _with_token(proof: str, token: str) -> str:
+    """Return a proof with another token beside the payment."""
+    members = json.loads(base64.b64decode(proof))
+    return encoded({**members, "payment_reference" if "tx_id" in members else "challenge_token": token})
 
 
 async def race(market: Market, actor: str, chance: random.Random) -> None:
@@ -105,16 +112,9 @@ async def _amiss(market: Market, actor: str, chance: random.Random, *, less: int
     [chain] = [one for one in market.rail.chains.values() if caip2(one.network) == entry["network"]]
     if late:
         await asyncio.sleep(entry["maxTimeoutSeconds"] + late)
-    token = entry["extra"]["payment_reference"]
-    paid = await chain.pay(
-        chance.randrange(WALLETS),
-        entry["payTo"],
-        int(entry["amount"]) - less,
-        note=token if chain.network.startswith("algorand") else "",
-        reference=entry["extra"].get("svm_reference_pubkey", ""),
-    )
-    market.judge.transfers[paid.tx_id] = actor
-    answer = await _try(market, actor, chance, path, body, proof_of(chain.network, paid.tx_id, token), patience=20)
+    bought = await chain.buy(chance.randrange(WALLETS), entry, less=less)
+    market.judge.transfers[bought.tx_id] = actor
+    answer = await _try(market, actor, chance, path, body, bought.proof, patience=20)
     if answer is not None and answer.status == 200:
         market.judge.violated("bought-cheaply", actor, f"{less} too little, {late:.0f} s too late")
 
@@ -137,7 +137,7 @@ async def twice(market: Market, actor: str, chance: random.Random) -> None:
     amount = max(int(entry["amount"]) for entry in entries)
     paid = await chain.pay(chance.randrange(WALLETS), entries[0]["payTo"], amount, note="", reference=references)
     market.judge.transfers[paid.tx_id] = actor
-    proofs = [proof_of(chain.network, paid.tx_id, entry["extra"]["payment_reference"]) for entry in entries]
+    proofs = [mined_proof(paid.tx_id, entry["extra"]["payment_reference"]) for entry in entries]
     answers = await asyncio.gather(*(_try(market, actor, chance, path, body, proof, patience=20) for proof in proofs))
     for answer in answers:
         if answer is not None and answer.status == 200:
@@ -160,7 +160,7 @@ async def both(market: Market, shop: Shop, actor: str, chance: random.Random) ->
     memo, reference = MEMO(link["token"]), extra["svm_reference_pubkey"]
     paid = await chain.pay(chance.randrange(WALLETS), found[0]["payTo"], amount, note=memo, reference=reference)
     market.judge.transfers[paid.tx_id] = actor
-    proof = proof_of(network, paid.tx_id, extra["payment_reference"])
+    proof = mined_proof(paid.tx_id, extra["payment_reference"])
     if chance.random() < 0.5:
         await asyncio.sleep(chance.uniform(0, 120))
     answer = await _try(market, actor, chance, path, body, proof, patience=20)

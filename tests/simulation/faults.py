@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from tests.simulation.base import Base
 from tests.simulation.chains import Solana
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
@@ -19,7 +20,7 @@ from tests.simulation.rail import SERVICES, changed
 from tests.simulation.wire import Answer, NodeNetwork
 from tests.simulation.workers import Worker
 
-_CHAINS = (("algod", "indexer"), ("solana",))
+_CHAINS = (("algod", "indexer"), ("solana",), ("base",))
 # A claim lapses when its node says for a whole settle window (900 s) that there is no payment: no rail can know better.
 LONGEST_LIE = 800.0
 _ARMED = ("unavailable", "server_error", "hang", "cut_off", "not_json", "empty_body", "lost")
@@ -40,6 +41,15 @@ def _all(around: Around) -> list[Worker]:
 
 def _worker(around: Around, chance: random.Random) -> Worker:
     return chance.choice(_all(around))
+
+
+def _nodes(around: Around) -> list[tuple[str, ...]]:
+    return [names for names in _CHAINS if names[0] in around.nodes.hosts]
+
+
+def _base(around: Around) -> Base | None:
+    chain = around.market.rail.chains.get(Base.network)
+    return chain if isinstance(chain, Base) else None
 
 
 def _long(chance: random.Random, low: float, high: float) -> float:
@@ -109,7 +119,7 @@ async def switch_off(around: Around, chance: random.Random) -> None:
 
 async def outage(around: Around, chance: random.Random) -> None:
     """Take a chain's node away, for seconds or hours."""
-    hosts = [around.nodes.hosts[name] for name in chance.choice(_CHAINS)]
+    hosts = [around.nodes.hosts[name] for name in chance.choice(_nodes(around))]
     for host in hosts:
         host.away = True
     await asyncio.sleep(_long(chance, 5, 20_000))
@@ -119,14 +129,14 @@ async def outage(around: Around, chance: random.Random) -> None:
 
 async def broken_answers(around: Around, chance: random.Random) -> None:
     """Let a node's next answers be what the simulators' faults make of them."""
-    host = around.nodes.hosts[chance.choice(chance.choice(_CHAINS))]
+    host = around.nodes.hosts[chance.choice(chance.choice(_nodes(around)))]
     host.app._faults.arm(chance.choice(_ARMED), seed=chance.randrange(10**6), count=chance.randrange(1, 30))
     await asyncio.sleep(0)
 
 
 async def lie(around: Around, chance: random.Random) -> None:
     """Let a node say for a while that it knows no transaction: it lags, or it is another one behind the same name."""
-    hosts = [around.nodes.hosts[name] for name in chance.choice(_CHAINS)]
+    hosts = [around.nodes.hosts[name] for name in chance.choice(_nodes(around))]
     if any(host.honest_until > around.market.now() for host in hosts):
         return
     for host in hosts:
@@ -139,7 +149,7 @@ async def lie(around: Around, chance: random.Random) -> None:
 async def gone_for_good(around: Around, chance: random.Random) -> None:
     """Let a node say for days that there is no payment, which no rail stands: it shows that a loss is found."""
     del chance
-    hosts = [around.nodes.hosts[name] for pair in _CHAINS for name in pair]
+    hosts = [around.nodes.hosts[name] for names in _nodes(around) for name in names]
     for host in hosts:
         host.lie = _absent
     await asyncio.sleep(2 * 86_400)
@@ -153,6 +163,8 @@ def _absent(method: str, target: str, body: bytes) -> Answer | None:
             return Answer(404, {}, b'{"message":"not found"}')
         return None
     asked = json.loads(body)
+    if asked.get("method") in {"eth_getTransactionReceipt", "eth_getTransactionByHash"}:
+        return Answer(200, {}, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": None}).encode())
     if asked.get("method") == "getSignatureStatuses":
         told = {"jsonrpc": "2.0", "id": asked["id"], "result": {"context": {"slot": 1}, "value": [None]}}
         return Answer(200, {}, json.dumps(told).encode())
@@ -204,10 +216,52 @@ async def trusted_file(around: Around, chance: random.Random) -> None:
 
 
 async def reorganisation(around: Around, chance: random.Random) -> None:
-    """Let Solana undo the next payments before they are final."""
+    """Let Solana undo the next payments before they are final, or Base."""
+    base = _base(around)
+    if base is not None and chance.random() < 0.5:
+        base.undoes += chance.randrange(1, 4)
+        return
     chain = around.market.rail.chains.get("solana_mainnet")
     if isinstance(chain, Solana):
         chain.undoes += chance.randrange(1, 4)
+    await asyncio.sleep(0)
+
+
+async def withheld(around: Around, chance: random.Random) -> None:
+    """Let Base leave what is sent next in its pool for a while, or lose it."""
+    base = _base(around)
+    if base is None:
+        return
+    name = chance.choice(("withhold", "reject_late"))
+    base.ledger.faults.arm(name, seed=0, count=chance.choice((1, 2, 3, 500)))
+    await asyncio.sleep(_long(chance, 5, 20_000))
+    base.ledger.faults.arm(name, seed=0, count=0)
+    base.ledger.pool.release()
+
+
+async def dear(around: Around, chance: random.Random) -> None:
+    """Let a unit of Base's gas cost much more for a while."""
+    base = _base(around)
+    if base is None or base.is_dear:
+        return
+    base.set_fee(chance.choice((2, 5, 40)))
+    await asyncio.sleep(_long(chance, 5, 3000))
+    base.set_fee(1)
+
+
+async def overtaken(around: Around, chance: random.Random) -> None:
+    """Let a stranger use what a payer has authorized on Base lately."""
+    base = _base(around)
+    if base is not None:
+        base.overtake(chance)
+    await asyncio.sleep(0)
+
+
+async def cancelled(around: Around, chance: random.Random) -> None:
+    """Let a payer take back what he has authorized on Base lately."""
+    base = _base(around)
+    if base is not None:
+        base.cancel(chance)
     await asyncio.sleep(0)
 
 

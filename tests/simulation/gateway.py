@@ -14,7 +14,7 @@ from typing import Any
 from reference.gateway.runtime import running
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.service_word import ServiceWord
-from tests.simulation.chains import WALLETS, PayingChain
+from tests.simulation.chains import WALLETS, SendingChain
 from tests.simulation.judging import Judge
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.wire import Answer, NoAnswer, call
@@ -32,7 +32,7 @@ class Gateway(Fleet):
         loop: VirtualLoop,
         seed: str,
         folder: Path,
-        chains: dict[str, PayingChain],
+        chains: dict[str, SendingChain],
         names: tuple[str, ...],
         database: str,
     ) -> None:

@@ -92,9 +92,15 @@ FAULTS: Mapping[str, int] = {
     "trusted_file": 2,
     "locked": 2,
     "reorganisation": 2,
+    "withheld": 3,
+    "dear": 2,
+    "overtaken": 3,
+    "cancelled": 2,
     "idle": 1,
     "gone_for_good": 2,
 }
+# Worlds in which one of these may happen have a Base; those of lists without them were found before there was one.
+SETTLING = frozenset({"withheld", "dear", "overtaken", "cancelled"})
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
 # What no rail can stand: a node that says for days that a payment is not there.
 BEYOND_ANY_RAIL = frozenset({"gone_for_good"})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.chains import WALLETS, Paid
+from tests.simulation.chains import WALLETS
 from tests.simulation.judging import Judge
 from tests.simulation.rail import Rail
 from tests.simulation.wire import Answer, NoAnswer, call
@@ -112,13 +111,6 @@ class Market:
         return answer
 
 
-def proof_of(network: str, tx_id: str, token: str) -> str:
-    """Return the header value that presents a mined payment."""
-    del network
-    members = {"tx_id": tx_id, "payment_reference": token}
-    return base64.b64encode(json.dumps(members).encode()).decode()
-
-
 def error_of(answer: Answer) -> str:
     """Return the code of a refusal."""
     try:
@@ -187,20 +179,12 @@ async def pay(
     entry = entries[caip2(chain.network)]
     if chance.random() < 0.3:
         await asyncio.sleep(chance.uniform(0, within * entry["maxTimeoutSeconds"]))
-    token = entry["extra"]["payment_reference"]
-    paid: Paid = await chain.pay(
-        chance.randrange(WALLETS),
-        entry["payTo"],
-        int(entry["amount"]),
-        note=token if chain.network.startswith("algorand") else "",
-        reference=entry["extra"].get("svm_reference_pubkey", ""),
-    )
-    market.judge.note(actor, "paid", paid.tx_id)
+    bought = await chain.buy(chance.randrange(WALLETS), entry)
+    market.judge.note(actor, "paid", bought.tx_id)
     market.judge.count("paid")
-    market.judge.transfers[paid.tx_id] = actor
-    return Payment(
-        actor, service, body, chain.network, proof_of(chain.network, paid.tx_id, token), paid.tx_id, paid.at, token
-    )
+    market.judge.transfers[bought.tx_id] = actor
+    token = entry["extra"]["payment_reference"]
+    return Payment(actor, service, body, chain.network, bought.proof, bought.tx_id, bought.at, token)
 
 
 def caip2(network: str) -> str:
@@ -232,7 +216,7 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
         if final:
             payment.refused = payment.last
             if not market.rail.chains[payment.network].has(payment.tx_id):
-                return  # the chain has undone it: there is no payment
+                return  # no money moved, or the chain has undone it: there is no payment
             market.judge.refused_for_good(payment.actor, payment.last)
             return
         wait = min(wait * 2, _LONGEST_WAIT)

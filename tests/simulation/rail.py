@@ -10,6 +10,7 @@ from typing import Any
 
 from reference.rail.runtime import running
 from reference.rail.settings import RailSettings
+from tests.simulation.base import CONFIRMATIONS, SETTLER_KEY
 from tests.simulation.chains import PayingChain
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.workers import Fleet
@@ -49,6 +50,8 @@ class Rail(Fleet):
         self.chains = chains
         self.trusted = folder / "trusted.json"
         self.trusted.write_text('{"keys": []}')
+        self._settler = folder / "settler_key"
+        self._settler.write_text(SETTLER_KEY.hex())
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
@@ -62,9 +65,11 @@ class Rail(Fleet):
             "rail_db": self._database,
             "rail_trusted_jwks": self.trusted,
             "rail_lanes": tuple(self.chains),
+            "rail_settler_key_file": self._settler,
             "rail_prices": plan.prices,
             "rail_disabled_services": plan.disabled,
             "rail_confirm_wait": 1.0,
+            "evm_confirmations": CONFIRMATIONS,
             "rail_public_url": "http://rail.test",
             **payees,
         }

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.simulation import operations
-from tests.simulation.chains import Algorand, PayingChain, Solana
+from tests.simulation.base import Base
+from tests.simulation.chains import Algorand, PayingChain, SendingChain, Solana
 from tests.simulation.gateway import Gateway, Shop, follow
 from tests.simulation.judging import Judge, Violation
 from tests.simulation.loop import VirtualLoop
@@ -95,10 +96,13 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     seed = str(scenario.seed)
     nodes = NodeNetwork(loop, seed)
     Surroundings.request = nodes.request
-    made: Sequence[PayingChain] = (
+    sending: Sequence[SendingChain] = (
         Algorand(nodes, random.Random(f"{seed}:algorand")),
         Solana(nodes, random.Random(f"{seed}:solana")),
     )
+    made: list[PayingChain] = [*sending]
+    if scenario.kinds is None or set(scenario.kinds) & operations.SETTLING:
+        made.append(Base(nodes, random.Random(f"{seed}:base")))
     for chain in made:
         key = chain.network.upper()
         os.environ[f"WP_NODE_{key}"], *rest = (f"http://{host}" for host in chain.hosts)
@@ -108,7 +112,8 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     market = Market(rail, judge)
     shop: Shop | None = None
     if scenario.kinds is None or set(scenario.kinds) & set(operations.SHOPPERS):
-        shop = Shop(Gateway(loop, seed, folder / "gateway", chains, _GATEWAY_NAMES, scenario.databases[1]), judge)
+        links = {one.network: one for one in sending}
+        shop = Shop(Gateway(loop, seed, folder / "gateway", links, _GATEWAY_NAMES, scenario.databases[1]), judge)
     fleets: list[Fleet] = [rail] if shop is None else [rail, shop.gateway]
     workers = [worker for fleet in fleets for worker in fleet.workers.values()]
     _set_first_clocks(scenario, workers)
