@@ -142,7 +142,10 @@ class Afterwards(Protocol):
 
 
 class Run:
-    """One run of a plan against a target, into an event log."""
+    """One run of a plan against a target, into an event log.
+
+    `not_yours` is what of the suite's own is judged where nothing of the operator's is.
+    """
 
     def __init__(
         self,
@@ -152,8 +155,10 @@ class Run:
         afterwards: Mapping[str, Afterwards] | None = None,
         names: Names | None = None,
         wallet: Wallet | None = None,
+        not_yours: str | None = None,
     ) -> None:
         self.plan = plan
+        self._not_yours = not_yours
         self._afterwards = dict(afterwards or {})
         self.profile = profile
         self.log = log
@@ -228,6 +233,7 @@ class Run:
             non_defaults=[{"key": key, "value": value} for key, value in self.profile.non_defaults()],
             rows=[row.id for row in self.plan.rows],
             quick=self.plan.quick is not None,
+            not_yours=self._not_yours,
             checks=[(one.id, company(one, self.profile)) for one in self.plan.checks],
             workers=self.plan.workers,
             options=dict(options),

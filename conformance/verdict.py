@@ -10,6 +10,7 @@ from conformance.ledger import Requirement
 
 # Member of a judgement's `where`: what of the suite's own was judged, because the operator named nothing.
 STAND_IN: Final = "stand_in"
+OUR_LISTENER: Final = "the suite's own listener"
 # Member of a judgement's `where`: why a breach of a row that decides only warns here.
 ONLY_WARNS: Final = "only warns, since"
 

@@ -20,7 +20,7 @@ from conformance.report.formats import FORMATS
 )
 @click.option("--addon", is_flag=True, help="Test an addon of yours: its command comes last, after --.")
 @click.option("--addon-url", metavar="URL", help="Where it listens, where that is not the port of S2_HUB_SELF_URL.")
-@click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
+@click.option("--own-stack", is_flag=True, help="Our own stack: judges nothing of yours.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of our own stack.")
 @click.option(
@@ -64,8 +64,8 @@ from conformance.report.formats import FORMATS
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Run the suite: a verdict per requirement.
 
-    ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. Without a target, ./weldproof.toml is used, and without that
-    our own stack is brought up. An addon needs no other target: weldproof run CP-ADDON --addon -- node addon.mjs
+    ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. Without a target, ./weldproof.toml is used; our own stack is
+    brought up by --own-stack. An addon needs no other target: weldproof run CP-ADDON --addon -- node addon.mjs
 
     With --beside, receipts of two targets are compared after the checks; what differs decides no requirement.
 

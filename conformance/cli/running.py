@@ -39,13 +39,17 @@ from conformance.quick_look import quick_look
 from conformance.report import console, fault, formats
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
-from conformance.runner import Afterwards, Plan, Run, brought_in, select_checks
+from conformance.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
-from conformance.verdict import Exit
+from conformance.verdict import OUR_LISTENER, Exit
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
 PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
 DOCUMENT_ROW = "X-OAS-01"
+NO_TARGET = (
+    "no target is named and there is no ./weldproof.toml: `weldproof init URL` writes one; else give --config or "
+    "--target, or --own-stack for our own stack"
+)
 
 
 def run(ctx: click.Context, /, **options: Any) -> None:
@@ -74,6 +78,8 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     checked_nodes(profile, main_network=options["main_network"])
     other = beside_profile(options["beside"], main_network=options["main_network"])
     rows = _rows(options)
+    if profile is None and not ours and not all(row.documented for row in rows):
+        raise UsageFault(NO_TARGET)
     expected = _expected(options["xfail"], profile)
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
     stack_options = [*_stack_options(options), *surface_options(rows, companions=not options["quick"])]
@@ -96,7 +102,8 @@ def run(ctx: click.Context, /, **options: Any) -> None:
                 lanes=tuple(options["lanes"]),
             )
             shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
-            whole = Run(plan, found, log, _afterwards(other, plan, found), names, wallet)
+            not_yours = found.target.name if profile is None else only_our_own(rows, found)
+            whole = Run(plan, found, log, _afterwards(other, plan, found), names, wallet, not_yours)
             return await whole.execute(options=_plain(shown))
 
     names, wallet = Names(), Wallet(main_network=options["main_network"])
@@ -115,6 +122,13 @@ def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[st
     # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.
     nodes = found.chains if other.chains == Chains() else other.chains
     return {BESIDE: Beside(other.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
+
+
+def only_our_own(rows: Sequence[Requirement], profile: Profile) -> str | None:
+    """Return what of the suite's own these rows judge on a target, where they judge nothing of the operator's."""
+    applicable = [row for row in rows if row.documented is None and absent(row, profile) is None]
+    receivers = bool(applicable) and all("R" in row.needs for row in applicable)
+    return OUR_LISTENER if receivers and profile.webhook_bindings.receiver is None else None
 
 
 def run_and_report(

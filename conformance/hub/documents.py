@@ -45,6 +45,12 @@ def count(document: Any, what: str, place: str | None) -> int | None:
     return min(fitting, key=lambda one: one[0])[1] if fitting else None
 
 
+def is_ambiguous(document: Any, what: str) -> bool:
+    """Return whether several numbers of a health document may be the count, where no place is bound."""
+    ranks = [rank for name, value in leaves(document) if (rank := _rank(name, what)) and _is_count(value)]
+    return ranks.count(min(ranks, default=0)) > 1
+
+
 def _rank(place: str, what: str) -> int:
     """Return how surely a place counts something, 1 the surest, 0 not at all; a service has other numbers, too."""
     word, name = _COUNTED[what], place.rpartition(".")[2].lower()

@@ -36,6 +36,7 @@ class Vector:
         valid: Whether it must pass.
         pinned: Whether only the profile's reading of structure decides that.
         expected_payment_hash: What it must be bound to, where that is asked.
+        beyond: What the interface leaves open of it, where it goes beyond its row: whoever passes it gets a warning.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Vector:
     valid: bool = False
     pinned: bool = False
     expected_payment_hash: str | None = None
+    beyond: str | None = None
 
 
 @dataclass(frozen=True)
@@ -390,7 +392,8 @@ def _key_sets(material: Material) -> Iterator[Vector]:
         "an empty text instead": "",
     }
     for what, jwks in sets.items():
-        yield Vector(f"the platform's; key set: {what}", "GW-RCPT-29", material.platform, jwks)
+        beyond = None if isinstance(jwks, dict) else "whether what is no object counts as a supplied key set is open"
+        yield Vector(f"the platform's; key set: {what}", "GW-RCPT-29", material.platform, jwks, beyond=beyond)
 
 
 def cross_validation(material: Material) -> list[Vector]:

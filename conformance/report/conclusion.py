@@ -91,7 +91,14 @@ def sentence(summary: Summary) -> str:
     if summary.unanswered:
         addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
         ending += f" Nothing at {addresses} gave an answer: is the server running, and is that its address?"
+    if summary.not_yours is not None:
+        ending += f" {nothing_of_yours(summary.not_yours)}"
     return f"{_quickly(summary)}{', '.join(parts)}.{ending}"
+
+
+def nothing_of_yours(what: str) -> str:
+    """Return the sentence of a run that judged `what` of the suite's own, and nothing of the operator's."""
+    return f"Nothing of yours was judged: the target was {one_line(what, 100)}."
 
 
 def _passed(summary: Summary, judged: int) -> str:

@@ -21,6 +21,7 @@ from conformance.report.conclusion import (
     duration,
     expectation,
     headline,
+    nothing_of_yours,
     rests_on,
     sentence,
     standing,
@@ -78,6 +79,8 @@ def show(
     """
     console = console or Terminal(highlight=False)
     report = report or (str(written[0].parent) if written else "REPORT")
+    if summary.not_yours is not None:
+        _line(console, Text(nothing_of_yours(summary.not_yours), style="bold yellow"))
     console.print(_groups(summary))
     for row in reversed(summary.attention):
         if row.verdict is not Verdict.INCONCLUSIVE:
@@ -89,6 +92,8 @@ def show(
     _conclusion(console, summary)
     for path in written:
         _line(console, Text(f"  {path}", style="dim"))
+    if summary.not_yours is not None:
+        _line(console, Text(nothing_of_yours(summary.not_yours), style="bold yellow"))
 
 
 def _line(console: Console, text: Text) -> None:

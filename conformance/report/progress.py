@@ -119,6 +119,10 @@ class Progress:
 
     def _take(self, event: Event) -> None:
         kind = event["event"]
+        if kind == "run.started" and event.get("not_yours") is not None:
+            self._console.print(
+                f"Nothing of yours is judged: the target is {one_line(event['not_yours'])}.", markup=False
+            )
         if kind == "run.started" and "checks" in event:
             self._state = replace(self._state, remaining=Remaining(event["checks"], int(event["workers"])))
         elif kind in {"check.started", "check.finished"}:

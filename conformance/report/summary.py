@@ -138,6 +138,7 @@ class Summary:
         unanswered: Whether the run made exchanges and got no answer to any.
         quick: Whether it was a quick look, which gives no verdict.
         shortened: What a quick look tried a part of.
+        not_yours: What of the suite's own was judged, where nothing of the operator's was; None else.
     """
 
     run_id: str
@@ -161,6 +162,7 @@ class Summary:
     unanswered: bool = False
     quick: bool = False
     shortened: tuple[Shortened, ...] = ()
+    not_yours: str | None = None
 
     @property
     def finished(self) -> bool:
@@ -307,6 +309,7 @@ class _Reader:
             comparisons=self._comparisons(),
             quick=bool(started.get("quick")),
             shortened=self._shortened(),
+            not_yours=None if started.get("not_yours") is None else str(started["not_yours"]),
         )
 
     def _shortened(self) -> tuple[Shortened, ...]:

@@ -14,7 +14,7 @@ from conformance.check import Case, Inconclusive
 from conformance.client import Answer, Client, Late, Unreachable
 from conformance.http_transport import HttpTransport
 from conformance.target import Profile, ProfileError
-from conformance.verdict import STAND_IN
+from conformance.verdict import OUR_LISTENER, STAND_IN
 from conformance.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.webhooks.own_listener import own_listener
 
@@ -57,7 +57,7 @@ class UnderTest:
     @property
     def where(self) -> Mapping[str, str]:
         """Which receiver a judgement is about."""
-        return {STAND_IN: "the suite's own listener"} if self.ours else {"receiver": self.url}
+        return {STAND_IN: OUR_LISTENER} if self.ours else {"receiver": self.url}
 
     @property
     def stale_seconds(self) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
 from conformance.ledger import load
+from conformance.runner import registered
 
 
 def test_the_ledger_holds_every_row() -> None:
@@ -40,3 +41,14 @@ def test_prefixes_select_whole_words() -> None:
 def test_rows_without_a_wire_say_why() -> None:
     """Each row that only reading can decide carries its written reason."""
     assert all(row.documented for row in load() if "D" in row.needs)
+
+
+def test_a_row_that_one_lane_shows_is_of_that_lane() -> None:
+    """A run of other lanes, or a target without that lane, is not left without a verdict for want of it (GW-CHK-15)."""
+    lanes: defaultdict[str, set[str | None]] = defaultdict(set)
+    for one in registered():
+        for row in one.rows:
+            lanes[row].add(one.lane)
+    alone = {row: found.pop() for row, found in lanes.items() if len(found) == 1 and found.isdisjoint({None, "each"})}
+    assert alone == {row: load()[row].lane for row in alone}
+    assert alone["GW-CHK-15"] == "algorand"

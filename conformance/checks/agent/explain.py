@@ -11,7 +11,7 @@ from conformance.agent import Agent, Subject, agent_of, answers, signer
 from conformance.agent import subject as signed
 from conformance.agent.subjects import BODY, FIELDS, raw_public
 from conformance.check import Case, check
-from conformance.checks.agent.vectors import digests_of, is_readable
+from conformance.checks.agent.vectors import digests_of, is_readable, judge_agreement
 from conformance.checks.agent.verify import UNUSUAL, said, sound_subjects
 from conformance.client import Answer
 from conformance.oracles.message_signatures.digests import digest_value
@@ -77,9 +77,8 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
             split = contradictions(answer.object())
             holds = answer.status == 200 and word == told and not split
             case.expect("AGENT-EXPLAIN-01", holds, told, split or word, exchange=answer, where=where)
-            same = agent.validity(plain) is agent.verdict(answer)
             found = f"verify: {said(agent, plain)}; explain: {word}"
-            case.expect("AGENT-EXPLAIN-11", same, "one verdict", found, exchange=answer, where=where)
+            judge_agreement(case, agent, (agent.validity(plain), agent.verdict(answer)), found, answer, where)
             if valid:
                 base = agent.base(answer)
                 told = f"the base, byte for byte: {one.base!r}"

@@ -184,8 +184,11 @@ def _digest_fault(demo: Demo) -> str | None:
 async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
     """Judge what the agent itself says of its signed request."""
     if demo.message is None:
-        for row in ("AGENT-SIGN-04", "AGENT-SIGN-08"):
-            case.expect(row, False, "a signed request", "none", exchange=demo.answer, where=where)
+        case.expect("AGENT-SIGN-04", False, "a signed request", "none", exchange=demo.answer, where=where)
+        if agent.ours:
+            case.expect("AGENT-SIGN-08", False, "a signed request", "none", exchange=demo.answer, where=where)
+        else:
+            case.inconclusive("AGENT-SIGN-08", "no signed request is found, which AGENT-SIGN-04 judges")
         return
     one = Subject(demo.message, demo.key())
     verified = await agent.verify(one)
@@ -200,6 +203,11 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     explained = await agent.explain(one)
     mine, theirs = agent.base(demo.answer), agent.base(explained)
     told = f"the base that explain gives: {theirs!r}"
+    if None in {mine, theirs} and not agent.ours:
+        case.inconclusive(
+            "AGENT-SIGN-08", "one of the two bases is not found, which other rows judge", exchange=explained
+        )
+        return
     holds = mine is not None and mine == theirs
     case.expect("AGENT-SIGN-08", holds, told, repr(mine), exchange=explained, where=where)
 

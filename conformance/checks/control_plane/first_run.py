@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
 import sqlite3
 import stat
@@ -17,14 +19,19 @@ from conformance.check import Case, Inconclusive, check
 from conformance.checks.control_plane.audit import form_of
 from conformance.hub.access import AUDIT, Hub, Issuer, success, with_service_body
 from conformance.hub.log_reading import log_of
+from conformance.hub.played_database import PlayedDatabase, played_database
 from conformance.hub.services import played
-from conformance.hub.starting import TOKEN_FILE, data_folder, started_hub, token_in
+from conformance.hub.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
 from conformance.oracles import audit_chain
 from conformance.quick import OWN_PROCESSES
 from conformance.target import ProfileError
 
 _SQLITE = b"SQLite format 3\x00"
 _SEARCHED_BYTES = 64 * 2**20
+_ASKED_SECONDS = 3.0
+_NO_SERVER = (
+    "what is stored there is shown with a server on which the suite may make a database: give its DSN as [hub] postgres"
+)
 
 
 def folder(stack: AsyncExitStack) -> Path:
@@ -236,12 +243,13 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
     """With a postgresql:// S2CP_DB the store is PostgreSQL.
 
     Makes a database beside that of `[hub] postgres`, where nobody else writes, starts a control plane with its DSN and
-    registers an issuer. Expects it in a table of that database, and in no file of the data directory.
+    registers an issuer. Expects it in a table of that database, and in no file of the data directory. Without such a
+    server, starts a control plane with the DSN of one that the suite plays and that serves nobody. Expects that it is
+    asked, and that no issuer is taken without it; what is stored there is then documented.
     """
     secret = case.profile.hub.postgres
     if secret is None:
-        reason = "shown with a server on which the suite may make a database: give its DSN as [hub] postgres"
-        case.documented("CP-CONF-04", reason)
+        await _asks_a_server(case)
         return
     try:
         server = secret.read()
@@ -253,15 +261,69 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
         # A control plane that runs has a chain key of its own: another one's entries would break its log.
         dsn = await stack.enter_async_context(_database_of_its_own(server))
         case.client.names.secret(dsn, "S2CP_DB")
-        async with started_hub(case, place, S2CP_DB=dsn) as started:
+        started = await _started_on(case, stack, place, dsn)
+        if started is not None:
             issuer = await _with_issuer(started.hub)
             try:
                 tables = await _tables_with(dsn, issuer.did)
             finally:
                 await started.hub.revoke(issuer.did)
-        files = [path.name for path in _files(place) if issuer.did.encode() in _read(path)]
-        case.expect("CP-CONF-04", bool(tables), "the issuer in the database", f"{len(tables)} tables hold it")
-        case.expect("CP-CONF-04", not files, "nothing of it in the data directory", files or "nothing")
+            files = [path.name for path in _files(place) if issuer.did.encode() in _read(path)]
+            case.expect("CP-CONF-04", bool(tables), "the issuer in the database", f"{len(tables)} tables hold it")
+            case.expect("CP-CONF-04", not files, "nothing of it in the data directory", files or "nothing")
+
+
+async def _started_on(case: Case, stack: AsyncExitStack, place: Path, dsn: str) -> StartedHub | None:
+    """Start a control plane on a database; None, and a breach, where it starts without that database only.
+
+    Raises:
+        Inconclusive: It starts neither way.
+    """
+    try:
+        return await stack.enter_async_context(started_hub(case, place, S2CP_DB=dsn))
+    except Inconclusive as reason:
+        async with started_hub(case):
+            pass
+        case.expect("CP-CONF-04", False, "a start with a postgresql:// S2CP_DB, as without one", str(reason))
+        return None
+
+
+async def _asks_a_server(case: Case) -> None:
+    """Judge that a control plane with a postgresql:// DSN asks that server, and takes no issuer without it."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(played_database())
+        case.client.names.name(database.dsn, "S2CP_DB")
+        begun = asyncio.create_task(_takes_an_issuer(case, database))
+        try:
+            await asyncio.wait(
+                {begun, asked := asyncio.create_task(database.asked.wait())}, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            asked.cancel()
+            begun.cancel()
+            outcome = (await asyncio.gather(begun, return_exceptions=True))[0]
+    expected = "the server of the DSN asked before an issuer is taken"
+    if database.asked.is_set():
+        case.expect("CP-CONF-04", True, expected, "asked")
+        case.documented("CP-CONF-04", _NO_SERVER)
+    elif outcome is True:
+        case.expect("CP-CONF-04", False, expected, "an issuer was taken, and nobody asked the server")
+    else:
+        why = f": {outcome}" if isinstance(outcome, Inconclusive) else ""
+        case.inconclusive(
+            "CP-CONF-04", f"nobody asked the server of the DSN, and no issuer was taken{why}; {_NO_SERVER}"
+        )
+
+
+async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
+    """Start a control plane on a database that serves nobody, and return whether it takes an issuer all the same."""
+    async with started_hub(case, S2CP_DB=database.dsn) as started:
+        issuer = started.hub.new_issuer("nowhere")
+        taken = success(await started.hub.register(issuer))
+        # Who asks the server late asks it now.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(database.asked.wait(), _ASKED_SECONDS)
+        return taken
 
 
 @asynccontextmanager

@@ -98,19 +98,20 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
     """A body without did or key, a key that is no base64, or one of another length is refused and changes nothing.
 
     Sends such bodies with the admin token, with lists and texts where an object, a DID or a key belongs. Expects a
-    client error each time, and a trust set without the issuer.
+    client error each time, and a trust set without the issuer; where a did is there and is none, a breach warns.
     """
     hub = await hub_of(case)
     async with hub.registered(hub.new_issuer("taken")):
         pass  # where the token opens nothing, a refusal says nothing of a body
 
-    async def sent(row: str, what: str, issuer: Issuer, body: Any) -> None:
+    async def sent(row: str, what: str, issuer: Issuer, body: Any, beyond: str | None = None) -> None:
         answer = await hub.admin("POST", ISSUERS, json_body=body)
         trusted = await hub.trust_set()
         there = issuer.did in trusted or issuer.key in trusted.values()
         found = f"{answer.status}; {'it is trusted' if there else 'nothing changed'}"
         holds = refused(answer) and not there
-        case.expect(row, holds, "refused, and nothing changed", found, exchange=answer, where={"body": what})
+        told, where = "refused, and nothing changed", {"body": what}
+        case.expect(row, holds, told, found, exchange=answer, where=where, beyond=beyond)
         if there:
             await hub.revoke(issuer.did)
 
@@ -123,11 +124,14 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
         ("null for both", bad[3], {"did": None, "public_key_b64": None}),
         ("a list", bad[4], [bad[4].body]),
         ("a text", bad[5], bad[5].did),
+    ):
+        await sent("CP-ISSUER-05", what, issuer, body)
+    for what, issuer, body in (
         ("an empty did", Issuer("", bad[6].key), {"did": "", "public_key_b64": bad[6].key}),
         ("a list for a did", bad[7], {"did": [bad[7].did], "public_key_b64": bad[7].key}),
         ("a name that is no DID", nobody, nobody.body),
     ):
-        await sent("CP-ISSUER-05", what, issuer, body)
+        await sent("CP-ISSUER-05", what, issuer, body, "what a did must look like is open")
     for what, text in _no_base64(hub.new_key("odd")):
         issuer = Issuer(hub.new_issuer("odd").did, text if isinstance(text, str) else "")
         await sent("CP-ISSUER-06", what, issuer, {"did": issuer.did, "public_key_b64": text})

@@ -147,7 +147,7 @@ async def authorization_of_other_terms(case: Case) -> None:
 
     Signs authorizations with the right nonce that are wrong in one thing: recipient (a stranger, the payer itself, the
     token), value (nothing, one unit short, half, one unit over, twice, a million times). Expects that none is served,
-    and that none is cashed.
+    and that none is cashed. Of a value that is over, a breach warns: the interface says nothing of who pays more.
     """
     payer = await base_payer(case)
     stakes = Stakes(case, payer)
@@ -160,9 +160,12 @@ async def authorization_of_other_terms(case: Case) -> None:
         given = await stake.sign(to=to(stake))
         await stakes.buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
 
-    async def other_value(rows: tuple[str, ...], what: str, of: Callable[[int], int]) -> None:
+    async def other_value(
+        rows: tuple[str, ...], what: str, of: Callable[[int], int], beyond: str | None = None
+    ) -> None:
         stake = await stakes.stake(operation, prices=3)
-        await stakes.buys_nothing(rows, stake, await stake.sign(value=of(stake.price)), what)
+        given = await stake.sign(value=of(stake.price))
+        await stakes.buys_nothing(rows, stake, given, what, beyond=beyond)
 
     recipients: dict[str, Callable[[Stake], str]] = {
         "to another account": lambda _: stranger,
@@ -183,7 +186,10 @@ async def authorization_of_other_terms(case: Case) -> None:
         (
             *(elsewhere(what, to) for what, to in recipients.items()),
             *(other_value(("RAIL-PAY-09", "RAIL-PAY-14"), what, of) for what, of in less.items()),
-            *(other_value(("RAIL-PAY-14",), what, of) for what, of in more.items()),
+            *(
+                other_value(("RAIL-PAY-14",), what, of, "whether more than the price buys is open")
+                for what, of in more.items()
+            ),
         )
     )
     await stakes.audit()

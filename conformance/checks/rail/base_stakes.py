@@ -48,6 +48,7 @@ class Stake:
     token: Token
     held: int
     judged: list[tuple[str, str]] = field(default_factory=list)
+    beyond: str | None = None
 
     @property
     def entry(self) -> Mapping[str, Any]:
@@ -124,12 +125,19 @@ class Stakes:
         return made
 
     async def buys_nothing(
-        self, row: str | tuple[str, ...], stake: Stake, given: Authorization | Mapping[str, Any], what: str
+        self,
+        row: str | tuple[str, ...],
+        stake: Stake,
+        given: Authorization | Mapping[str, Any],
+        what: str,
+        *,
+        beyond: str | None = None,
     ) -> Answer:
-        """Present a proof that must buy nothing, and let the audit look at the account."""
+        """Present a proof that must buy nothing, and let the audit look at the account; `beyond`: see `Case.expect`."""
         proof = _proof(given)
+        stake.beyond = beyond
         stake.judged.extend((one, what) for one in ((row,) if isinstance(row, str) else row))
-        return await refused(self._case, row, stake.quote, proof, what, patient=True)
+        return await refused(self._case, row, stake.quote, proof, what, patient=True, beyond=beyond)
 
     async def free_or_paid(self, row: str, stake: Stake, given: Authorization | Mapping[str, Any], what: str) -> Answer:
         """Present a proof that a target may take or refuse: what counts is that it is served for its price only."""
@@ -166,6 +174,7 @@ class Stakes:
                     "an authorization that buys nothing is not cashed",
                     f"{moved} of {stake.price} moved" if moved else "nothing moved",
                     where={"operation": stake.quote.operation.path, "payment": what},
+                    beyond=stake.beyond,
                 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -39,6 +39,7 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
 EXAMPLES = frozenset({"extensions", "outputSchema"})
 _TERMS = frozenset({"accepts", "resource"})
 _FEWEST = 2
+_DOTS = 2
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -149,8 +150,11 @@ def is_positive(amount: Any) -> bool:
 
 
 def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
-    leaked = leaks(answer, case.profile.rail_bindings.result_at)
-    case.expect("RAIL-402-17", not leaked, "nothing of the service's result", leaked, exchange=answer, where=where)
+    bound = case.profile.rail_bindings.result_at
+    leaked = leaks(answer, bound)
+    beyond = None if is_goods(answer, leaked, bound) else "it looks like what is paid for, and may be something else"
+    expected = "nothing of the service's result"
+    case.expect("RAIL-402-17", not leaked, expected, leaked, exchange=answer, where=where, beyond=beyond)
     kept = not is_shareable(answer)
     case.expect("RAIL-402-18", kept, "no leave for shared caches", cache(answer), exchange=answer, where=where)
 
@@ -171,6 +175,26 @@ def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
     # A challenge token may be a JWS itself, and stands there for whoever pays.
     own = references(answer)
     return named + alike + [place for place, token in jose.tokens_in(body, headers) if token not in own]
+
+
+def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None) -> bool:
+    """Return whether what leaked is surely paid for: at the bound place, a receipt, or a result like the example."""
+    body = answer.object()
+    if (result_at or "").removeprefix("body:") in leaked:
+        return True
+    receipts = {"receipt", "payable_receipt"}.intersection(leaked)
+    if any(isinstance(body[name], str) and body[name].count(".") == _DOTS for name in receipts):
+        return True
+    examples = [one for _, one in _objects(_example_of(answer), "") if len(one) >= _FEWEST]
+    return any(
+        _is_like(one, example) for place, one in _objects(body, "body") for example in examples if place in leaked
+    )
+
+
+def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
+    """Return whether an object has an example's members in their types, and is not just the example again."""
+    alike = all(type(one.get(name)) is type(member) for name, member in example.items())
+    return alike and dict(one) != dict(example)
 
 
 def _example_of(answer: Answer) -> Any:

@@ -47,25 +47,32 @@ async def refused(
     *,
     operation: Operation | None = None,
     patient: bool = False,
+    beyond: str | None = None,
 ) -> Answer:
-    """Present a proof and judge by each row that it buys nothing; `patient`, when the rail says "not yet" no more."""
+    """Present a proof and judge by each row that it buys nothing; `patient`, when the rail says "not yet" no more.
+
+    `beyond` is what the interface leaves open of it (`Case.expect`).
+    """
     name_live_values(case, proof)
     target, send = operation or quote.operation, redeem if patient else present
     answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
     given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
     for one in (row,) if isinstance(row, str) else row:
-        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what})
+        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
     return answer
 
 
-def _judge_refusal(case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str]) -> None:
+def _judge_refusal(
+    case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
+) -> None:
     """Judge that an answer hands nothing over, whatever its status; a server error decides nothing."""
     if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
         what = ", ".join(where.values())
         case.inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
         return
     found = told(answer) + (f" with {', '.join(given)}" if given else "")
-    case.expect(row, answer.status >= 300 and not given, "not served", found, exchange=answer, where=where)
+    holds = answer.status >= 300 and not given
+    case.expect(row, holds, "not served", found, exchange=answer, where=where, beyond=beyond)
 
 
 def price_of(entry: Mapping[str, Any]) -> int:

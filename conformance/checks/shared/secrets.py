@@ -1,4 +1,8 @@
-"""X-ROB-02: what a caller keeps secret never comes back."""
+"""X-ROB-02: what a caller keeps secret never comes back.
+
+A secret is one where the interface has it: in Authorization, in X-PAYMENT. Elsewhere (in a path, an id, a member that
+nobody asked for) it is a blunder of the caller's, and an answer that repeats it warns.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,10 @@ _FIX = (
 # Calls that an operation gets which only a document names.
 _FEW = 10
 _AT_ONCE = 6
+_ELSEWHERE = "the interface has no secret in this place"
+_CREDENTIALS = frozenset(
+    {"Bearer", "Bearer without a tenant", "Bearer and text after it", "another scheme", "Basic", "no scheme"}
+)
 _QUICK = sample("calls, one for each secret and place, at some operation")
 
 
@@ -41,6 +49,8 @@ class _Call:
     tail: str = ""
     # Whether a success may hold the text, because it is no secret where it stands: only a refusal is judged.
     refusals_only: bool = False
+    # Why an answer that holds it only warns, where it does.
+    beyond: str | None = _ELSEWHERE
 
 
 @dataclass(slots=True)
@@ -88,7 +98,8 @@ def _credential_calls(endpoint: Endpoint, what: str, key: str) -> Iterator[_Call
         "the media type": [*tenant, bearer, ("Content-Type", f"text/{key}")],
     }
     for place, headers in places.items():
-        yield _Call(f"{what} as {place}", endpoint, key, headers, body)
+        beyond = None if place in _CREDENTIALS else _ELSEWHERE
+        yield _Call(f"{what} as {place}", endpoint, key, headers, body, beyond=beyond)
     yield _Call(f"{what} in the query", endpoint, key, typed, body, f"?api_key={key}", refusals_only=True)
     yield _Call(f"{what} in the path", endpoint, key, typed, body, f"/{key}", refusals_only=True)
 
@@ -125,7 +136,7 @@ async def _judge(case: Case, call: _Call) -> None:
     found = comes_back(answer, call.secret)
     where = {"operation": call.endpoint.label, "secret": call.what}
     told = "the secret nowhere in the answer"
-    case.expect(_ROW, not found, told, found or "nowhere", exchange=answer, where=where)
+    case.expect(_ROW, not found, told, found or "nowhere", exchange=answer, where=where, beyond=call.beyond)
 
 
 @check(_ROW, surface="gateway", fix=_FIX, quick=_QUICK)
@@ -185,11 +196,13 @@ async def payments_never_come_back(case: Case) -> None:
         case.client.names.secret(encoded, "X_PAYMENT_HEADER")
         typed = [*endpoint.headers.items(), *([JSON] if endpoint.body is not None else [])]
         body = b"{}" if endpoint.body is not None else None
-        for name in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
-            calls.append(_Call(f"text as {name}", endpoint, text, [*typed, (name, text)], body))
-            calls.append(_Call(f"a proof as {name}", endpoint, encoded, [*typed, (name, encoded)], body))
+        for name, beyond in (("X-PAYMENT", None), ("PAYMENT-SIGNATURE", _ELSEWHERE)):
+            calls.append(_Call(f"text as {name}", endpoint, text, [*typed, (name, text)], body, beyond=beyond))
+            proof = [*typed, (name, encoded)]
+            calls.append(_Call(f"a proof as {name}", endpoint, encoded, proof, body, beyond=beyond))
         key = secrets.make("MADE_UP_KEY", "weld_")
-        calls.append(_Call("an account key", endpoint, key, [*typed, ("Authorization", f"Bearer {key}")], body))
+        bearer = [*typed, ("Authorization", f"Bearer {key}")]
+        calls.append(_Call("an account key", endpoint, key, bearer, body, beyond=None))
     await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
@@ -228,5 +241,5 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
         if token is not None:
             headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]
             body = b"{}" if endpoint.body is not None else None
-            calls.append(_Call("the admin token", endpoint, token, headers, body))
+            calls.append(_Call("the admin token", endpoint, token, headers, body, beyond=None))
     await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)

@@ -37,9 +37,11 @@ def counts(folder: Path) -> dict[str, int]:
 
 
 def test_0_when_every_claimed_requirement_passes(tmp_path: Path) -> None:
-    """The reference keeps RAIL-KEY, and the reports are there."""
-    done = run(tmp_path, "RAIL-KEY")
+    """The reference keeps RAIL-KEY, the reports are there, and it says that nothing of the operator's was judged."""
+    done = run(tmp_path, "RAIL-KEY", "--own-stack")
     assert done.returncode == 0, done.stdout + done.stderr
+    said = "Nothing of yours was judged: the target was our own stack."
+    assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == (said, said)
     assert (tmp_path / "report" / "index.html").stat().st_size > 1000
     assert counts(tmp_path)["passed"] == 5
 
@@ -157,7 +159,9 @@ def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.slow
 def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
-    with subprocess.Popen([*WELDPROOF, "run", "RAIL"], cwd=tmp_path, stdout=subprocess.DEVNULL) as running:
+    with subprocess.Popen(
+        [*WELDPROOF, "run", "RAIL", "--own-stack"], cwd=tmp_path, stdout=subprocess.DEVNULL
+    ) as running:
         log = tmp_path / "report" / LOG
         ends = time.monotonic() + 600
         while time.monotonic() < ends and not (log.exists() and any(one["event"] == "exchange" for one in read(log))):

@@ -14,7 +14,9 @@ import json
 import os
 import re
 import secrets
+import socket
 import sqlite3
+import sys
 import threading
 import time
 import urllib.error
@@ -25,7 +27,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 KEY_BYTES = 1793
 TOKEN = "the-admin-token-of-the-scripted-hub"
@@ -444,6 +446,8 @@ def main() -> None:
     if flaw == "another folder":
         folder = Path(str(folder) + "-of-its-own")
     folder.mkdir(parents=True, exist_ok=True)
+    if os.environ.get("S2CP_DB", "").startswith("postgresql://") and flaw != "keeps its SQLite file":
+        _ended_without_a_database(os.environ["S2CP_DB"], asks=flaw != "knows no PostgreSQL")
     made = TOKEN if flaw == "one token for all" else secrets.token_urlsafe(32)
     name = "token.txt" if flaw == "another file" else "admin_token"
     if flaw == "a new token each time":
@@ -463,6 +467,16 @@ def main() -> None:
         hub.store = None
     port = int(os.environ.get("PORT") or (8080 if flaw == "another port" else 8094))
     _server(hub, port).serve_forever()
+
+
+def _ended_without_a_database(dsn: str, *, asks: bool) -> None:
+    """End, as who has no client for PostgreSQL must: after a look whether the server is there, where it `asks`."""
+    if asks:
+        place = urlsplit(dsn)
+        with socket.create_connection((place.hostname or "", place.port or 5432)) as connection:
+            connection.sendall((8).to_bytes(4, "big") + (80877103).to_bytes(4, "big"))
+            connection.recv(1)
+    sys.exit("there is no such database")
 
 
 class Resolving(Hub):

@@ -40,6 +40,7 @@ CHECKS = {
     if one.run.__module__
     in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "defaults", "restarts")}
 }
+STORE = "a_postgresql_dsn_moves_the_store"
 TOKENS, KEPT = "the_token_is_made_on_the_first_run", "what_was_registered_survives_a_restart"
 ENCLOSED = {"defaults_are_those_of_the_interface", "only_health_addresses_are_called"}
 
@@ -93,12 +94,24 @@ def breached(log: EventLog) -> set[str]:
 
 
 async def test_an_honest_program_passes(enclosures: bool) -> None:
-    """Every row passes; PostgreSQL is documented where nobody gives a database, and no program is left behind."""
+    """Every row passes; what PostgreSQL holds is documented where nobody gives a server, and no program is left."""
     names = [name for name in CHECKS if enclosures or name not in ENCLOSED]
-    found = dict(verdicts(await judged(*names)))
-    assert found.pop("CP-CONF-04") == "documented"
+    log = await judged(*names)
+    found = verdicts(log)
     assert set(found.values()) == {"pass"}
-    assert len(found) == (11 if enclosures else 9)
+    assert len(found) == (12 if enclosures else 10)
+    of_database = [event["verdict"] for event in log.of("judgement") if event["row"] == "CP-CONF-04"]
+    assert of_database == ["pass", "documented"]
+
+
+@pytest.mark.parametrize(
+    ("flaw", "verdict"), [("keeps its SQLite file", "fail"), ("knows no PostgreSQL", "inconclusive")]
+)
+async def test_who_takes_no_postgresql_is_told_without_a_server(flaw: str, verdict: str) -> None:
+    """Who takes issuers and asks no server of the DSN breaks the row; who ends at once leaves it open, with a hint."""
+    log = await judged(STORE, flaw=flaw)
+    assert verdicts(log) == {"CP-CONF-04": verdict}
+    assert verdict == "fail" or "give its DSN as [hub] postgres" in next(iter(log.of("row")))["reason"]
 
 
 async def test_a_started_hub_of_other_names_passes() -> None:
@@ -170,7 +183,7 @@ async def test_no_secret_is_among_arguments_or_in_the_log(monkeypatch: pytest.Mo
 
 @pytest.mark.postgres
 async def test_where_the_store_is_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference, which obeys S2CP_DB, passes; a hub that keeps its SQLite file whatever is set does not.
+    """The reference, which obeys S2CP_DB, passes; a hub that keeps its SQLite file, or ends, with that set does not.
 
     The server was made in the locale C without naming an encoding, which is what `initdb` does where no locale is set.
     """
@@ -178,9 +191,11 @@ async def test_where_the_store_is_shows(monkeypatch: pytest.MonkeyPatch) -> None
     reference = reference.replace("S2CP_PORT", f'PYTHONPATH = "{ROOT}", WP_MODE = "test", S2CP_PORT')
     with private_cluster("SQL_ASCII") as dsn:
         monkeypatch.setenv("SCRIPTED_DSN", dsn)
-        for profile, verdict in ((reference, "pass"), (PROFILE, "fail")):
-            log = await judged(
-                "a_postgresql_dsn_moves_the_store", profile=profile + 'postgres = {env = "SCRIPTED_DSN"}\n'
-            )
+        for profile, flaw, verdict in (
+            (reference, "", "pass"),
+            (PROFILE, "keeps its SQLite file", "fail"),
+            (PROFILE, "knows no PostgreSQL", "fail"),
+        ):
+            log = await judged(STORE, flaw=flaw, profile=profile + 'postgres = {env = "SCRIPTED_DSN"}\n')
             assert verdicts(log) == {"CP-CONF-04": verdict}
             assert dsn not in json.dumps(list(log.events))

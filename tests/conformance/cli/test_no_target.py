@@ -1,0 +1,50 @@
+"""`weldproof run` without a target asks for one, and a run that judges nothing of the operator's says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import prepared
+
+OURS = "Nothing of yours was judged: the target was the suite's own listener."
+RECEIVER = """
+[target]
+name = "nobody's receiver"
+[claims]
+surfaces = ["webhooks"]
+[webhook]
+header = "X-Weldproof-Signature"
+"""
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder."""
+    return prepared.run("conformance", "run", *words, env=os.environ, cwd=folder, timeout=600)
+
+
+@pytest.mark.parametrize("words", [(), ("RAIL",), ("WH-RECV",), ("GW-DOC", "GW-LINK-01"), ("AGENT", "--lane", "base")])
+def test_without_a_target_one_is_asked_for(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Our own stack is no stand-in for a server that nobody named: exit code 2, with what to give."""
+    done = run(tmp_path, *words)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no target is named" in done.stderr
+    assert "weldproof init URL" in done.stderr
+    assert "--own-stack" in done.stderr
+
+
+def test_a_run_on_the_suites_own_listener_says_so_first_and_last(tmp_path: Path) -> None:
+    """A profile that names no receiver leaves the suite's own to be judged: nothing of it is the operator's."""
+    (tmp_path / "weldproof.toml").write_text(RECEIVER)
+    done = run(tmp_path, "WH-RECV-05", "--report", "json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout.splitlines()
+    assert (said[0], said[-1]) == (OURS, OURS)
+    assert done.stderr.splitlines()[0] == "Nothing of yours is judged: the target is the suite's own listener."
+    results = json.loads((tmp_path / "report" / "report.json").read_text("utf-8"))["results"]
+    assert results["summary"]["extra"]["sentence"].endswith(OURS)
+    assert results["extra"]["not_yours"] == "the suite's own listener"
