@@ -17,14 +17,21 @@ from conformance.events import EventLog
 from conformance.ledger import Requirement, load
 from conformance.quick import BY_COMPANY, WHOLE, Quick
 from conformance.target import Profile
-from conformance.verdict import ONLY_WARNS, Verdict, breach
+from conformance.verdict import ONLY_WARNS, Inconclusive, Verdict, breach
+
+__all__ = [
+    "REGISTRY",
+    "Case",
+    "Check",
+    "Exclusive",
+    "Inconclusive",
+    "Lacking",
+    "check",
+    "shortened",
+]
 
 T = TypeVar("T")
 Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
-
-
-class Inconclusive(Exception):
-    """The check cannot reach what it needs; every row it has not judged yet is inconclusive for this reason."""
 
 
 class Lacking(Inconclusive):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -22,8 +22,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.events import EventLog
 from conformance.oracles.profile_json import refuse_constant, unique_members
 from conformance.owner import Owned
+from conformance.pacing import Pacer
 from conformance.redaction import Names
 from conformance.shell import Span
+from conformance.verdict import Inconclusive
 
 __all__ = [
     "LONGEST_BODY",
@@ -33,7 +35,9 @@ __all__ = [
     "JsonFault",
     "Late",
     "Names",
+    "Paced",
     "Recorded",
+    "Throttled",
     "Transport",
     "Unreachable",
     "json_bytes",
@@ -49,14 +53,21 @@ _SECRET_HEADERS = {
 }
 _GIVEN_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
 _SHOWN_BODY = 65_536
-_RETRY_STATUSES = frozenset({429})
+_THROTTLED: Final = 429
 _LONGEST_WAIT = 120.0
+# Checks side by side share a limit: whoever waits as told may find that another took the place.
+_PATIENCE_SECONDS: Final = 180.0
+_LONGEST_PAUSE: Final = 1.0
 # Bytes of an answer's body that are read; no answer of the interface comes near it.
 LONGEST_BODY: Final = 32 * 1024 * 1024
 
 
 class Unreachable(Exception):
     """The target gave no HTTP answer; the text says what happened."""
+
+
+class Throttled(Inconclusive):
+    """The target says, however long it is waited for, that calls come too fast, which is no answer to any of them."""
 
 
 class Late(Unreachable):
@@ -134,6 +145,15 @@ class Transport(Protocol):
         """
 
 
+@runtime_checkable
+class Paced(Protocol):
+    """A transport whose operations have paces of their own."""
+
+    @property
+    def pacer(self) -> Pacer:
+        """Their turns."""
+
+
 class Client:
     """The recording client of one check."""
 
@@ -175,19 +195,42 @@ class Client:
 
         Raises:
             Unreachable: No HTTP answer came.
+            Throttled: The target says 429 without a time to come back, or for minutes; only where patient.
         """
         fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         if body is None and json_body is not None:
             body = json_bytes(json_body)
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
+        if not patient:
+            return await self._once(method, url, fields, body, retry=retry)
+        answer = await self._in_turn(method, url, fields, body, retry=retry)
+        ends, pause = time.monotonic() + _PATIENCE_SECONDS, 0.0
+        while answer.status == _THROTTLED:
+            wait = retry_after(answer)
+            if wait is None or time.monotonic() + wait > ends:
+                raise Throttled(
+                    "the target answers 429, which decides nothing: give its rate as [pace] requests_per_second, or "
+                    f'that of {method} and its path in [pace.limits], such as "POST /v1/receipt/verify" = 120'
+                )
+            # Whoever says 0 again and again is not asked without a breath.
+            await asyncio.sleep(max(wait, pause))
+            pause = min(2 * pause or 0.02, _LONGEST_PAUSE)
+            answer = await self._in_turn(method, url, fields, body, retry=True)
+        return answer
+
+    async def _in_turn(
+        self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
+    ) -> Answer:
+        """Send one request when its operation's turn comes, and keep what the answer says of the pace."""
+        pacer = self._transport.pacer if isinstance(self._transport, Paced) else None
+        if pacer is not None:
+            await pacer.turn(method, url)
         answer = await self._once(method, url, fields, body, retry=retry)
-        for _ in range(3 if patient else 0):
-            wait = _asked_to_wait(answer)
-            if wait is None:
-                break
-            await asyncio.sleep(wait)
-            answer = await self._once(method, url, fields, body, retry=True)
+        if pacer is not None and answer.status != _THROTTLED:
+            pacer.served(method, url)
+        elif pacer is not None and (wait := retry_after(answer)) is not None:
+            pacer.throttled(method, url, wait)
         return answer
 
     async def _once(
@@ -298,10 +341,6 @@ class Counter(Owned):
         self._owned()
         self.last += 1
         return self.last
-
-
-def _asked_to_wait(answer: Answer) -> float | None:
-    return retry_after(answer) if answer.status in _RETRY_STATUSES else None
 
 
 def retry_after(answer: Answer) -> float | None:

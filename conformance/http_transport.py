@@ -7,7 +7,7 @@ import os
 import ssl
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
 import aiohttp
@@ -15,6 +15,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from conformance.client import LONGEST_BODY, Late, Unreachable, too_long
+from conformance.pacing import Pacer
 
 # Requests without an answer in time after which an address that never gave one is asked no more.
 _PATIENCE: Final = 8
@@ -29,7 +30,23 @@ class HttpTransport:
     that an answer may take. One that refuses connections is asked again: its server may be about to start.
     """
 
-    def __init__(self, *, seconds: float, requests_per_second: float, connections: int) -> None:
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        requests_per_second: float,
+        connections: int,
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
+        """Take the time that an answer may take, the pace of all calls, and limits of single operations.
+
+        Args:
+            seconds: From the first byte of a request to the last of its answer.
+            requests_per_second: 0 for as fast as it goes.
+            connections: At most so many at a time.
+            limits: Calls a minute by `METHOD /path`; beside these, what 429 teaches.
+        """
+        self.pacer = Pacer(limits)
         self._seconds = seconds
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
         self._connections = connections

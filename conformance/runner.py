@@ -175,7 +175,10 @@ class Run:
         self._shorten()
         pace = self.profile.pace
         transport = HttpTransport(
-            seconds=self.profile.budgets.request, requests_per_second=pace.requests_per_second, connections=128
+            seconds=self.profile.budgets.request,
+            requests_per_second=pace.requests_per_second,
+            connections=128,
+            limits=pace.limits,
         )
         async with transport:
             first = self._client(transport, "discovery")

@@ -112,7 +112,7 @@ class Session:
             for operation in (one for one in self._operations if not one.sure):
                 if (told := await refusal(self.client, operation)) is not None:
                     self.refuse_body(operation, told)
-        except (Unreachable, JsonFault) as fault:
+        except (Unreachable, Inconclusive, JsonFault) as fault:
             self._trouble = f"the rail's operations could not be discovered: {fault}"
 
     async def receive(self) -> None:

@@ -15,6 +15,10 @@ OUR_LISTENER: Final = "the suite's own listener"
 ONLY_WARNS: Final = "only warns, since"
 
 
+class Inconclusive(Exception):
+    """The check cannot reach what it needs; every row it has not judged yet is inconclusive for this reason."""
+
+
 class Verdict(StrEnum):
     """What the suite says of one requirement.
 

@@ -22,7 +22,6 @@ from conformance.oracles.message_signatures.message import Message
 from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
 
-_THROTTLED = 429
 _OK = 200
 
 
@@ -53,12 +52,8 @@ class Agent:
         return replace(self, url=url.rstrip("/"))
 
     async def call(self, method: str, path: str, **what: Any) -> Answer:
-        """Send one request; see `Client.call`.
-
-        Raises:
-            Inconclusive: The target says for the fourth time that this is too fast for it.
-        """
-        return unlimited(await self.case.client.call(method, self.url + path, **what))
+        """Send one request; see `Client.call`."""
+        return await self.case.client.call(method, self.url + path, **what)
 
     async def verify(self, one: Subject, **further: Any) -> Answer:
         """Ask whether a message is valid; `further` are members beside the usual ones."""
@@ -175,17 +170,6 @@ class Agent:
     def notes(self, answer: Answer) -> list[str] | None:
         """Return the notes of an explanation."""
         return answers.notes(answer.object(), self.bindings.notes_at)
-
-
-def unlimited(answer: Answer) -> Answer:
-    """Return an answer that is no 429, which says nothing of what was asked.
-
-    Raises:
-        Inconclusive: It is one.
-    """
-    if answer.status == _THROTTLED:
-        raise Inconclusive("the agent answers 429: give its rate as [pace] requests_per_second")
-    return answer
 
 
 def _joined(message: Message) -> Message:

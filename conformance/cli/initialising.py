@@ -15,7 +15,7 @@ import tomlkit
 from conformance.agent.probing import AgentFound, probe_agent
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
+from conformance.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.discovery import INDEX, Operation, discover
 from conformance.drafting import gateway_help, gateway_tables, lanes_of, writable
 from conformance.events import EventLog
@@ -184,7 +184,7 @@ async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) 
                 rail = await _probe_rail(client, url)
                 agent = await probe_agent(client, url)
                 hub = await probe_hub(client, url)
-            except (Unreachable, JsonFault) as fault:
+            except (Unreachable, Throttled, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
             if gateway is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PositiveFloat, ValidationError, model_validator
 
 from conformance.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
@@ -161,9 +161,13 @@ class Pace(Table):
     Attributes:
         requests_per_second: 0 means as fast as it can.
         workers: Checks that run side by side.
+        limits: Operations that the target limits apart: calls a minute by method and path, such as
+            `"POST /v1/receipt/verify" = 120`; a number or a token in the path is written `*`. Whatever is not given
+            is learnt from the target's 429.
     """
 
     requests_per_second: float = 10.0
+    limits: Mapping[str, PositiveFloat] = Field(default_factory=dict)
     workers: int = Field(default=8, ge=1, le=64)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.client import Answer, Client, Counter, JsonFault, Names, Unreachable
+from conformance.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.events import EventLog
 from conformance.recorded import curl_line, template
 
@@ -86,6 +86,32 @@ async def test_a_throttled_call_waits_as_told_and_is_marked_as_a_repeat() -> Non
     answer = await client.call("GET", "http://h/")
     assert answer.status == 200
     assert [(event["ordinal"], event["retry"]) for event in log.events] == [(1, False), (1, True)]
+
+
+async def test_a_429_is_never_an_answer() -> None:
+    """However often it comes it is waited for; without a time to come back nothing is decided."""
+    throttled: tuple[int, dict[str, str], bytes] = (429, {"Retry-After": "0"}, b"")
+    client, log = _client(_Echo(*[throttled] * 5, (422, {}, b"{}")))
+    assert (await client.call("POST", "http://h/")).status == 422
+    assert len(log.events) == 6
+    client, _ = _client(_Echo((429, {}, b"")))
+    with pytest.raises(Throttled, match="POST"):
+        await client.call("POST", "http://h/")
+
+
+async def test_a_wait_beyond_all_patience_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that says 429 for minutes is asked no more."""
+    client, log = _client(_Echo(*[(429, {"Retry-After": "100"}, b"")] * 5))
+    clock = [0.0]
+
+    async def slept(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr("conformance.client.asyncio.sleep", slept)
+    monkeypatch.setattr("conformance.client.time.monotonic", lambda: clock[0])
+    with pytest.raises(Throttled):
+        await client.call("GET", "http://h/")
+    assert (clock[0], len(log.events)) == (100.0, 2)
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"a":1,"a":2}', b"[NaN]", b"\xff", b"[" * 100_000])

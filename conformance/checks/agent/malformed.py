@@ -10,7 +10,6 @@ from typing import Any
 
 from conformance.agent import EXPLAIN, SIGN, VERIFY, Agent, agent_of
 from conformance.agent import subject as signed
-from conformance.agent.access import unlimited
 from conformance.check import Case, Inconclusive, check
 from conformance.client import Answer, JsonFault
 from conformance.quick import sample
@@ -90,7 +89,7 @@ async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
     }
 
     async def sent(kind: str, what: str, body: bytes | None, headers: dict[str, str]) -> None:
-        answer = unlimited(await case.client.call("POST", base + path, body=body, headers=headers))
+        answer = await case.client.call("POST", base + path, body=body, headers=headers)
         where = {"operation": path, "body": what}
         holds = answer.status == _UNPROCESSABLE
         case.expect(row_of[kind], holds, "422", answer.status, exchange=answer, where=where)
