@@ -199,7 +199,7 @@ def test_values_of_the_agent_are_read_off_the_wire() -> None:
     health = at_the_agent("/health", "{}", method="GET")
     called = at_the_agent("/a2a", '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}')
     found = seen([started, verified, offline, refused, nested, health, called])
-    assert found["agent.validity"] == ("outcome", "verified")
+    assert found["agent.validity"] == ("outcome: fail", "verified")
     assert found["agent.errors"] == ("errors", "report.errors")
     assert found["agent.request"] == ("a URL", "other", "verb")
     assert found["agent.refusals"] == ("title, type",)
