@@ -63,6 +63,7 @@ _UNKNOWN: Mapping[str, str] = {
     "screen_body": "# screen_body = { ... }                       # a body that POST /compliance/screen accepts",
     "resource_body": '# resource_body = { name = "x-{unique}" }     # a body that POST /v1/resources accepts',
     "checkout_selectors": '# checkout_selectors = { memo = "#memo" }     # CSS selectors of the checkout page',
+    "receipt_hash_member": '# receipt_hash_member = "..."               # member that tells which payment is expected',
     "receipt_codes": "# receipt_codes = [ ... ]                     # the nine typed codes of receipt verification",
     "edge_url": '# edge_url = "https://edge.example"           # the edge host, where there is one',
 }

@@ -31,6 +31,7 @@ MEMBERS = (
     "receipt_token",
     "envelope",
 )
+_USUAL_HASH_MEMBER = "expected_payment_hash"
 _KEY_PATHS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/v1/jwks", "/v1/jwks.json", "/v1/keys")
 # 120 calls a minute are allowed, and limit rows need their share.
 _SPACING_SECONDS = 0.55
@@ -45,6 +46,7 @@ class Verifier:
         member: Name of the member that carries the receipt.
         material: What vectors are made of.
         judges_structure: Whether the profile binds the nine codes, so that its reading of structure is judged.
+        hash_member: Name of the member that tells the payment hash that the caller expects; None where it is open.
         spaced: Whether calls are spaced out, since the target keeps its stated limit.
     """
 
@@ -52,16 +54,22 @@ class Verifier:
     material: Material
     judges_structure: bool
     spaced: bool
+    hash_member: str | None = None
     _next: float = field(default=0.0)
 
     async def present(self, case: Case, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
-        """Present a vector and return the answer."""
+        """Present a vector and return the answer; what it is bound to is told under the usual name if none is bound."""
         await self._turn()
-        return await present(case, self.member, vector, headers=headers)
+        expected = self.hash_member or _USUAL_HASH_MEMBER
+        return await present(case, self.member, vector, headers=headers, hash_member=expected)
+
+    def can_ask(self, vector: Vector) -> bool:
+        """Return whether everything that a vector says has a name at this target."""
+        return vector.expected_payment_hash is None or self.hash_member is not None
 
     def wanted(self, vectors: list[Vector]) -> list[Vector]:
         """Return the vectors that judge this target."""
-        return [one for one in vectors if self.judges_structure or not one.pinned]
+        return [one for one in vectors if self.can_ask(one) and (self.judges_structure or not one.pinned)]
 
     async def _turn(self) -> None:
         if self.spaced:
@@ -70,13 +78,20 @@ class Verifier:
             await asyncio.sleep(self._next - _SPACING_SECONDS - now)
 
 
-async def present(case: Case, member: str, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
+async def present(
+    case: Case,
+    member: str,
+    vector: Vector,
+    *,
+    headers: Mapping[str, str] | None = None,
+    hash_member: str = _USUAL_HASH_MEMBER,
+) -> Answer:
     """Send one receipt to the hosted verifier; its texts do not show in the log."""
     body: dict[str, Any] = {member: vector.jws}
     if vector.jwks is not None:
         body["jwks"] = vector.jwks
     if vector.expected_payment_hash is not None:
-        body["expected_payment_hash"] = vector.expected_payment_hash
+        body[hash_member] = vector.expected_payment_hash
     name_texts(case, body, "RECEIPT")
     sent = case.session.tenant_headers() if headers is None else headers
     return await target_of(case)("POST", RECEIPT_VERIFY, json_body=body, headers=sent)
@@ -112,7 +127,7 @@ async def _find(case: Case) -> Verifier:
     bindings, spaced = case.profile.gateway_bindings, case.profile.pace.requests_per_second > 0
     name_texts(case, [platform, *(one.jwk for one in material.third)], "RECEIPT")
     member = bindings.receipt_member or await _member(case, material)
-    return Verifier(member, material, bindings.receipt_codes is not None, spaced)
+    return Verifier(member, material, bindings.receipt_codes is not None, spaced, bindings.receipt_hash_member)
 
 
 async def _member(case: Case, material: Material) -> str:

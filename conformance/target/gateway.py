@@ -31,6 +31,7 @@ class GatewayBindings(Table):
 
     Attributes:
         receipt_member: Member of the receipt verification's body that carries the receipt.
+        receipt_hash_member: Member of the same body that tells which payment's hash the caller expects.
         jwks_path: Path of the gateway's key document.
         openapi_path: Path of the gateway's OpenAPI document.
         receipt_codes: The nine typed codes of receipt verification.
@@ -58,6 +59,7 @@ class GatewayBindings(Table):
     """
 
     receipt_member: str | None = None
+    receipt_hash_member: str | None = None
     jwks_path: str | None = None
     openapi_path: str | None = None
     receipt_codes: tuple[str, ...] | None = None
@@ -83,6 +85,7 @@ class GatewayBindings(Table):
 
 REFERENCE_GATEWAY = GatewayBindings(
     receipt_member="jws",
+    receipt_hash_member="expected_payment_hash",
     jwks_path="/.well-known/jwks.json",
     openapi_path="/openapi.json",
     receipt_codes=STEPS,

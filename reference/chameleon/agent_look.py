@@ -68,6 +68,8 @@ def _with_digest(made: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
 def _called(call: Callable[..., dict[str, Any]], shape: Shape) -> Callable[..., dict[str, Any]]:
     def called(self: Skill, body: Any, moment: Moment) -> dict[str, Any]:
         own = agent_requests.own(body, self.id, shape)
+        if shape.agent_max_age is not None and self.id != agent_requests.SIGN and isinstance(own, dict):
+            own = {"max_age_seconds": shape.agent_max_age, **own}
         told = call(self, own, moment)
         if self.id == agent_requests.SIGN:
             return agent_results.signed(told, shape)

@@ -207,6 +207,12 @@ POINTS = (
         "the answer to signature headers that cannot be parsed",
         (Choice("200, not valid"), Choice("422", {"agent_unparsable": 422})),
     ),
+    Point(
+        "agent.max-age",
+        ("6",),
+        "how old a signature may be where the caller says nothing of it",
+        (Choice("as old as it likes"), Choice("five minutes", {"agent_max_age": 300})),
+    ),
     *agent_sign_points.POINTS,
     Point(
         "agent.openapi-path",

@@ -61,8 +61,8 @@ def _own(shape: Shape, model: type[Any], value: Any) -> Any:
     """Return a body under the names that the service itself knows."""
     if not isinstance(value, dict):
         return value
-    if model is ReceiptVerifyRequest and shape.receipt_member != "jws":
-        return _renamed(value, {shape.receipt_member: "jws"})
+    if model is ReceiptVerifyRequest:
+        return _of_receipt(shape, value)
     if model is ScreeningRequest and shape.screen_request == "renamed":
         return _renamed(value, {"address": "recipient_address", "chain": "network"})
     if model is ScreeningRequest and shape.screen_request == "nested":
@@ -75,6 +75,12 @@ def _own(shape: Shape, model: type[Any], value: Any) -> Any:
         amount = price.get("microunits") if isinstance(price, dict) else None
         return {**_renamed(value, {"slug": "resource_id"}), "amount_microunits": amount}
     return value
+
+
+def _of_receipt(shape: Shape, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body of receipt verification; whoever has no member for a payment's hash compares none."""
+    names = {shape.receipt_member: "jws", shape.receipt_hash: "expected_payment_hash"}
+    return _renamed(value, {name: own for name, own in names.items() if name != own})
 
 
 def _renamed(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -262,6 +268,8 @@ def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     if shape.receipt_member != "jws":
         _rename_property(schemas["ReceiptVerifyRequest"], "jws", shape.receipt_member)
+    if shape.receipt_hash != "expected_payment_hash":
+        _rename_property(schemas["ReceiptVerifyRequest"], "expected_payment_hash", shape.receipt_hash)
     open_schemas = {
         "/v1/resources": shape.resource != "flat",
         "/compliance/screen": shape.screen_request != "flat",
@@ -276,6 +284,7 @@ def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def _rename_property(schema: dict[str, Any], old: str, new: str) -> None:
-    schema["properties"] = {new if name == old else name: one for name, one in schema["properties"].items()}
+    named = {new if name == old else name: one for name, one in schema["properties"].items()}
+    schema["properties"] = {name: one for name, one in named.items() if name}
     if "required" in schema:
         schema["required"] = [new if name == old else name for name in schema["required"]]

@@ -84,6 +84,18 @@ POINTS = (
         ),
     ),
     Point(
+        "gateway.receipt-hash",
+        ("11",),
+        "member that tells which payment's hash the caller of receipt verification expects",
+        (
+            *(
+                Choice(name, {"receipt_hash": name}, binds={"gateway.receipt_hash_member": name})
+                for name in ("expected_payment_hash", "bound_to")
+            ),
+            Choice("none", {"receipt_hash": ""}, undecided={"GW-RCPT-22": "the eighth vector cannot be asked about"}),
+        ),
+    ),
+    Point(
         "gateway.receipt-codes",
         ("20", "C-10"),
         "names of the nine typed codes",

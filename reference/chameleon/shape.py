@@ -95,6 +95,7 @@ class Shape:
     error_codes: str = "snake"
     error_context: str = "all"
     receipt_member: str = "jws"
+    receipt_hash: str = "expected_payment_hash"
     receipt_codes: str = "upper snake"
     report: str = "verified"
     jwks_path: str = "/.well-known/jwks.json"
@@ -154,6 +155,7 @@ class Shape:
     agent_detail: str = "pydantic"
     agent_refusals: str = "detail"
     agent_unparsable: int = 200
+    agent_max_age: int | None = None
 
     # The agent's demo signatures.
     sign_body: str = "as verify's"

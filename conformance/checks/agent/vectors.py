@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
+from conformance.agent import subject as signed
 from conformance.check import Case, check
 from conformance.checks.agent.verify import MAY_DEMAND_MORE
 from conformance.client import Answer
@@ -31,15 +32,25 @@ _AT_ONCE = 8
 _OK, _UNPROCESSABLE = 200, 422
 _KINDS_OF_NOTES = 5
 _LENIENT = "how strictly a field is parsed is more than the row says"
+# The time of most vectors.
+_LONG_AGO = 1_735_689_600
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A vector with both answers to it."""
+    """A vector with both answers to it.
+
+    Attributes:
+        vector: What was sent.
+        verified: The answer of verify.
+        explained: The answer of explain.
+        by_age: Whether the target refuses signatures for their age, as every vector's may be.
+    """
 
     vector: MessageVector
     verified: Answer
     explained: Answer
+    by_age: bool = False
 
     @property
     def where(self) -> dict[str, str]:
@@ -90,9 +101,12 @@ async def vectors_are_judged(case: Case) -> None:
     verdict, an error where it is negative, the same verdict from explain, its base byte for byte, and notes.
     """
     agent = await agent_of(case)
+    young = await wants_young(case, agent)
+    if young:
+        case.note("the agent takes young signatures only: vectors that hold, which are all old, are not judged")
 
     async def judged(one: MessageVector) -> _Judged:
-        return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one))
+        return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one), young)
 
     everything = await together(map(judged, case.sample(chosen(case, agent), _kind)), at_once=_AT_ONCE)
     for one in everything:
@@ -101,6 +115,14 @@ async def vectors_are_judged(case: Case) -> None:
     _judge_notes(case, agent, everything)
     for row in () if agent.ours else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
         case.not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
+
+
+async def wants_young(case: Case, agent: Agent) -> bool:
+    """Return whether a target of somebody's own refuses a message for the age of its signature alone."""
+    if agent.ours:
+        return False
+    fresh, old = await agent.verify(signed(case)), await agent.verify(signed(case, parameters={"created": _LONG_AGO}))
+    return agent.validity(fresh) is True and agent.validity(old) is False
 
 
 def _kind(one: MessageVector) -> object:
@@ -121,7 +143,7 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
         case.expect(_STATUS, answer.status in allowed, told, answer.status, exchange=answer, where=where)
     found = agent.validity(answer) if answer.status == _OK else None
     holds = found is expected.valid or (not expected.valid and grey and answer.status == _UNPROCESSABLE)
-    if found is False and expected.valid and one.vector.policy and not agent.ours:
+    if found is False and expected.valid and (one.vector.policy or one.by_age) and not agent.ours:
         return  # it demands more than the caller of this vector does, and was told so in words that it may not know
     told, beyond = f"{'valid' if expected.valid else 'not valid'}: {fault}", _open_point(agent, one.vector)
     for row in rows_of(one.vector, ours=agent.ours):
@@ -149,7 +171,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
         told = "at least one error beside a negative result"
         case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
     # A policy's members are the family's own: whoever does not know them finds what his own policy finds, too.
-    codes = None if one.vector.policy and not agent.ours else agent.codes(answer)
+    codes = None if (one.vector.policy and not agent.ours) or one.by_age else agent.codes(answer)
     if codes is not None and expected.valid is agent.validity(answer):
         told = f"the codes {', '.join(sorted(expected.codes)) or 'of no fault'}"
         holds = codes == frozenset(expected.codes)

@@ -218,5 +218,10 @@ async def eight_codes(case: Case) -> None:
         reason = f"unbound: our eight vectors gave {distinct} codes; the interface does not show its own"
         case.inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
         return
+    asked = [value for one, value in zip(chosen, told_, strict=True) if hosted.can_ask(one)]
+    if distinct < _EIGHT and len(asked) < _EIGHT and len(set(filter(None, asked))) == len(asked):
+        reason = "unbound: how a caller tells which payment he expects; give [gateway] receipt_hash_member"
+        case.inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
+        return
     found = ", ".join(f"{one.name}: {value}" for one, value in zip(chosen, told_, strict=True))
     case.expect("GW-RCPT-22", distinct == _EIGHT, "eight distinct codes", found, exchange=answers[-1])

@@ -38,6 +38,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 _LABEL = re.compile(r"([a-z*][a-z0-9_.*-]*)=\(([^)]*)\)(.*)", re.DOTALL)
+_TOO_OLD = re.compile("too[_-]old", re.IGNORECASE)
 _PRIVATE = frozenset(
     {"private_key", "private_key_hex", "private_key_b64", "private_key_pem", "secret_key", "signing_key"}
 )
@@ -76,6 +77,12 @@ def _validity(wire: Wire) -> Iterator[str]:
             value = at(one.object, place)
             if value is not ABSENT:
                 yield f"{place}: {value}" if isinstance(value, str) else place
+
+
+def _max_age(wire: Wire) -> Iterator[str]:
+    for one in _results(wire, VERIFY):
+        if "created=1735689600" in str(one.sent) and "max_age_seconds" not in one.sent:
+            yield "young ones only" if _TOO_OLD.search(one.text) else "any"
 
 
 def _sign_body(wire: Wire) -> Iterator[str]:
@@ -202,6 +209,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "agent.body-limit": each(_body_limit, "agent"),
     "agent.refusals": each(_refusals, "agent"),
     "agent.unparsable-headers": _unparsable,
+    "agent.max-age": _max_age,
     "agent.sign-body": _sign_body,
     "agent.sign-request": _place("signed", SIGN),
     "agent.sign-key": _place("key", SIGN),

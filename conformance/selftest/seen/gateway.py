@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from conformance.gateway import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
 
+_HASHES = ("expected_payment_hash", "bound_to")
 _STATED = frozenset({"checkout_url", "token", "chain", "amount_microunits", "expires_at"})
 _ASKED = frozenset({"amount", "currency", "label", "preferred_network", "redirect_url", "expires_in_seconds"})
 _TOKENS = {
@@ -71,7 +72,13 @@ def _context(one: Exchange) -> str | None:
 def _receipt_member(one: Exchange) -> str | None:
     if one.path != RECEIPT_VERIFY or one.status != 200:
         return None
-    return names(one.sent.keys() - {"jwks", "expected_payment_hash", "receipt_required"}) or None
+    return names(one.sent.keys() - {"jwks", *_HASHES, "receipt_required"}) or None
+
+
+def _receipt_hash(wire: Wire) -> Iterator[str]:
+    sent = [one.sent for one in wire.of("gateway") if one.path == RECEIPT_VERIFY]
+    if sent:
+        yield next((name for name in _HASHES if any(name in one for one in sent)), "none")
 
 
 def _receipt_codes(one: Exchange) -> str | None:
@@ -247,6 +254,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.credential-status": _credential_status,
     "gateway.error-codes": each(_error_codes, "gateway"),
     "gateway.error-context": each(_context, "gateway"),
+    "gateway.receipt-hash": _receipt_hash,
     "gateway.receipt-member": each(_receipt_member, "gateway"),
     "gateway.receipt-codes": each(_receipt_codes, "gateway"),
     "gateway.report": each(_report, "gateway"),

@@ -163,3 +163,29 @@ async def test_a_sign_operation_that_is_not_there_is_judged() -> None:
     absent = Agent(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == SIGN else reply)
     found = await judged("demo_requests_are_signed", absent, FOREIGN)
     assert found["AGENT-SIGN-01"] is Verdict.FAIL
+
+
+class Young(Look):
+    """Refuses signatures that are older than five minutes."""
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Demand what the caller does not."""
+        return {"max_age_seconds": 300, **given}
+
+
+async def test_a_verifier_that_wants_young_signatures_is_not_held_to_old_ones() -> None:
+    """Every vector is old: those that hold say nothing of it, and the codes of others are not compared."""
+    codes = 'codes_at = "error_codes"\nerror_codes = { signature_mismatch = "signature_mismatch" }'
+    found = await judged("vectors_are_judged", Agent(look=Young()), bound(codes))
+    assert breached(found) == set()
+
+
+async def test_a_verifier_that_takes_old_signatures_is_held_to_them() -> None:
+    """One that refuses what holds, whatever its age, is judged as before."""
+
+    def picky(document: dict[str, Any]) -> dict[str, Any]:
+        refused = 'keyid="test-key-ed25519"' in document["signature_base"]
+        return {**document, "valid": False, "errors": ["no"]} if refused else document
+
+    found = await judged("vectors_are_judged", Agent(at(VERIFY, picky)), FOREIGN)
+    assert "AGENT-VERIFY-11" in breached(found)

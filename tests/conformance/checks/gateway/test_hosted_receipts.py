@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from conformance.oracles.forging import Signer
-from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.oracles.receipts import STEPS, ReceiptFault, verify_receipt
 from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
 from conformance.verdict import Verdict
 from tests.conformance.checks.gateway.scripted_verifier import (
@@ -240,3 +241,35 @@ async def test_screening_is_judged() -> None:
     assert breached(await judged(screening, stranger)) == {"GW-SCR-03", "GW-SCR-04"}
     assert "GW-SCR-05" in breached(await judged(screening, Hosted(screen_path="/v1/compliance/screen")))
     assert "GW-SCR-02" in breached(await judged(screening, emitting(PLATFORM, alg="ES256")))
+
+
+CODES = f"receipt_codes = {json.dumps(list(STEPS))}"
+
+
+def bound_under(member: str) -> Hosted:
+    """Return an honest verifier that reads under another name which payment the caller expects."""
+
+    class Named(Hosted):
+        def _report(self, request: Mapping[str, Any]) -> tuple[int, Any]:
+            expected = request.get(member)
+            kept = {name: value for name, value in request.items() if name != "expected_payment_hash"}
+            return super()._report(kept if expected is None else {**kept, "expected_payment_hash": expected})
+
+    return Named()
+
+
+@pytest.mark.parametrize("name", [VECTORS, "eight_codes"])
+async def test_which_payment_is_expected_may_be_told_under_any_name(name: str) -> None:
+    """With the codes bound and that member not, nothing is held against a gateway; with both, everything passes."""
+    unbound = await judged(name, bound_under("for_payment"), defaults="none", profile=f"{UNBOUND_SCREEN}{CODES}\n")
+    assert breached(unbound) == set()
+    both = f'{UNBOUND_SCREEN}{CODES}\nreceipt_hash_member = "for_payment"\n'
+    found = await judged(name, bound_under("for_payment"), defaults="none", profile=both)
+    assert set(found.values()) == {Verdict.PASS}
+
+
+async def test_a_member_that_is_bound_is_held_to() -> None:
+    """A verifier that compares nothing is told so once it says where the payment would stand."""
+    both = f'{UNBOUND_SCREEN}{CODES}\nreceipt_hash_member = "for_payment"\n'
+    found = breached(await judged(VECTORS, bound_under("never"), defaults="none", profile=both))
+    assert "GW-RCPT-19" in found
