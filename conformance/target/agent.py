@@ -10,11 +10,18 @@ check wants it), `{key_hex}`, `{key_b64}` and `{key_jwk}` (whenever there is a k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from conformance.target.tables import Table
+from conformance.target.templates import placeholders
+
+_OF_SIGNED = (
+    *("method", "authority", "scheme", "path", "url", "status", "headers", "header_list", "signature_input"),
+    *("signature", "content_digest", "body", "body_b64", "public_key_hex", "did_key", "key_hex", "key_b64", "key_jwk"),
+)
+_Body = Annotated[Mapping[str, Any] | None, placeholders(*_OF_SIGNED)]
 
 
 class AgentBindings(Table):
@@ -44,9 +51,9 @@ class AgentBindings(Table):
         offline_url: Address of the same agent, run where it can reach no network.
     """
 
-    verify_body: Mapping[str, Any] | None = None
-    explain_body: Mapping[str, Any] | None = None
-    sign_body: Mapping[str, Any] | None = None
+    verify_body: _Body = None
+    explain_body: _Body = None
+    sign_body: _Body = None
     validity_at: str | None = None
     validity_words: Mapping[str, bool] | None = None
     verdict_at: str | None = None

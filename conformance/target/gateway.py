@@ -12,6 +12,7 @@ from conformance.oracles.receipts import STEPS
 from conformance.target.chains import Chains
 from conformance.target.grammar import keys_of, one_of
 from conformance.target.tables import Table
+from conformance.target.templates import placeholders
 
 Rate: TypeAlias = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 MEMO_WAYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -71,7 +72,7 @@ class GatewayBindings(Table):
     smallest_amount: Rate | None = None
     longest_label: int | None = Field(default=None, ge=8)
     rates: Mapping[str, Rate] | None = None
-    resource_body: Mapping[str, Any] | None = None
+    resource_body: Annotated[Mapping[str, Any] | None, placeholders("unique")] = None
     screen_body: Mapping[str, Any] | None = None
     screen_receipt_member: str | None = None
     screen_fixtures: Fixtures | None = None

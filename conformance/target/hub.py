@@ -8,14 +8,16 @@ is left out. Of a service: `{name}`, `{base_url}`, `{health_path}`, `{health_url
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from conformance.target.tables import Secret, Table
+from conformance.target.templates import placeholders
 
 BUNDLED = ("federation_validator", "zkp_receipt", "atb_verifier")
 # What the interface says of the bundled services' ports.
 PORTS: Mapping[str, int] = {"federation_validator": 8092, "zkp_receipt": 8093, "atb_verifier": 8095}
 HUB_PORT = 8094
+_OF_PROGRAMS = placeholders("port", "data_dir")
 
 
 class ChainNames(Table):
@@ -62,19 +64,21 @@ class HubBindings(Table):
         bundled: The bundled services that the operator has; None: all three.
     """
 
-    service_body: Mapping[str, Any] | None = None
-    service_delete: str | None = None
+    service_body: Annotated[Mapping[str, Any] | None, placeholders("name", "base_url", "health_path", "health_url")] = (
+        None
+    )
+    service_delete: Annotated[str | None, placeholders("name")] = None
     posture_name_at: str | None = None
     posture_healthy_at: str | None = None
     health_counts: Mapping[str, str] | None = None
     audit_entries_at: str | None = None
-    audit_page: str | None = None
+    audit_page: Annotated[str | None, placeholders("seq")] = None
     audit_chain: ChainNames | None = None
     propagation_budget: float = 60.0
     listen_host: str = "127.0.0.1"
     reach_host: str = "127.0.0.1"
-    command: tuple[str, ...] | None = None
-    environment: Mapping[str, str] | None = None
+    command: Annotated[tuple[str, ...] | None, _OF_PROGRAMS] = None
+    environment: Annotated[Mapping[str, str] | None, _OF_PROGRAMS] = None
     audit_key_file: str | None = None
     openapi_path: str | None = None
     bundled: tuple[str, ...] | None = None
@@ -105,7 +109,7 @@ class Question(Table):
     """
 
     path: str
-    body: Mapping[str, Any]
+    body: Annotated[Mapping[str, Any], placeholders("credential", "zk_receipt")]
     valid_at: str
     proof_system: str | None = None
 
@@ -122,8 +126,8 @@ class Addon(Table):
         question: How it is asked about a credential.
     """
 
-    command: tuple[str, ...] | None = None
-    environment: Mapping[str, str] | None = None
+    command: Annotated[tuple[str, ...] | None, _OF_PROGRAMS] = None
+    environment: Annotated[Mapping[str, str] | None, _OF_PROGRAMS] = None
     url: str | None = None
     console: str | None = None
     issuers_at: str | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from conformance.target.chains import AtomicUnits
 from conformance.target.grammar import PaidPath, Pattern, ReceiptPlace, RequestBodies, RequestBody, ResultPlace
 from conformance.target.tables import Table
+from conformance.target.templates import placeholders
 
 ROLES: Final = ("receipt-verify", "rfc9421-verify", "compliance-receipt")
 
@@ -62,7 +63,7 @@ class RailBindings(Table):
     replay: Replay | None = None
     price_receipt_verify: AtomicUnits = "10000"
     a2a_uri: str | None = None
-    a2a_request: Mapping[str, Any] | None = None
+    a2a_request: Annotated[Mapping[str, Any] | None, placeholders("service", "body", "path", "url")] = None
 
     @model_validator(mode="after")
     def _roles(self) -> Self:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from pydantic import Field
 
 from conformance.target.tables import Secret, Table
+from conformance.target.templates import placeholders
 from conformance.webhooks.defaults import TOLERANCE_SECONDS
 
 
@@ -40,7 +42,7 @@ class Receiver(Table):
 
     url: str
     secret: Secret
-    effects: str | None = None
+    effects: Annotated[str | None, placeholders("id")] = None
 
 
 class WebhookBindings(Table):
@@ -57,7 +59,7 @@ class WebhookBindings(Table):
     """
 
     header: str | None = None
-    signed_string: str | None = None
+    signed_string: Annotated[str | None, placeholders("t", "body")] = None
     tolerance: int = TOLERANCE_SECONDS
     schedule: tuple[float, ...] | None = None
     timeout: float | None = None

@@ -37,6 +37,15 @@ def test_every_value_that_is_not_a_default_is_told() -> None:
         ("[chains.algorand]\nalgod = 'x'\ntoken = { env = 'A', file = 'b' }", "chains.algorand.token"),
         ("[[xfail]]\nid = 'RAIL-402-01'", "xfail.0"),
         ("not toml", "not TOML"),
+        ("[agent]\nverify_body = { body = '{body_base64}' }", r"agent.verify_body: .*did you mean \{body_b64\}"),
+        ("[agent]\nsign_body = { a = [ { b = 'x {paht}' } ] }", r"did you mean \{path\}"),
+        ("[webhook]\nsigned_string = '{time}.{body}'", r"webhook.signed_string: .*\{time\}"),
+        ("[webhook.receiver]\nurl = 'x'\nsecret = { env = 'A' }\neffects = 'http://x/{event_id}'", r"\{id\}"),
+        ("[gateway]\nresource_body = { name = 'x-{uniqe}' }", r"did you mean \{unique\}"),
+        ("[rail]\na2a_request = { service = '{servce}' }", r"did you mean \{service\}"),
+        ("[hub]\nservice_body = { url = '{baseurl}' }", r"did you mean \{base_url\}"),
+        ("[hub]\naudit_page = 'after={sequence}'", r"\{seq\}"),
+        ("[hub]\nenvironment = { PORT = '{prot}' }", r"did you mean \{port\}"),
     ],
 )
 def test_a_wrong_profile_names_the_key(text: str, names: str) -> None:
@@ -95,6 +104,12 @@ def test_the_recipes_of_the_grammar_are_those_of_the_oracle() -> None:
     assert set(get_args(RequestHash)) == set(hashing.request_hashes("POST", "/a", "", b"{}", {}, "x"))
     assert set(get_args(ResponseHash)) == set(hashing.response_hashes(b"{}", {}))
     assert set(get_args(SettledRef)) == set(hashing.settled_refs("Word", "tx", "base_mainnet", "token"))
+
+
+def test_a_shell_s_own_braces_are_no_placeholders() -> None:
+    """What a command line is made of may have variables of the shell, which nothing of ours fills in."""
+    profile = parse("[hub]\ncommand = ['sh', '-c', 'exec hub ${PORT} {port}']")
+    assert profile.hub.command == ("sh", "-c", "exec hub ${PORT} {port}")
 
 
 def test_secrets_come_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

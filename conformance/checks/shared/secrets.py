@@ -93,7 +93,6 @@ def _credential_calls(endpoint: Endpoint, what: str, key: str) -> Iterator[_Call
         "X-Tenant-Id": [("X-Tenant-Id", key), bearer, *([JSON] if body else [])],
         "X-Api-Key": [*typed, ("X-Api-Key", key)],
         "a cookie": [*typed, ("Cookie", f"session={key}")],
-        "X-Request-Id": [*typed, ("X-Request-Id", key)],
         "Idempotency-Key": [*typed, bearer, ("Idempotency-Key", key + " " * 3 + "é")],
         "the media type": [*tenant, bearer, ("Content-Type", f"text/{key}")],
     }

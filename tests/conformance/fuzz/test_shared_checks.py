@@ -168,6 +168,17 @@ async def test_input_that_is_told_back_by_a_refusal_is_seen(tmp_path: Path) -> N
         assert outcome.verdicts == {"X-ROB-02": WARN}
 
 
+async def test_a_request_id_that_is_taken_over_is_no_secret(tmp_path: Path) -> None:
+    """Many servers answer with the caller's X-Request-Id, which no caller makes of a key."""
+
+    def taking(call: Call, reply: Reply) -> Reply:
+        given = call.headers.get("X-Request-Id")
+        return reply if given is None else Reply(reply.status, reply.document, {**reply.headers, "X-Request-Id": given})
+
+    outcome = await judged(SECRETS, Gateway(taking), profile(tmp_path))
+    assert outcome.verdicts == {"X-ROB-02": Verdict.PASS}
+
+
 def test_a_secret_is_found_in_every_shape() -> None:
     """As it is, percent-encoded, in base64 with any padding and in hex; parts of it are none."""
     secret = "weld_+/abcDEF123456"
