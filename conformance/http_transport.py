@@ -15,6 +15,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from conformance.client import LONGEST_BODY, Late, Unreachable, too_long
+from conformance.connections import Connections, Sending
 from conformance.pacing import Pacer
 
 # Requests without an answer in time after which an address that never gave one is asked no more.
@@ -23,7 +24,7 @@ _AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
 
 
 class HttpTransport:
-    """Sends over HTTP with one session, no proxy, no redirect, at no more than the pace the target allows.
+    """Sends over HTTP on kept connections, no proxy, no redirect, at no more than the pace the target allows.
 
     An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`. An address that lets the first eight
     requests time out and answered none is asked no more, or each request to a host that drops them would cost the time
@@ -49,55 +50,66 @@ class HttpTransport:
         self.pacer = Pacer(limits)
         self._seconds = seconds
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
-        self._connections = connections
+        self._connections = Connections(seconds=seconds, at_most=connections)
+        self._open = False
         self._next = 0.0
-        self._session: aiohttp.ClientSession | None = None
         self._answered: set[URL] = set()
         self._silent: Counter[URL] = Counter()
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._connections),
-            timeout=aiohttp.ClientTimeout(total=self._seconds),
-            auto_decompress=False,
-            trust_env=False,
-        )
+        self._open = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+        self._open = False
+        await self._connections.close()
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request; see `conformance.client.Transport`."""
-        if self._session is None:
+        if not self._open:
             raise Unreachable("the transport is not open")
         address = URL(url, encoded=True)
         origin = _origin(address)
         if self._silent[origin] >= _PATIENCE and origin not in self._answered:
             raise Unreachable(f"{origin} let {_PATIENCE} requests time out and answered none, so it is asked no more")
         await self._turn()
+        sending = Sending()
         try:
-            async with self._session.request(
-                method,
-                address,
-                headers=CIMultiDict(headers),
-                data=body,
-                allow_redirects=False,
-                skip_auto_headers=_AUTOMATIC,
-            ) as response:
-                self._answered.add(origin)
-                content = await read_up_to(response.content, LONGEST_BODY)
-                if content is None:
-                    raise too_long()
-                return response.status, response.headers, content
+            try:
+                return await self._sent(method, address, headers, body, sending)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as fault:
+                if not self._connections.never_arrived(origin, method, sending, fault):
+                    raise
+            self._connections.renew(origin)
+            return await self._sent(method, address, headers, body, Sending())
         except TimeoutError as fault:
             self._silent[origin] += 1
             raise Late(f"no answer within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
             raise Unreachable(_in_words(fault)) from fault
+
+    async def _sent(
+        self, method: str, address: URL, headers: Sequence[tuple[str, str]], body: bytes | None, sending: Sending
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request once, and read its answer up to `LONGEST_BODY`."""
+        origin = _origin(address)
+        async with self._connections.of(origin).request(
+            method,
+            address,
+            headers=CIMultiDict(headers),
+            data=body,
+            allow_redirects=False,
+            skip_auto_headers=_AUTOMATIC,
+            trace_request_ctx=sending,
+        ) as response:
+            self._answered.add(origin)
+            self._connections.answered(origin, sending, response.headers)
+            content = await read_up_to(response.content, LONGEST_BODY)
+            if content is None:
+                raise too_long()
+            return response.status, response.headers, content
 
     async def _turn(self) -> None:
         if self._interval <= 0:

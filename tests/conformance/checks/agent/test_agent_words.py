@@ -178,6 +178,7 @@ async def test_a_verifier_that_wants_young_signatures_is_not_held_to_old_ones() 
     codes = 'codes_at = "error_codes"\nerror_codes = { signature_mismatch = "signature_mismatch" }'
     found = await judged("vectors_are_judged", Agent(look=Young()), bound(codes))
     assert breached(found) == set()
+    assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
 
 
 async def test_a_verifier_that_takes_old_signatures_is_held_to_them() -> None:

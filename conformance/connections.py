@@ -1,0 +1,123 @@
+"""Kept connections, by origin: for how long they are kept, and which requests go out again when one was closed.
+
+A server may close an idle connection at any time, and a request that is just on its way then is lost without having
+reached anybody (RFC 9112, 9.3.1 and 9.5). Stock Node.js closes after 5 s and says so. So connections are kept for less
+than that, and for less than the server says in `Keep-Alive: timeout`.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Final
+
+import aiohttp
+from multidict import CIMultiDictProxy
+from yarl import URL
+
+# Seconds: below what servers keep that say nothing, and so much below what they say.
+_KEPT: Final = 4.0
+_EARLIER: Final = 1.0
+_TIMEOUT = re.compile(r"(?:^|[\s,;])timeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
+# Methods that a client may repeat by itself (RFC 9110, 9.2.2).
+_IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
+_CLOSED: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN})
+
+
+@dataclass(slots=True)
+class Sending:
+    """One request on its way; `reused` says whether over a connection that had carried another before."""
+
+    started: float = field(default_factory=time.monotonic)
+    reused: bool = False
+
+
+@dataclass(slots=True)
+class _Origin:
+    session: aiohttp.ClientSession
+    kept: float
+    quickest: float = float("inf")
+
+
+class Connections:
+    """One pool of connections an origin."""
+
+    def __init__(self, *, seconds: float, at_most: int) -> None:
+        """Take the time that an answer may take, and how many connections an origin gets."""
+        self._seconds = seconds
+        self._at_most = at_most
+        self._origins: dict[URL, _Origin] = {}
+        self._left: list[aiohttp.ClientSession] = []
+
+    def of(self, origin: URL) -> aiohttp.ClientSession:
+        """Return the session of an origin."""
+        if origin not in self._origins:
+            self._origins[origin] = _Origin(self._session(_KEPT), _KEPT)
+        return self._origins[origin].session
+
+    def answered(self, origin: URL, sending: Sending, headers: CIMultiDictProxy[str]) -> None:
+        """Keep how quickly an origin answers, and for how long it says that it keeps connections."""
+        one = self._origins[origin]
+        one.quickest = min(one.quickest, time.monotonic() - sending.started)
+        told = _TIMEOUT.search(headers.get("Keep-Alive", ""))
+        if told is not None and (kept := max(0.0, float(told[1]) - _EARLIER)) < one.kept:
+            one.kept = kept
+            self.renew(origin)
+
+    def renew(self, origin: URL) -> None:
+        """Let the next requests to an origin go over new connections; those that are under way end where they are."""
+        one = self._origins[origin]
+        self._left.append(one.session)
+        one.session = self._session(one.kept)
+
+    def never_arrived(self, origin: URL, method: str, sending: Sending, fault: Exception) -> bool:
+        """Return whether a request may go out again, because the connection that it was given had been closed.
+
+        The connection had served before and was closed without a byte of an answer. A request that may be repeated at
+        all goes out again then; any other, a payment above all, only where the end came sooner than the origin ever
+        answered: a close that was on its way already, for a server that had read the request would have needed longer.
+        """
+        if not sending.reused or not _is_closed(fault):
+            return False
+        return method in _IDEMPOTENT or time.monotonic() - sending.started < self._origins[origin].quickest
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in [*self._left, *(one.session for one in self._origins.values())]:
+            await session.close()
+
+    def _session(self, kept: float) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=self._at_most, **({"keepalive_timeout": kept} if kept > 0 else {"force_close": True})
+            ),
+            timeout=aiohttp.ClientTimeout(total=self._seconds),
+            trace_configs=[_traces()],
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+
+def _is_closed(fault: Exception) -> bool:
+    """Return whether a connection ended without a byte of an answer."""
+    if isinstance(fault, aiohttp.ServerDisconnectedError):
+        return isinstance(fault.message, str)  # else it is what came of an answer
+    return isinstance(fault, aiohttp.ClientOSError) and fault.errno in _CLOSED
+
+
+def _traces() -> aiohttp.TraceConfig:
+    """Return what tells each request whether its connection had carried another before."""
+
+    async def reused(_: aiohttp.ClientSession, one: SimpleNamespace, __: object) -> None:
+        one.trace_request_ctx.reused = True
+
+    async def made(_: aiohttp.ClientSession, one: SimpleNamespace, __: object) -> None:
+        one.trace_request_ctx.reused = False
+
+    traces = aiohttp.TraceConfig()
+    traces.on_connection_reuseconn.append(reused)
+    traces.on_connection_create_end.append(made)
+    return traces
