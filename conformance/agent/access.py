@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from conformance.agent import answers
-from conformance.agent.finding import VALIDITY, Found, found_names
+from conformance.agent.finding import PROBING_SEED, VALIDITY, Found, found_names
 from conformance.agent.paths import EXPLAIN, SIGN, VERIFY
-from conformance.agent.subjects import Subject
+from conformance.agent.subjects import FIELDS, Subject, subject
 from conformance.agent.templates import filled, unsigned, values_of
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer
+from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.target import AgentBindings
@@ -35,6 +36,8 @@ class Agent:
         bindings: Its names, bound or found.
         ours: Whether the reference's bindings apply.
         unbound: Why something of it cannot be judged (see `Found`).
+        lines: What it makes of an array of a field's lines: it is `kept` as it is, `refused`, or `misread`, so that the
+            message is not valid. Only where it is kept are lines sent so; else they are joined by commas.
     """
 
     case: Case
@@ -42,6 +45,7 @@ class Agent:
     bindings: AgentBindings
     ours: bool
     unbound: Mapping[str, str] = field(default_factory=dict)
+    lines: Literal["kept", "refused", "misread"] = "kept"
 
     def as_found(self, found: Found) -> Agent:
         """Return the same agent with what asking told of it."""
@@ -90,8 +94,8 @@ class Agent:
         return self._filled(self.bindings.explain_body or self.bindings.verify_body or {}, one)
 
     def _filled(self, template: Mapping[str, Any], one: Subject) -> dict[str, Any]:
-        """Return a body; field lines of one name go as an array to the reference, joined to anybody else."""
-        message = one.message if self.ours else _joined(one.message)
+        """Return a body; field lines of one name go as an array, to whoever keeps one."""
+        message = one.message if self.lines == "kept" else _joined(one.message)
         return _object(filled(template, values_of(message, one.key, one.form)))
 
     def sign_body(self, message: Message) -> dict[str, Any]:
@@ -206,5 +210,20 @@ async def agent_of(case: Case) -> Agent:
     )
     if agent.ours:
         return agent
-    found: Found = await case.session.once("the agent's names", lambda: found_names(agent))
-    return agent.as_found(found)
+    found: Agent = await case.session.once("the agent's names", lambda: _found(agent))
+    return replace(agent, bindings=found.bindings, unbound=found.unbound, lines=found.lines)
+
+
+async def _found(agent: Agent) -> Agent:
+    """Return an agent with its names, and with what it makes of an array of a field's lines."""
+    found = agent.as_found(await found_names(agent))
+    if VALIDITY in found.unbound:
+        return found
+    fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
+    covered = ("@method", "@authority", "@path", "@query", "content-digest", "x-list")
+    one = subject(agent.case, read_private(PROBING_SEED), fields=fields, components=covered)
+    answer = await found.verify(one)
+    if answer.status == _OK and found.validity(answer) is not False:
+        return found
+    agent.case.note(f"two lines of a field as an array are answered {answer.status}: they are sent joined by a comma")
+    return replace(found, lines="misread" if answer.status == _OK else "refused")

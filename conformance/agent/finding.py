@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 VALIDITY: Final = "validity"
 # For asking before the first check: the same in every run, whichever check is first.
-_PROBING_SEED = bytes(range(32))
+PROBING_SEED = bytes(range(32))
 _OK = 200
 # A body that is refused so may be one of another shape; any other status says something of the operation.
 _NOT_UNDERSTOOD: Final = frozenset({400, 422})
@@ -55,7 +55,7 @@ async def found_names(agent: Agent) -> Found:
         Unreachable: It gave no answer.
     """
     bound = agent.bindings
-    good = subject(agent.case, read_private(_PROBING_SEED))
+    good = subject(agent.case, read_private(PROBING_SEED))
     wrong = (
         good.expecting(bytes(reversed(good.key or b""))),
         good.changed(target="/elsewhere"),

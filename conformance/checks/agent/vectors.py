@@ -7,7 +7,6 @@ Signature-Input that cannot be parsed may be a malformed request elsewhere, so t
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,11 +25,14 @@ _STATUS, _AS_THE_RFC = "AGENT-VERIFY-03", "AGENT-VERIFY-11"
 _LISTED, _SIGNED = "AGENT-VERIFY-04", "AGENT-VERIFY-01"
 _NAMED = tuple(f"AGENT-VERIFY-{n:02}" for n in (1, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14))
 _EXPLAINED = ("AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT-EXPLAIN-12")
-# Vectors of a row that are sent where the target's pace is bounded.
-_FEW = 3
 _AT_ONCE = 8
 _OK, _UNPROCESSABLE = 200, 422
 _KINDS_OF_NOTES = 5
+# The only pin of vectors that others are judged by as well where they take a field's lines as an array.
+_LINES = ("profile 6.2 headers as arrays",)
+# Kinds that nobody should take, though no clause binds a verifier to refuse them.
+_UNSAFE = frozenset({"parameters/expired", "key/small-order", "key/small-order-did-key"})
+_NO_CLAUSE = "no clause binds a verifier to refuse it, and whoever takes it takes what nobody should"
 _LENIENT = "how strictly a field is parsed is more than the row says"
 # The time of most vectors.
 _LONG_AGO = 1_735_689_600
@@ -58,23 +60,16 @@ class _Judged:
         return {"vector": self.vector.id}
 
 
-def chosen(case: Case, agent: Agent) -> list[MessageVector]:
-    """Return the vectors to send: what the target can be judged by, some of each row where its pace is bounded."""
-    fitting = [one for one in message_signatures() if "agent" in one.doors and _fits(agent, one)]
-    if case.profile.pace.requests_per_second <= 0:
-        return fitting
-    by_row: dict[str, list[MessageVector]] = defaultdict(list)
-    for one in fitting:
-        for row in one.requirements:
-            by_row[row].append(one)
-    picked = {one.id for few in by_row.values() for one in case.rng.sample(few, min(_FEW, len(few)))}
-    return [one for one in fitting if one.id in picked]
+def chosen(agent: Agent) -> list[MessageVector]:
+    """Return the vectors that the target can be judged by, at whatever pace."""
+    return [one for one in message_signatures() if "agent" in one.doors and _fits(agent, one)]
 
 
 def _fits(agent: Agent, one: MessageVector) -> bool:
     if agent.ours:
         return True
-    return one.decided_by_standard and "status" not in one.message
+    as_lines = agent.lines == "kept" and one.pins == _LINES
+    return (one.decided_by_standard or as_lines or one.kind in _UNSAFE) and "status" not in one.message
 
 
 def rows_of(one: MessageVector, *, ours: bool) -> tuple[str, ...]:
@@ -108,7 +103,7 @@ async def vectors_are_judged(case: Case) -> None:
     async def judged(one: MessageVector) -> _Judged:
         return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one), young)
 
-    everything = await together(map(judged, case.sample(chosen(case, agent), _kind)), at_once=_AT_ONCE)
+    everything = await together(map(judged, case.sample(chosen(agent), _kind)), at_once=_AT_ONCE)
     for one in everything:
         _judge_verdict(case, agent, one)
         _judge_explanation(case, agent, one)
@@ -140,7 +135,7 @@ def _kind(one: MessageVector) -> object:
 def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
     expected, answer, where = one.vector.expected, one.verified, one.where
     fault = one.vector.fault or "a message that holds"
-    grey = expected.stage == "headers" and not agent.ours
+    grey = is_grey(agent, one.vector)
     if not expected.valid:
         allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
         told = f"200 for: {fault}"
@@ -160,10 +155,17 @@ def _open_point(agent: Agent, vector: MessageVector) -> str | None:
     """Return what the interface leaves open of a vector on a target that is not the reference."""
     if agent.ours:
         return None
+    if vector.kind in _UNSAFE:
+        return _NO_CLAUSE
     if vector.expected.valid:
         return MAY_DEMAND_MORE
     named = any(row in _NAMED for row in vector.requirements)
     return None if named or vector.expected.stage != "headers" else _LENIENT
+
+
+def is_grey(agent: Agent, vector: MessageVector) -> bool:
+    """Return whether 422 is as good as a negative result: whether such headers or keys are malformed is open (C-08)."""
+    return not agent.ours and (vector.expected.stage == "headers" or vector.kind in _UNSAFE)
 
 
 def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
@@ -184,7 +186,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
 
 def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
     expected, answer, where = one.vector.expected, one.explained, one.where
-    grey = expected.stage == "headers" and not agent.ours
+    grey = is_grey(agent, one.vector)
     if not expected.valid:
         allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
         case.expect("AGENT-EXPLAIN-12", answer.status in allowed, "200", answer.status, exchange=answer, where=where)

@@ -122,7 +122,9 @@ async def sound_messages_are_valid(case: Case) -> None:
     subjects = sound_subjects(case)
     unusual = {what: subjects.pop(what) for what in sorted(UNUSUAL)}
     row = "AGENT-VERIFY-01" if agent.ours else "AGENT-VERIFY-11"
-    await judge_verdicts(case, agent, row, unusual, valid=True, beyond=MAY_DEMAND_MORE)
+    # An array of lines that is taken and misread is told here; every other message has such lines joined for it.
+    as_sent = replace(agent, lines="kept") if agent.lines == "misread" else agent
+    await judge_verdicts(case, as_sent, row, unusual, valid=True, beyond=MAY_DEMAND_MORE)
     if agent.ours:
         case.not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-01", subjects, valid=True)

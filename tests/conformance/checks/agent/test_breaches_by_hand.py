@@ -1,0 +1,177 @@
+"""Faults put into an agent of somebody else's by hand: each is told, at the pace that `init` writes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.oracles.message_signatures import judgement
+from conformance.oracles.message_signatures.faults import Code
+from conformance.oracles.message_signatures.message import Message
+from conformance.vectors import message_signatures
+from conformance.verdict import Verdict
+from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, judged
+from tests.conformance.checks.trial import breached
+
+PACED = FOREIGN.replace("requests_per_second = 0.0", "requests_per_second = 10.0")
+Given = dict[str, Any]
+
+
+class Lines(Foreign):
+    """One that takes an array of a field's lines, as Node.js gives them."""
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read the lines of a field one by one."""
+        message = given["message"]
+        texts = dict.fromkeys(message["headers"], "")
+        asked = dict(super().request({**given, "message": {**message, "headers": texts}}))
+        return {**asked, "headers": dict(message["headers"])}
+
+
+class Reading(Lines):
+    """Reads a request otherwise than it was sent."""
+
+    def __init__(self, change: Callable[[Given], Given]) -> None:
+        self.change = change
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read, and change."""
+        return self.change(dict(super().request(given)))
+
+
+class Blind(Lines):
+    """Has no eye for some faults."""
+
+    def __init__(self, *codes: Code) -> None:
+        self.codes = set(codes)
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Say of what has these faults only that it holds."""
+        rest = tuple(fault for fault in judged.faults if fault.code not in self.codes)
+        blind = len(rest) < len(judged.faults) and not rest
+        return super().result(replace(judged, valid=True, faults=()) if blind else judged, message, explain=explain)
+
+
+def field(name: str | None, change: Callable[[str], str]) -> Callable[[Given], Given]:
+    """Return what reads a field, or every one that is signed over, otherwise."""
+
+    def read(given: Given) -> Given:
+        headers = given["headers"]
+        meant = [one for one in headers if (one.lower() == name if name else "signature" not in one.lower())]
+        found = {one: change(headers[one]) for one in meant if isinstance(headers[one], str)}
+        return {**given, "headers": {**headers, **found}}
+
+    return read
+
+
+def member(name: str, change: Callable[[str], str]) -> Callable[[Given], Given]:
+    """Return what reads another member otherwise."""
+    return lambda given: {**given, name: change(given[name])}
+
+
+def lines(change: Callable[[list[str]], Any]) -> Callable[[Given], Given]:
+    """Return what reads a field of several lines otherwise."""
+
+    def read(given: Given) -> Given:
+        headers = given["headers"].items()
+        return {**given, "headers": {one: change(text) if isinstance(text, list) else text for one, text in headers}}
+
+    return read
+
+
+def _sorted_query(path: str) -> str:
+    plain, mark, query = path.partition("?")
+    return plain + mark + "&".join(sorted(query.split("&")))
+
+
+def _key_of_keyid(given: Given) -> Given:
+    named = re.search(r'keyid="(did:key:[^"]+|[0-9a-f]{64})"', str(given["headers"].get("Signature-Input")))
+    if named is None:
+        return given
+    key = "did_key" if named[1].startswith("did:") else "public_key_hex"
+    return {name: value for name, value in given.items() if name not in {"did_key", "public_key_hex"}} | {key: named[1]}
+
+
+BREACHES: Mapping[str, Foreign] = {
+    "takes every signature": Blind(Code.SIGNATURE_MISMATCH),
+    "takes expired signatures": Blind(Code.EXPIRED),
+    "takes weak keys": Blind(Code.KEY_REJECTED),
+    "never compares the content": Blind(Code.CONTENT_DIGEST_MISMATCH),
+    "takes what is covered and not there": Blind(Code.MISSING_COMPONENT),
+    "takes what is covered twice": Blind(Code.DUPLICATE_COMPONENT),
+    "takes components that nobody knows": Blind(Code.UNSUPPORTED_COMPONENT),
+    "takes labels that differ": Blind(Code.LABEL_MISMATCH),
+    "never looks at alg": Blind(Code.ALG_NOT_ALLOWED),
+    "reads Signature-Input leniently": Blind(Code.MALFORMED_SIGNATURE_INPUT),
+    "reads Signature leniently": Blind(Code.MALFORMED_SIGNATURE),
+    "takes what has no signature": Blind(Code.MISSING_SIGNATURE),
+    "takes what says nothing of its signature": Blind(Code.MISSING_SIGNATURE_INPUT),
+    "takes the key that keyid names": Reading(_key_of_keyid),
+    "has methods in capitals": Reading(member("method", str.upper)),
+    "has paths in lower case": Reading(member("path", str.lower)),
+    "sorts the query": Reading(member("path", _sorted_query)),
+    "drops the query": Reading(member("path", lambda path: path.partition("?")[0])),
+    "drops a slash at the end": Reading(member("path", lambda path: re.sub(r"(?<=.)/(?=\?|$)", "", path))),
+    "drops the port": Reading(member("authority", lambda one: one.partition(":")[0])),
+    "has one scheme": Reading(member("scheme", lambda _: "https")),
+    "has field values in lower case": Reading(field("content-type", str.lower)),
+    "collapses spaces": Reading(field(None, lambda text: re.sub(r"\s+", " ", text))),
+    "takes the first line": Reading(lines(lambda found: found[0])),
+    "takes the last line": Reading(lines(lambda found: found[-1])),
+    "joins lines without a space": Reading(lines(",".join)),
+    "sorts lines": Reading(lines(sorted)),
+    "has no content": Reading(member("body_b64", lambda _: "")),
+}
+# What the standard leaves open or a SHOULD row judges.
+ONLY_WARNED = {
+    *("takes expired signatures", "takes weak keys", "reads Signature-Input leniently", "reads Signature leniently"),
+    *("takes what is covered twice", "takes labels that differ"),
+    *("takes the first line", "takes the last line", "joins lines without a space"),
+}
+CHECKS = (
+    "vectors_are_judged",
+    "sound_messages_are_valid",
+    "wrong_signatures_are_not_valid",
+    "only_what_is_covered_counts",
+)
+CHECKS += ("the_content_is_compared", "what_is_covered_is_there_once", "the_expected_key_decides")
+
+
+async def found_in(look: Foreign) -> dict[str, Verdict]:
+    """Return the worst verdict of each row that one of the checks breaks on an agent of a look."""
+    worst: defaultdict[str, set[Verdict]] = defaultdict(set)
+    for check in CHECKS:
+        verdicts = await judged(check, Agent(look=look), PACED)
+        for row in breached(verdicts):
+            worst[row].add(verdicts[row])
+    return {row: Verdict.FAIL if Verdict.FAIL in found else Verdict.WARN for row, found in worst.items()}
+
+
+@pytest.mark.parametrize("look", [Foreign(), Lines()], ids=["one text a field", "lines"])
+async def test_an_honest_agent_breaks_nothing(look: Foreign) -> None:
+    """The control of all that follows: whether it takes an array of lines or not."""
+    assert await found_in(look) == {}
+
+
+@pytest.mark.parametrize("what", BREACHES)
+async def test_a_breach_by_hand_is_told(what: str) -> None:
+    """At a pace of ten a second; what the standard or the interface decides fails, what nobody should take warns."""
+    found = await found_in(BREACHES[what])
+    assert found
+    assert (Verdict.FAIL in found.values()) is (what not in ONLY_WARNED), found
+
+
+async def test_vectors_are_sent_whole_at_whatever_pace() -> None:
+    """Ten requests a second take longer and leave nothing out."""
+    counts = []
+    for profile in (FOREIGN, PACED):
+        agent = Agent(look=Lines())
+        await judged("vectors_are_judged", agent, profile)
+        counts.append(sum(call.path == "/verify/rfc9421" for call in agent.calls))
+    assert counts[0] == counts[1]
+    assert counts[0] > sum(one.decided_by_standard and "agent" in one.doors for one in message_signatures())
