@@ -64,6 +64,8 @@ _UNKNOWN: Mapping[str, str] = {
     "resource_body": '# resource_body = { name = "x-{unique}" }     # a body that POST /v1/resources accepts',
     "checkout_selectors": '# checkout_selectors = { memo = "#memo" }     # CSS selectors of the checkout page',
     "receipt_hash_member": '# receipt_hash_member = "..."               # member that tells which payment is expected',
+    "link_body": '# link_body = { order_id = "7" }              # further members that a link needs',
+    "currency": '# currency = "USDC"                           # the code that prices a link in USDC',
     "receipt_codes": "# receipt_codes = [ ... ]                     # the nine typed codes of receipt verification",
     "edge_url": '# edge_url = "https://edge.example"           # the edge host, where there is one',
 }
@@ -112,3 +114,24 @@ def lanes_of(found: GatewayFound) -> list[str]:
     """Return the lanes that the gateway's links were created for."""
     chains = {network.partition("_")[0] for networks in found.networks.values() for network in networks}
     return [lane for lane in LANES if lane in chains]
+
+
+def networks_of(found: GatewayFound) -> dict[str, str]:
+    """Return the first network of each lane that the gateway's links were created for."""
+    keys = [network for networks in found.networks.values() for network in networks]
+    firsts = {lane: next((key for key in keys if key.partition("_")[0] == lane), None) for lane in LANES}
+    return {lane: key for lane, key in firsts.items() if key is not None}
+
+
+def checkout_nodes_help(found: GatewayFound, tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the commented lines for nodes of checkout payments, where `[chains]` has none of that network."""
+    text = ""
+    for lane, key in networks_of(found).items():
+        table = tables.get(lane)
+        if table is not None and table["network"] != key:
+            node = "algod" if lane == "algorand" else "rpc"
+            text += (
+                f"\n# Links are paid on {key}, and the node of [chains.{lane}] is of {table['network']}.\n"
+                f'# [gateway.chains.{lane}]\n# network = "{key}"\n# {node} = "..."\n'
+            )
+    return text

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.checkout.page import Page
 from conformance.client import Answer, Client
 from conformance.gateway import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
-from conformance.openapi_bodies import bodies, properties
-from conformance.openapi_paths import at_their_paths
+from conformance.openapi_bodies import bodies, made_body, properties
+from conformance.openapi_paths import at_their_paths, resolved
 from conformance.oracles import jose
+from conformance.recognising import is_there
+from conformance.target import Profile
+from conformance.unbound import asked_for
 
 # Network keys of this family of services; a target may have others, which its operator adds.
 NETWORK_KEYS = (
@@ -37,6 +40,7 @@ _RECEIPT_MEMBERS = (
     "jwt",
 )
 _CREATED = range(200, 300)
+_OF_A_LINK = frozenset({"amount", "currency", "label", "preferred_network"})
 
 
 @dataclass(slots=True)
@@ -47,11 +51,13 @@ class GatewayFound:
         url: Its address.
         bindings: Members of the profile's table `[gateway]`.
         networks: Network keys on which links are created, by the tenant's name.
+        notes: What the operator has to add, in words.
     """
 
     url: str
     bindings: dict[str, Any] = field(default_factory=dict)
     networks: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[str, str]]) -> GatewayFound | None:
@@ -66,9 +72,9 @@ async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[
         Unreachable: It gave no answer.
     """
     credentials = next(iter(tenants.values()), {})
-    for path in (LINKS, RECEIPT_VERIFY):
-        if (await client.call("POST", url + path, json_body={}, headers=credentials)).status in {404, 405}:
-            return None
+    there = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
+    if not there:
+        return None
     found = GatewayFound(url)
     openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
     document = {} if openapi is None else at_their_paths(openapi[1].object(), url, openapi[0])
@@ -82,10 +88,10 @@ async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[
         "screen_body": screened[0],
         "screen_receipt_member": screened[1],
     }
-    if credentials:
+    if credentials and LINKS in there:
         await _resources(client, found, document, credentials)
-    for name, headers in tenants.items():
-        await _links(client, found, name, headers)
+        for name, headers in tenants.items():
+            await _links(client, found, document, (name, headers))
     found.bindings = {name: value for name, value in found.bindings.items() if value}
     return found
 
@@ -146,17 +152,61 @@ async def _resources(
             break
 
 
-async def _links(client: Client, found: GatewayFound, name: str, credentials: Mapping[str, str]) -> None:
-    for network in NETWORK_KEYS:
-        asked = {"amount": 1.25, "currency": "USDC", "label": "Weldproof probe", "preferred_network": network}
-        answer = await client.call("POST", found.url + LINKS, json_body=asked, headers=credentials)
-        token = answer.object().get("token")
-        if answer.status in _CREATED and isinstance(token, str):
-            found.networks.setdefault(name, []).append(network)
-            found.bindings.setdefault("create_status", [answer.status])
-            if not found.bindings.get("checkout_selectors"):
-                page = await client.call("GET", found.url + CHECKOUT + token)
-                found.bindings["checkout_selectors"] = selectors(page.body.decode("utf-8", "replace"), token)
+async def _links(
+    client: Client, found: GatewayFound, document: Mapping[str, Any], tenant: tuple[str, Mapping[str, str]]
+) -> None:
+    name, credentials = tenant
+    # The first network is asked for with what the document says of a link, and the rest with what was accepted there.
+    offers = list(_link_bodies(document))
+    for network in _networks(document):
+        for further in offers:
+            asked = {"amount": 1.25, "label": "Weldproof probe", **further, "preferred_network": network}
+            answer = await client.call("POST", found.url + LINKS, json_body=asked, headers=credentials)
+            token = answer.object().get("token")
+            if answer.status in _CREATED and isinstance(token, str):
+                offers = [further]
+                found.networks.setdefault(name, []).append(network)
+                await _of_a_link(client, found, answer.status, token, further)
+                break
+            if (reason := asked_for(Profile(), LINKS, answer)) is not None and reason not in found.notes:
+                found.notes.append(reason)
+    if found.networks.get(name):
+        found.notes.clear()
+
+
+async def _of_a_link(client: Client, found: GatewayFound, status: int, token: str, further: Mapping[str, Any]) -> None:
+    found.bindings.setdefault("create_status", [status])
+    currency = further.get("currency")
+    if currency != "USDC":
+        found.bindings["currency"] = currency
+    if more := {member: value for member, value in further.items() if member != "currency"}:
+        found.bindings["link_body"] = more
+    if not found.bindings.get("checkout_selectors"):
+        page = await client.call("GET", found.url + CHECKOUT + token)
+        found.bindings["checkout_selectors"] = selectors(page.body.decode("utf-8", "replace"), token)
+
+
+def _link_bodies(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield currency and further members of a link: the interface's four alone, then what the document wants."""
+    yield {"currency": "USDC"}
+    made = made_body(document, LINKS) or {}
+    more = _unique({name: value for name, value in made.items() if name not in _OF_A_LINK})
+    if more:
+        yield {"currency": "USDC", **more}
+    for currency in _values(document, "currency"):
+        if currency != "USDC":
+            yield {"currency": currency, **more}
+
+
+def _networks(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the network keys to try: the family's, and those that the document lists beside them."""
+    return tuple(dict.fromkeys((*NETWORK_KEYS, *_values(document, "preferred_network"))))
+
+
+def _values(document: Mapping[str, Any], member: str) -> list[str]:
+    schema = resolved(document, properties(document, LINKS).get(member))
+    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
 def _unique(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from conformance.agent.paths import VERIFY
 from conformance.check import Case, Check, Inconclusive
 from conformance.client import Client
 from conformance.events import EventLog
+from conformance.recognising import is_there
 from conformance.target import AgentBindings, Profile
 
 _OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
-_ABSENT = frozenset({404, 405, 501})
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ async def probe_agent(client: Client, url: str) -> AgentFound | None:
     Raises:
         Unreachable: It gave no answer.
     """
-    if (await client.call("POST", url + VERIFY, json_body={})).status in _ABSENT:
+    if not await is_there(client, url, VERIFY):
         return None
     found = AgentFound(url)
     for path in _OPENAPI:

@@ -13,17 +13,20 @@ import click
 import tomlkit
 
 from conformance.agent.probing import AgentFound, probe_agent
+from conformance.cli.asking_nodes import with_networks
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.discovery import INDEX, Operation, discover
-from conformance.drafting import gateway_help, gateway_tables, lanes_of, writable
+from conformance.drafting import checkout_nodes_help, gateway_help, gateway_tables, lanes_of, networks_of, writable
 from conformance.events import EventLog
 from conformance.http_transport import HttpTransport
 from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
 from conformance.hub.probing import HubFound, probe_hub
+from conformance.network_names import network_named
 from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
+from conformance.recognising import described
 from conformance.report.text import one_line
 from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
 from conformance.target.chains import ATOMIC_UNITS
@@ -103,7 +106,10 @@ def initialise(
     if not found:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    text = _render(found, known, chain, pace, wait_for_expiry)
+    tables, notes = with_networks(_chains(chain), _offered(found))
+    for line in notes:
+        click.echo(f"  {one_line(line, 600)}", err=True)
+    text = _render(found, known, tables, pace, wait_for_expiry)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     _tell(found, output, chain)
@@ -141,18 +147,23 @@ def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, 
         raise UsageFault(f"--tenant: {fault}") from fault
 
 
+def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
+    click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+    for one in rail["operations"]:
+        if not one.sure:
+            bind = f"[rail.bodies] {one.role}" if one.role else "[rail.services] and [rail.bodies]"
+            click.echo(f"  no body that {one.path} accepts is known yet: give {bind}")
+
+
 def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
     if "rail" in found:
-        rail = found["rail"]
-        click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
-        for one in rail["operations"]:
-            if not one.sure:
-                bind = f"[rail.bodies] {one.role}" if one.role else "[rail.services] and [rail.bodies]"
-                click.echo(f"  no body that {one.path} accepts is known yet: give {bind}")
+        _tell_rail(found["rail"], output)
     if "gateway" in found:
         gateway: GatewayFound = found["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
         click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+        for note in gateway.notes:
+            click.echo(f"  {one_line(note, 600)}")
     if "agent" in found:
         agent: AgentFound = found["agent"]
         names = ", ".join(sorted(agent.bindings)) or "nothing"
@@ -196,8 +207,11 @@ async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) 
             if hub is not None:
                 found["control_plane"] = hub
             if gateway is None and rail is None and agent is None and hub is None:
-                known = "no paid operation, links, verify or trust set"
-                trouble.append(f"{url}: not a surface this version can probe ({known})")
+                known = "no paid operation, links, receipt verification, verify or trust set"
+                looks = described(await client.call("GET", url + "/"))
+                trouble.append(f"{url}: looks like no surface that is known ({known}); its / was answered {looks}")
+                if not tenants:
+                    trouble.append("  a gateway that wants credentials before anything else shows itself with --tenant")
     return found, trouble
 
 
@@ -215,12 +229,23 @@ async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
         "url": url,
         "operations": operations,
         "lanes": lanes,
+        "networks": _network_keys(entries),
         "scheme": next((entry.get("scheme") for entry in entries if isinstance(entry.get("scheme"), str)), None),
         "ttl": _ttl(entries),
         "prices": {path: _price(answer) for path, answer in answers.items()},
         "card": card.status == 200,
         "word": service_word(index),
     }
+
+
+def _network_keys(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the network key of each lane, by the first entry that names one that is known."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        lane, known = lane_of(entry), network_named(entry.get("network"))
+        if lane is not None and known is not None:
+            found.setdefault(lane, known.key)
+    return found
 
 
 def service_word(index: Mapping[str, Any]) -> str | None:
@@ -264,10 +289,16 @@ def _lanes(found: Mapping[str, Any]) -> list[str]:
     return [lane for lane in LANES if lane in offered]
 
 
+def _offered(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the key of the network that the target offers on each lane, the rail's where it has one."""
+    offered = dict(networks_of(found["gateway"])) if "gateway" in found else {}
+    return {**offered, **(found["rail"]["networks"] if "rail" in found else {})}
+
+
 def _render(
     found: Mapping[str, Any],
     tenants: Mapping[str, tuple[str, str]],
-    chain: Mapping[str, Any],
+    tables: Mapping[str, Mapping[str, Any]],
     pace: float,
     wait_for_expiry: float,
 ) -> str:
@@ -289,14 +320,19 @@ def _render(
     hub = found.get("control_plane")
     if hub is not None and hub.bindings:
         document["hub"] = hub.bindings
-    tables = _chains(chain)
     if tables:
         document["chains"] = tables
     document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
     if wait_for_expiry:
         document["budgets"] = {"wait_for_expiry": wait_for_expiry}
-    missing = [_CHAIN_HELP[lane] for lane in _lanes(found) if lane not in tables]
+    offered = _offered(found)
+    missing = [
+        _CHAIN_HELP[lane].replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
+        for lane in _lanes(found)
+        if lane not in tables
+    ]
     text = _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
+    text += "" if gateway is None else checkout_nodes_help(gateway, tables)
     return text + (gateway_help(gateway, tenants) if gateway is not None else "")
 
 
@@ -319,8 +355,7 @@ def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         node = options[0][1]
         if not given.get(node):
             continue
-        table: dict[str, Any] = {"network": f"{lane}_mainnet"}
-        table |= {member: given[option] for member, option in options if given.get(option)}
+        table: dict[str, Any] = {member: given[option] for member, option in options if given.get(option)}
         if lane == "algorand" and given.get("algod_token_file"):
             table["token"] = {"file": str(Path(given["algod_token_file"]).resolve())}
         if given.get(_FUNDERS[lane]):

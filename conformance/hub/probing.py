@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.client import Client, JsonFault
 from conformance.hub.access import PKS
+from conformance.recognising import NOWHERE
 
 TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 _OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
@@ -40,6 +41,8 @@ async def probe_hub(client: Client, url: str) -> HubFound | None:
     except JsonFault:
         return None
     if answer.status != 200 or not isinstance(trusted, dict):
+        return None
+    if (await client.call("GET", url + NOWHERE)).status == 200:  # it answers so wherever it is asked
         return None
     found = HubFound(url)
     if os.environ.get(TOKEN_VARIABLE):

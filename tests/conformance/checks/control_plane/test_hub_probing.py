@@ -41,4 +41,4 @@ def test_a_server_without_a_trust_set_is_none(tmp_path: Path) -> None:
     with serving(Hub("a list for a trust set")) as url:
         done = CliRunner().invoke(main, ["init", url, "--output", str(tmp_path / "weldproof.toml")])
     assert done.exit_code == 3
-    assert "not a surface" in done.output
+    assert "looks like no surface" in done.output

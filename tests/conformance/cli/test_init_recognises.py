@@ -1,0 +1,212 @@
+"""What `weldproof init` takes for a surface, and which networks and names it finds there."""
+
+from __future__ import annotations
+
+import json
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+from conformance.network_names import network_named
+from tests.conformance.served import served
+from tests.reserved_port import reserved_port
+
+PATH = "/pay/v1/receipt/verify"
+HTML = (200, {"Content-Type": "text/html"}, b"<!doctype html><title>Shop</title>")
+ID = "11111111-1111-4111-8111-111111111111"
+Raw = tuple[int, Mapping[str, str], bytes]
+
+
+@contextmanager
+def answering(answer: Callable[[str, str], Raw]) -> Iterator[str]:
+    """Serve raw answers by method and path; yields the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _take(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, fields, content = answer(self.command, self.path)
+            self.send_response(status)
+            for name, value in {**fields, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = _take  # noqa: N815 - names that the server looks for
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def initialised(folder: Path, *words: str, **environment: str) -> tuple[int, str, dict[str, Any]]:
+    """Run the command, and return its exit code, what it said and the profile that it wrote."""
+    file = folder / "w.toml"
+    done = CliRunner().invoke(main, ["init", *words, "-o", str(file)], env=environment)
+    return done.exit_code, done.output, tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "looks"),
+    [
+        (lambda *_: HTML, "200 with an HTML page"),
+        (lambda *_: (302, {"Location": "https://shop.example/"}, b""), "302 to https://shop.example/"),
+        (lambda *_: (200, {"Content-Type": "application/json"}, b"{}"), "200 with application/json"),
+        (lambda *_: (401, {"Content-Type": "application/json"}, b'{"error":"no","message":"no"}'), "401"),
+        (lambda *_: (200, {"Content-Type": "text/plain"}, b"ok"), "200 with text/plain"),
+    ],
+)
+def test_what_answers_alike_everywhere_is_no_surface(tmp_path: Path, answer: Any, looks: str) -> None:
+    """A page, a redirect and a server that answers anything in one way are told as what they look like."""
+    with answering(answer) as url:
+        code, said, profile = initialised(tmp_path, url)
+    assert (code, profile) == (3, {})
+    assert "looks like no surface" in said
+    assert looks in said
+
+
+def test_a_gateway_with_receipts_alone_is_one(tmp_path: Path) -> None:
+    """Its one operation is enough, and the member that carries the receipt is found."""
+
+    def answer(method: str, target: str, _: Any, body: bytes) -> tuple[int, Any]:
+        if (method, target) != ("POST", "/v1/receipt/verify"):
+            return 404, {"error": "not_found", "message": "There is nothing here."}
+        named = "receipt_jws" in json.loads(body)
+        return 422, {"error": "tampered" if named else "no_receipt", "message": "It does not verify."}
+
+    with served(answer) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert profile["surfaces"] == {"gateway": {"url": there.url}}
+    assert profile["gateway"]["receipt_member"] == "receipt_jws"
+
+
+def rail(network: str) -> Any:
+    """Return what answers as a rail with one operation that is sold on a network."""
+    post = {"responses": {"402": {}}, "requestBody": {"content": {"application/json": {"example": {"jws": "a.b.c"}}}}}
+    entry = {"network": network, "scheme": "exact", "maxTimeoutSeconds": 600, "maxAmountRequired": "1"}
+
+    def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
+        if target == "/openapi.json":
+            return 200, {"openapi": "3.1.0", "paths": {PATH: {"post": post}}}
+        return (402, {"accepts": [entry]}) if (method, target) == ("POST", PATH) else (404, {})
+
+    return answer
+
+
+def node(answers: Mapping[str, Any]) -> Any:
+    """Return what answers as a JSON-RPC node."""
+
+    def answer(_: str, __: str, ___: Any, body: bytes) -> tuple[int, Any]:
+        asked = json.loads(body)
+        return 200, {"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("lane", "key", "told"),
+    [
+        ("base", "base_sepolia", {"eth_chainId": hex(84532)}),
+        ("base", "base_mainnet", {"eth_chainId": hex(8453)}),
+        ("solana", "solana_devnet", {"getGenesisHash": "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"}),
+    ],
+)
+def test_the_node_says_which_network_it_serves(tmp_path: Path, lane: str, key: str, told: Mapping[str, Any]) -> None:
+    """The profile has the network of the node that was given."""
+    known = network_named(key)
+    assert known is not None
+    with served(rail(known.caip2)) as there, served(node(told)) as chain:
+        code, said, profile = initialised(tmp_path, there.url, f"--{lane}-rpc", chain.url)
+    assert code == 0, said
+    assert profile["chains"][lane]["network"] == key
+
+
+def test_a_node_of_another_network_than_the_targets_is_told(tmp_path: Path) -> None:
+    """The operator reads that payments would go elsewhere."""
+    with served(rail("eip155:8453")) as there, served(node({"eth_chainId": hex(84532)})) as chain:
+        code, said, profile = initialised(tmp_path, there.url, "--base-rpc", chain.url)
+    assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
+    assert "serves base_sepolia, and the target offers base_mainnet" in said
+
+
+def test_where_the_node_does_not_answer_the_target_says_it(tmp_path: Path) -> None:
+    """Its own entries name the network, and the line says that the node was not asked."""
+    with served(rail("eip155:84532")) as there, reserved_port() as port:
+        code, said, profile = initialised(tmp_path, there.url, "--base-rpc", f"http://127.0.0.1:{port}")
+    assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
+    assert "[chains.base] was not asked for its network" in said
+
+
+def test_a_lane_without_a_node_is_drafted_for_the_targets_network(tmp_path: Path) -> None:
+    """The commented table names it."""
+    with served(rail("eip155:84532")) as there:
+        initialised(tmp_path, there.url)
+    assert '# network = "base_sepolia"' in (tmp_path / "w.toml").read_text("utf-8")
+
+
+LINK: dict[str, Any] = {
+    "required": ["amount", "currency", "label", "preferred_network", "order_id"],
+    "properties": {
+        "currency": {"enum": ["EURC", "EUR"]},
+        "order_id": {"type": "string"},
+        "preferred_network": {"enum": ["algo_test", "base_sepolia"]},
+    },
+}
+
+
+def links(*, documented: bool) -> Any:
+    """Return what answers as a gateway whose links want a fifth member and another currency."""
+    post = {"requestBody": {"content": {"application/json": {"schema": LINK}}}, "responses": {}}
+
+    def answer(method: str, target: str, _: Any, body: bytes) -> tuple[int, Any]:
+        if target == "/openapi.json" and documented:
+            return 200, {"openapi": "3.1.0", "paths": {"/payment-links": {"servers": [{"url": "/v1"}], "post": post}}}
+        if (method, target) != ("POST", "/v1/payment-links"):
+            return 404, {"error": "not_found", "message": "There is nothing here."}
+        sent = json.loads(body)
+        good = {
+            "order_id": isinstance(sent.get("order_id"), str),
+            "currency": sent.get("currency") == "EURC",
+            "preferred_network": sent.get("preferred_network") in {"algo_test", "base_sepolia"},
+        }
+        wrong = [name for name, holds in good.items() if not holds]
+        if wrong:
+            return 422, {"error": "invalid", "message": "No.", "errors": [{"pointer": f"/{wrong[0]}"}]}
+        return 201, {"token": "abcdef", "checkout_url": "http://x/checkout/abcdef"}
+
+    return answer
+
+
+def test_what_a_link_wants_is_read_in_the_document(tmp_path: Path) -> None:
+    """A fifth member, another currency and networks of other names, found and bound."""
+    with served(links(documented=True)) as there:
+        code, said, profile = initialised(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
+    assert code == 0, said
+    assert profile["gateway"]["currency"] == "EURC"
+    assert list(profile["gateway"]["link_body"]) == ["order_id"]
+    assert profile["tenants"]["first"]["networks"] == ["base_sepolia", "algo_test"]
+
+
+def test_what_a_link_wants_is_told_where_no_document_says_it(tmp_path: Path) -> None:
+    """The refusal names the member, and the line the key."""
+    with served(links(documented=False)) as there:
+        code, said, _ = initialised(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
+    assert code == 0, said
+    assert "at /order_id; bind [gateway.link_body] order_id" in said
