@@ -173,6 +173,8 @@ async def opened(
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)
+        if view.unseen is not None and view.lacking:
+            view, answer = await look(case, made)
     else:
         view, answer = await look(case, made)
     return told(case, made, view, answer)
@@ -186,9 +188,9 @@ def told(case: Case, made: Order, view: View, answer: Answer) -> Opened:
     """
     memo = view.memo(made.token)
     if memo is None:
-        raise Inconclusive(
-            "no memo can be told from the checkout page; bind [gateway.checkout_selectors] memo (GW-CHK-05 judges it)"
-        )
+        bind = "; bind [gateway.checkout_selectors] memo" if "memo" not in view.selectors else ""
+        why = "" if view.unseen is None else f": {view.unseen}"
+        raise Inconclusive(f"no memo can be told from the checkout page{why}{bind} (GW-CHK-05 judges it)")
     case.client.names.name(memo, "MEMO")
     others = () if view.shows_address(made.payout) else view.addresses(case.lane)
     return Opened(made, view, answer, memo, others[0] if others else made.payout)

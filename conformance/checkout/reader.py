@@ -71,13 +71,15 @@ class PageReader:
             Unreachable: No answer came.
         """
         view, answer = await self.look(client, url, codes=True)
-        if answer.status != 200 or shows(view) or view.unseen is None or self._needs_scripts:
+        enough = shows(view) and not view.lacking
+        if answer.status != 200 or enough or view.unseen is None or self._needs_scripts:
             return view, answer
         try:
             rendered = await self._rendered(answer, url, codes=True)
         except Inconclusive as reason:
             return replace(view, unseen=str(reason)), answer
-        if shows(rendered):
+        # Scripts are needed as well where they fill in what the profile binds: a state may be seen in no other way.
+        if shows(rendered) or set(rendered.lacking) < set(view.lacking):
             self._needs_scripts = view.page.has_scripts
         return rendered, answer
 

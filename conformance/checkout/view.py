@@ -70,6 +70,15 @@ class View:
         element = self.bound(name)
         return "" if element is None else element.text
 
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Names that the profile binds to elements which the page has not, or has with nothing in them."""
+        return tuple(name for name in self.selectors if name != "qr" and not self._holds(name))
+
+    def _holds(self, name: str) -> bool:
+        element = self.bound(name)
+        return element is not None and bool(element.text.strip() or element.attributes.get("data-state"))
+
     def shows_address(self, address: str) -> bool:
         """Return whether the page shows an address, in one piece or in groups; an EVM one in any case."""
         shown, wanted = "".join(self._where("address").split()), address

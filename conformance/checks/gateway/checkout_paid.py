@@ -45,6 +45,8 @@ async def right_payment_is_paid(case: Case) -> None:
     link, tx_id, done = await _bound(case, who, link)
     if done is None and way(case) is None:
         raise Inconclusive(f"unbound: no usual way to carry a memo is found; bind [gateway.memo] {case.lane}")
+    if done is None and link.before.unseen is not None and "state" in link.before.lacking:
+        raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen}")
     budget = case.profile.budgets.paid
     case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", "not Paid", exchange=link.page)
     if done is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from conformance.check import Inconclusive
 from conformance.checkout import orders
-from conformance.checkout.browser import Browser
+from conformance.checkout.browser import Browser, Rendered
+from conformance.checkout.page import Page
 from conformance.verdict import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import (
     ELSEWHERE,
@@ -18,6 +20,7 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     Checkout,
     Link,
     Rule,
+    code,
     data_image,
     honest,
     judged,
@@ -257,3 +260,61 @@ async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: py
     assert verdicts["GW-CHK-01"] is Verdict.PASS
     for row in SHOWN - {"GW-CHK-01", "GW-CHK-08"}:
         assert verdicts[row] is Verdict.INCONCLUSIVE, row
+
+
+SELECTORS = """
+[gateway.checkout_selectors]
+address = "#addr"
+memo = "#memo"
+amount = "#amount"
+state = "#state"
+"""
+
+
+def scripted_page(bound: tuple[str, ...]) -> Callable[[Link], str]:
+    """Return a page whose script fills in the elements that are named."""
+
+    def page(link: Link) -> str:
+        text = plain_page(link)
+        for name in bound:
+            text = re.sub(rf'(<div id="{name}")[^>]*>[^<]*<', r"\1><", text)
+        return text.replace("</body>", "<script src='/app.js'></script></body>")
+
+    return page
+
+
+def rendering(checkout: Checkout) -> Callable[..., Any]:
+    """Return a browser that runs the script of `scripted_page`."""
+
+    async def render(_: object, url: str) -> Rendered:
+        link = checkout.links[url.rpartition("/")[2]]
+        html = plain_page(link)
+        return Rendered(html, Page(html).text, code(payload(link)))
+
+    return render
+
+
+@pytest.mark.parametrize("bound", [("memo",), ("state",), ("memo", "state")])
+@pytest.mark.parametrize("name", ["memos_of_several_links", "right_payment_is_paid"])
+async def test_bound_names_are_read_on_the_page_and_not_in_the_bare_document(
+    name: str, bound: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What scripts fill in is looked for where a payer sees it, also once the profile binds it."""
+    checkout = Checkout(page=scripted_page(bound))
+    monkeypatch.setattr(Browser, "render", rendering(checkout))
+    verdicts = await judged(name, checkout, defaults="none", profile=SELECTORS)
+    verdicts.pop("WH-DELIV-03", None)
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
+async def test_a_state_that_only_a_browser_shows_is_not_held_against_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a browser the row stays open."""
+
+    async def none(*_: object) -> None:
+        raise Inconclusive("no browser")
+
+    monkeypatch.setattr(Browser, "render", none)
+    verdicts = await judged(
+        "right_payment_is_paid", Checkout(page=scripted_page(("state",))), defaults="none", profile=SELECTORS
+    )
+    assert verdicts["GW-CHK-09"] is Verdict.INCONCLUSIVE
