@@ -8,6 +8,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from conformance.network_names import network_named
 from conformance.probing import GatewayFound
 from conformance.target import LANES
 
@@ -104,6 +105,11 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) ->
     text = "\n# Names of [gateway] that were not found; uncomment there what you know.\n" + "\n".join(unknown) + "\n"
     if not tenants:
         return text + _TENANTS_HELP + _LIMITED_HELP + _WEBHOOK_HELP
+    text += "".join(
+        f'# [networks.{key}]\n# network = "algorand_testnet"          # which network that is\n'
+        for key in dict.fromkeys(key for keys in found.networks.values() for key in keys)
+        if network_named(key) is None
+    )
     text += _PAYOUT_HELP
     for name in tenants:
         text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))

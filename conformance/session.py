@@ -272,7 +272,10 @@ class Session:
         for known in self._credentials.values():
             if network in known.payout:
                 return known
-        raise Inconclusive(f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}")
+        raise Inconclusive(
+            f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "
+            f'target has another key for it, [networks.KEY] network = "{network}"'
+        )
 
     async def once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:
         """Return what `find` finds, asked once a run and shared by all checks under its name.

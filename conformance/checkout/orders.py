@@ -117,9 +117,9 @@ async def order(
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(told, int) or isinstance(told, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
     asset = members.get("asset_id")
-    known = str(asset) if isinstance(asset, str | int) else USDC.get(network)
+    known = str(asset) if isinstance(asset, str | int) else USDC.get(case.profile.usual_network(network))
     if known is None:
-        raise Inconclusive(f"unbound: no asset is known for the network {network}")
+        raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
     _name(case, url, token)
     return Order(url, token, told, network, tenant.payout[network], known, tenant, answer, whole, mark)
 
@@ -144,7 +144,7 @@ def _name(case: Case, url: str, token: str) -> None:
 
 
 def network_of(case: Case) -> str:
-    """Return the network key on which the lane's checkout payments are made.
+    """Return the target's key of the network on which the lane's checkout payments are made.
 
     Raises:
         Inconclusive: The profile gives no node for them.
@@ -152,7 +152,7 @@ def network_of(case: Case) -> str:
     chain = getattr(case.profile.gateway_chains, case.lane)
     if chain is None:
         raise Inconclusive(f"needs a node to pay on: give [gateway.chains.{case.lane}] or [chains.{case.lane}]")
-    return str(chain.network)
+    return str(case.profile.own_network(chain.network))
 
 
 async def opened(

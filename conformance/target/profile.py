@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import Field, PositiveFloat, ValidationError, model_validator
+from pydantic import Field, PositiveFloat, ValidationError, field_validator, model_validator
 
 from conformance.claimable import LANES, OPTIONS, SURFACES
+from conformance.network_names import network_named
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
@@ -114,15 +115,26 @@ class LimitedService(Table):
 
 
 class NetworkNames(Table):
-    """Two of a network's three spellings; the third is its key.
+    """A network by the key that the target has for it, and its other two spellings there.
 
     Attributes:
+        network: Which network that is, where the target's key is one of its own: a usual key such as
+            `algorand_testnet`, or the CAIP-2 name.
         label: How a payment link spells it in `chain`.
         event: How an event spells it in `chain`.
     """
 
+    network: str | None = None
     label: str | None = None
     event: str | None = None
+
+    @field_validator("network")
+    @classmethod
+    def _known(cls, text: str | None) -> str | None:
+        known = network_named(text)
+        if text is not None and known is None:
+            raise ValueError(f"{text!r} is no network that is known: give a key such as base_sepolia, or a CAIP-2 name")
+        return None if known is None else known.key
 
 
 class Clock(Table):
@@ -291,6 +303,14 @@ class Profile(Table):
         own, other = getattr(self.gateway.chains, lane), getattr(self.chains, lane)
         controls = {None if one is None else one.control for one in (own, other)}
         return len(controls) > 1 and None not in controls
+
+    def usual_network(self, key: str) -> str:
+        """Return the usual key of the network that the target calls `key`: that itself, where nothing is said of it."""
+        return self.networks.get(key, NetworkNames()).network or key
+
+    def own_network(self, usual: str) -> str:
+        """Return the target's key of a network by its usual key: that itself, where the target has no other."""
+        return next((key for key, names in self.networks.items() if names.network == usual), usual)
 
     def network_label(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""

@@ -77,6 +77,7 @@ def test_a_wrong_profile_names_the_key(text: str, names: str) -> None:
         ("[gateway.checkout_selectors]\nstatus = '#s'", "gateway.checkout_selectors.*state"),
         ("[gateway.screen_fixtures.BLOCK]\na = 1", "gateway.screen_fixtures.*DENY"),
         ("[gateway.rates]\nEUR = '1,08'", "gateway.rates.EUR"),
+        ("[networks.mine]\nnetwork = 'algo'", "networks.mine.network.*base_sepolia"),
     ],
 )
 def test_a_binding_that_no_row_could_use_names_the_key_and_the_form(text: str, names: str) -> None:
@@ -178,6 +179,15 @@ def test_a_networks_spelling_is_told_or_open() -> None:
     assert parse(GATEWAY).network_label("base_sepolia") == "base-sepolia"
     assert parse('[networks.base_sepolia]\nlabel = "sepolia-base"').network_label("base_sepolia") == "sepolia-base"
     assert parse("").network_label("base_sepolia") is None
+
+
+def test_a_network_under_another_key_is_told() -> None:
+    """Any usual spelling says which network the target's own key means, and is found from either side."""
+    for spelling in ("algorand_testnet", "algorand-testnet", "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe"):
+        profile = parse(f'[networks.algo_test]\nnetwork = "{spelling}"')
+        assert profile.usual_network("algo_test") == "algorand_testnet"
+        assert profile.own_network("algorand_testnet") == "algo_test"
+        assert profile.own_network("base_sepolia") == profile.usual_network("base_sepolia") == "base_sepolia"
 
 
 def test_shared_rows_come_with_any_surface() -> None:

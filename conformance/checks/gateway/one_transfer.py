@@ -83,8 +83,9 @@ async def _shared(case: Case, operation: Operation) -> _Where | None:
     price = atomic_amount(entry.get("maxAmountRequired"))
     for tenant in case.profile.tenants:
         found = case.session.tenant(tenant)
-        if chain is not None and price and found.payout.get(chain.network) == entry.get("payTo"):
-            return _Where(found, chain.network, price)
+        network = None if chain is None else case.profile.own_network(chain.network)
+        if network is not None and price and found.payout.get(network) == entry.get("payTo"):
+            return _Where(found, network, price)
     return None
 
 

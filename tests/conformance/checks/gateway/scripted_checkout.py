@@ -116,6 +116,7 @@ class Checkout:
     transfers: list[Transfer] = field(default_factory=list)
     unknown_status: int = 404
     forgets: bool = False
+    network: str | None = None
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     async def send(
@@ -124,6 +125,8 @@ class Checkout:
         """Answer one request."""
         del headers
         path = urlsplit(url).path
+        if method == "POST" and self.network not in {None, json.loads(body or b"{}").get("preferred_network")}:
+            return self._answer(422, {"error": "unsupported_network", "message": "No such network."})
         if method == "POST":
             return self._answer(201, self._create(json.loads(body or b"{}")))
         token, _, below = path.removeprefix("/checkout/").partition("/")
@@ -219,14 +222,22 @@ class Payer:
 
 
 async def judged(
-    name: str, checkout: Checkout, *, defaults: str = "reference", skims: int = 0, profile: str = ""
+    name: str,
+    checkout: Checkout,
+    *,
+    defaults: str = "reference",
+    skims: int = 0,
+    profile: str = "",
+    payout_on: str = NETWORK,
 ) -> dict[str, Verdict]:
     """Run one check against a checkout and return the verdict of each row it judged."""
 
     def ready(session: Session) -> None:
         session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
 
-    return await tried(name, checkout, PROFILE.format(defaults=defaults, payout=PAYOUT) + profile, ready=ready)
+    return await tried(
+        name, checkout, PROFILE.format(defaults=defaults, payout=PAYOUT, network=payout_on) + profile, ready=ready
+    )
 
 
 def data_image(link: Link) -> str:

@@ -318,3 +318,15 @@ async def test_a_state_that_only_a_browser_shows_is_not_held_against_the_page(mo
         "right_payment_is_paid", Checkout(page=scripted_page(("state",))), defaults="none", profile=SELECTORS
     )
     assert verdicts["GW-CHK-09"] is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("name", [PAGE, "memos_of_several_links", "right_payment_is_paid"])
+async def test_a_network_under_another_name_can_be_paid(name: str) -> None:
+    """The target's own key goes into links and payouts, and [networks.KEY] says which network that is."""
+    named = '[networks.algo_test]\nnetwork = "algorand_testnet"\n'
+    checkout = Checkout(network="algo_test")
+    verdicts = await judged(name, checkout, defaults="none", profile=named, payout_on="algo_test")
+    verdicts.pop("WH-DELIV-03", None)
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+    verdicts = await judged(name, checkout, defaults="none", payout_on="algo_test")
+    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
