@@ -274,7 +274,7 @@ class Session:
                 return known
         raise Inconclusive(
             f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "
-            f'target has another key for it, [networks.KEY] network = "{network}"'
+            f'target has another key for it, [networks.KEY] network = "{self.profile.usual_network(network)}"'
         )
 
     async def once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:

@@ -235,9 +235,8 @@ async def judged(
     def ready(session: Session) -> None:
         session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
 
-    return await tried(
-        name, checkout, PROFILE.format(defaults=defaults, payout=PAYOUT, network=payout_on) + profile, ready=ready
-    )
+    text = PROFILE.format(defaults=defaults, payout=PAYOUT).replace(f"{NETWORK} = ", f"{payout_on} = ")
+    return await tried(name, checkout, text + profile, ready=ready)
 
 
 def data_image(link: Link) -> str:
