@@ -43,7 +43,9 @@ async def pass_time(case: Case, seconds: int) -> None:
         await asyncio.sleep(seconds)
     else:
         raise Inconclusive(
-            f"needs {seconds} s to pass: give [clock] offset_file, or [budgets] wait_for_expiry of at least that"
+            f"needs {seconds} s to pass: give [clock] offset_file, a file whose seconds the target adds to its clock, "
+            "and its chains as well (those of `weldproof up` follow the clock_file that it tells: share that one), or "
+            "[budgets] wait_for_expiry of at least that"
         )
 
 

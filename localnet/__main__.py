@@ -127,6 +127,9 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
     help="Only these surfaces. The control plane alone has no chains.",
 )
 @click.option(
+    "--chains-only", is_flag=True, help="No surface: the chains alone, for a server of your own; binds no other port."
+)
+@click.option(
     "--companions/--no-companions",
     default=True,
     help="Whether what only some rows of the suite need comes along: a gateway with the limits that users meet and a "

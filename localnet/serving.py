@@ -34,6 +34,7 @@ def up(
     faults: tuple[tuple[str, int], ...],
     lanes: tuple[str, ...],
     surfaces: tuple[str, ...],
+    chains_only: bool,
     companions: bool,
     addons: bool,
     settings: tuple[tuple[str, str], ...],
@@ -42,6 +43,9 @@ def up(
     as_json: bool,
 ) -> None:
     """Do what `weldproof up` says of itself; its options are declared beside its help."""
+    if chains_only:
+        # Whoever only wants chains has a server of his own, which a profile of this stack would not describe.
+        surfaces, companions, working_profile = (), False, False
     if set(surfaces) == {"control_plane"}:
         lanes = ()
     plan = Plan(
@@ -143,7 +147,8 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         mixture = chain_kinds.told(stack.plan.kinds, stack.plan.lanes)
         if mixture is not None:
             click.secho(mixture, bold=True)
-        click.echo(f"The stack is up{_disguise(stack.plan)}.")
+        what = "stack is" if stack.plan.surfaces else "chains are"
+        click.echo(f"The {what} up{_disguise(stack.plan)}.")
         for name, value in {**facts, "profile": profile}.items():
             click.echo(f"  {name:18} {value}")
         for hint in _keys_and_hints(stack, facts):
@@ -157,6 +162,9 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
     if selling is not None and sys.stdout.isatty():
         for name, tenant in selling.tenants.items():
             yield f"  {f'tenant_{name}_key':18} {tenant.key_file.read_text('ascii').strip()}"
+    if not stack.plan.surfaces:
+        yield from _beside_your_server(facts)
+        return
     yield "\nTry:  weldproof run"
     if "rail" in facts:
         yield f"      weldproof pay {facts['rail']}/pay/v1/compliance/receipt"
@@ -175,4 +183,26 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
         told = selling.destinations["first"]
         yield f"      weldproof listen --port {urlsplit(told.url).port} --secret-file {told.secret_file}"
         yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"
+    yield "Ctrl-C ends it."
+
+
+def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
+    """Yield how a server of somebody's own is tested on these chains."""
+    options = {
+        "--algod": "algod",
+        "--indexer": "indexer",
+        "--algod-token-file": "algod_token_file",
+        "--control": "control_algorand",
+        "--base-rpc": "base",
+        "--base-control": "control_base",
+        "--solana-rpc": "solana",
+        "--solana-ws": "solana_ws",
+        "--solana-control": "control_solana",
+    }
+    words = [f"{option} {facts[name]}" for option, name in options.items() if name in facts]
+    yield "\nRun your server on these nodes, then:  weldproof init URL \\\n  " + " \\\n  ".join(words)
+    yield (
+        f"The chains follow the seconds in {facts['clock_file']}: have your server add them to its clock too, and give "
+        "the file as [clock] offset_file, so that rows about lifetimes need not wait."
+    )
     yield "Ctrl-C ends it."

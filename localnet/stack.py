@@ -42,6 +42,7 @@ PORTS = {
 }
 _COMPANIONS = ("limited", "edge", "offline")
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
+_CHAIN_PORTS = tuple(name for names in _NAMES.values() for name in names)
 SLOT_SECONDS = 0.02
 _PAYEE_ALGORAND = "payto_algorand.mnemonic"
 # USDC where the network's own is not the node's first.
@@ -139,7 +140,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         real = {name for lane in plan.of_kind("localnet") for name in _NAMES[lane]}
         sockets = {
             name: exits.enter_context(listening_socket("127.0.0.1", plan.port(name)))
-            for name in (*PORTS, *_COMPANIONS)
+            for name in ((*PORTS, *_COMPANIONS) if plan.surfaces else _CHAIN_PORTS)
             if name not in real
         }
         nodes = await _start_nodes(plan, session, children)
@@ -198,6 +199,8 @@ async def _start_chains(
 
 def _facts(plan: Plan, sockets: Mapping[str, socket.socket], nodes: Nodes, token: Path) -> StackFacts:
     def address(name: str, scheme: str = "http", host: str = "127.0.0.1") -> str:
+        if name not in sockets:  # a surface of which there is none
+            return nodes.urls.get(name, "")
         return nodes.urls.get(name) or f"{scheme}://{host}:{sockets[name].getsockname()[1]}"
 
     simulated = {"algorand": "algod", "base": "base", "base_sepolia": "base_sepolia", "solana": "solana"}

@@ -129,6 +129,28 @@ def test_every_service_joins_the_control_plane(tmp_path: Path) -> None:
         assert stack.end() == 0
 
 
+def test_chains_alone_come_up_beside_a_server_of_somebodys_own(tmp_path: Path) -> None:
+    """Nodes and clock file are told, no surface runs, none of their ports is bound, and no profile describes them."""
+    with start(tmp_path, "--chains-only", anew=True) as stack:
+        ready = ready_line(stack)
+        assert not set(SERVICES) & set(ready)
+        for name in ("algod", "indexer", "base", "base_sepolia", "solana"):
+            assert listens(ready[name])
+        assert Path(ready["clock_file"]).read_text("ascii").strip() == "0"
+        assert not (tmp_path / "weldproof.toml").exists()
+        chains = {urlsplit(ready[name]).port for name in ("algod", "indexer", "base", "base_sepolia", "solana")}
+        bound = _listening([int(pid) for pid in (stack.process.pid, *dict(ready["pids"]).values())])
+        assert bound == chains | {urlsplit(ready["solana_ws"]).port}
+        assert stack.end() == 0
+
+
+def _listening(pids: list[int]) -> set[int]:
+    """Return the TCP ports at which processes listen, or would be heard."""
+    owned = {str(one.readlink()) for pid in pids for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+    return {int(one[1].rpartition(":")[2], 16) for one in lines if one[3] == "0A" and f"socket:[{one[9]}]" in owned}
+
+
 def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:
     """A weldproof.toml that was there before is neither replaced nor removed."""
     (tmp_path / "weldproof.toml").write_text("version = 1\n")
