@@ -104,7 +104,10 @@ class Session:
             self._names.secret(secret.read(), f"{self._prefix}{name.upper()}")
         self._credentials = {name: self._of(name, one) for name, one in self.profile.tenants.items()}
         if (limited := self.profile.limited.get("gateway")) is not None:
-            self._limited_credentials = {name: self._of(name, one, "LIMITED_") for name, one in limited.tenants.items()}
+            self._limited_credentials = {
+                name: self._of(name, one, "LIMITED_", self._credentials.get(name))
+                for name, one in limited.tenants.items()
+            }
         if not self.profile.claims_surface("rail"):
             return
         try:
@@ -169,12 +172,15 @@ class Session:
         """Return a tenant's header fields for calls that may or may not need them, none where there is no tenant."""
         return next((one.headers for one in self._credentials.values()), {})
 
-    def _of(self, name: str, tenant: Tenant, prefix: str = "") -> Credentials:
+    def _of(self, name: str, tenant: Tenant, prefix: str = "", like: Credentials | None = None) -> Credentials:
+        """Return a tenant's credentials; what the profile says of no networks of it are those of the tenant `like`."""
         key = tenant.key.read()
         prefix = self._prefix + prefix
         self._names.secret(key, f"{prefix}TENANT_{name.upper()}_KEY")
         self._names.name(tenant.id, f"{prefix}TENANT_{name.upper()}_ID")
-        return Credentials(name, tenant.id, key, tenant.networks or tuple(tenant.payout), tenant.payout)
+        own = tenant.networks or tuple(tenant.payout)
+        networks, payout = (own, tenant.payout) if own or like is None else (like.networks, like.payout)
+        return Credentials(name, tenant.id, key, networks, payout)
 
     @property
     def operations(self) -> tuple[Operation, ...]:

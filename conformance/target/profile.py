@@ -106,7 +106,8 @@ class LimitedService(Table):
     Attributes:
         url: Its address.
         offset_file: Its test clock, as in `[clock]`.
-        tenants: Its tenants by name, `first` and `second`.
+        tenants: Its tenants by name, `first` and `second`; one without networks of its own has those of the target's
+            tenant of that name.
     """
 
     url: str

@@ -25,6 +25,7 @@ from reference.web.rate import WindowLimit
 
 _CREATING = ("/v1/payment-links", "/v1/resources")
 _INTERNAL = "/internal"
+_USDC = "USDC"
 _STATED = ("checkout_url", "token", "chain", "amount_microunits", "expires_at")
 _LABELS = {
     "algorand": {"mainnet": "algo-main", "testnet": "algo-test"},
@@ -93,7 +94,21 @@ def _with_wanted(shape: Shape, value: Any) -> Any:
     if shape.link_wants and isinstance(value, dict) and not isinstance(value.get(shape.link_wants), str):
         where = {"loc": ["body", shape.link_wants], "msg": "Field required", "type": "missing"}
         raise Unprocessable([where])
-    return value
+    return _in_own_currency(shape, value)
+
+
+def _in_own_currency(shape: Shape, value: Any) -> Any:
+    """Return a link's body with the look's code for USDC as the service knows it; the service's own is no code then."""
+    if shape.link_currency == _USDC or not isinstance(value, dict) or not isinstance(value.get("currency"), str):
+        return value
+    if value["currency"] == _USDC:
+        where = {
+            "loc": ["body", "currency"],
+            "msg": f"Input should be '{shape.link_currency}'",
+            "type": "literal_error",
+        }
+        raise Unprocessable([where])
+    return {**value, "currency": _USDC} if value["currency"] == shape.link_currency else value
 
 
 def _original(replay: Callable[..., Any]) -> Callable[..., Any]:
@@ -273,7 +288,7 @@ def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     open_schemas = {
         "/v1/resources": shape.resource != "flat",
         "/compliance/screen": shape.screen_request != "flat",
-        "/v1/payment-links": bool(shape.link_wants),
+        "/v1/payment-links": bool(shape.link_wants) or shape.link_currency != _USDC,
     }
     for path, is_open in open_schemas.items():
         if is_open:

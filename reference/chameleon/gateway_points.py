@@ -217,6 +217,12 @@ POINTS = (
         ),
     ),
     Point(
+        "gateway.currency",
+        ("1",),
+        "the code that prices a link in USDC",
+        (Choice("USDC"), Choice("USDCOIN", {"link_currency": "USDCOIN"}, binds={"gateway.currency": "USDCOIN"})),
+    ),
+    Point(
         "gateway.link-token",
         ("GW-LINK-17",),
         "form of a link's token",

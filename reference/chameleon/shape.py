@@ -107,6 +107,7 @@ class Shape:
     resource: str = "flat"
     link_members: str = "all"
     link_wants: str = ""
+    link_currency: str = "USDC"
     link_token: str = "base64url"  # noqa: S105 - a form, not a token
     times: str = "Z"
     network_labels: str = "keys"

@@ -142,6 +142,10 @@ def _link_wants(wire: Wire) -> Iterator[str]:
         yield names(frozenset.intersection(*map(frozenset, sent))) or "none"
 
 
+def _currency(wire: Wire) -> Iterator[str]:
+    return (str(one.sent["currency"]) for one in _created(wire) if isinstance(one.sent.get("currency"), str))
+
+
 def _link_token(wire: Wire) -> Iterator[str]:
     for one in _created(wire):
         token = str(one.object.get("token"))
@@ -267,6 +271,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.resource": _resource,
     "gateway.link-members": _link_members,
     "gateway.link-wants": _link_wants,
+    "gateway.currency": _currency,
     "gateway.link-token": _link_token,
     "gateway.link-lifetime": _lifetime,
     "gateway.times": _times,

@@ -6,6 +6,7 @@ import base64
 import datetime as dt
 import json
 import random
+import re
 import uuid
 from pathlib import Path
 
@@ -282,3 +283,12 @@ def _without_limited(folder: Path) -> str:
     text = profile_text(folder)
     start, end = text.index("[limited.gateway]"), text.index("[tenants.first]")
     return text[:start] + text[end : text.index("[limited.gateway.tenants.first]")]
+
+
+async def test_a_limited_service_is_asked_with_the_same_bindings(tmp_path: Path) -> None:
+    """Its tenants create links on the networks of the target's tenants, where the profile names no others."""
+    head, limited = profile_text(tmp_path).split("[limited.gateway]")
+    bare = re.sub(r"\[limited\.gateway\.tenants\.\w+\.payout\]\n(\w+ = \"address\"\n?)+", "", limited)
+    assert bare != limited
+    verdicts = await judged("a_sustained_rate_is_throttled", tmp_path, profile=f"{head}[limited.gateway]{bare}")
+    assert verdicts == {"GW-RATE-01": Verdict.PASS}
