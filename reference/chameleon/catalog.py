@@ -54,12 +54,6 @@ CONFLICTS = (
         "the header that holds the receipt is there",
     ),
     Conflict(
-        ("rail.payment-response", ("none",)),
-        ("rail.settled-ref", ("payable-core", "raw-tx", "sha256-tx", "sha256-network-tx")),
-        "sha256-token",
-        "on a lane that the rail settles itself, who is bound to a transaction must be told which",
-    ),
-    Conflict(
         ("hub.audit-entry", ("without the MAC before it",)),
         ("hub.audit-recipe", ("jcs-without-mac", "sorted-json-without-mac")),
         "prev-jcs",

@@ -21,6 +21,12 @@ from conformance.together import together
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SAMPLED = 24
 _REQUEST_HASH = "request_hash"
+# What an operator binds where no usual recipe is found.
+_KEYS = {
+    "RAIL-RCPT-04": "[rail] request_hash",
+    "RAIL-RCPT-05": "[rail] response_hash or result_at",
+    "RAIL-RCPT-06": "[rail] settled_payment_ref",
+}
 
 
 async def bought(case: Case, operation: Operation, *, body: Any = None) -> tuple[Purchase, str]:
@@ -179,7 +185,9 @@ async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
     if len(seen) < 2:
         case.inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
     elif None in seen:
-        case.inconclusive("RAIL-RCPT-07", "which claim is the request's hash cannot be told")
+        case.inconclusive(
+            "RAIL-RCPT-07", "unbound: which claim is the request's hash cannot be told; bind [rail] request_hash"
+        )
     else:
         case.expect("RAIL-RCPT-07", seen[0] != seen[1], "another hash for another request", seen[0], where=where)
 
@@ -244,7 +252,9 @@ def _judge(
             case.expect(row, True, f"recipe {name} in claim {place}", None, exchange=served.answer, where=where)
             return place
     if bound is None:
-        case.inconclusive(row, f"unbound: none of the recipes {', '.join(tried)} is found among the claims")
+        case.inconclusive(
+            row, f"unbound: none of the recipes {', '.join(tried)} is found among the claims; bind {_KEYS[row]}"
+        )
         return None
     case.expect(row, False, f"a claim that equals recipe {bound}", sorted(claims), exchange=served.answer, where=where)
     return None
