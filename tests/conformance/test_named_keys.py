@@ -22,8 +22,8 @@ _NAMED = re.compile(r"\[([a-z_]+(?:\.[a-zA-Z_{}]+)*)\](?: ([a-z_]{3,}))?")
 _WORDS = frozenset(
     {"and", "with", "url", "for", "has", "gives", "claims", "serves", "says", "the", "table", "nor", "that"}
 )
-# An extra of the distribution, and an attribute of HTML.
-_NO_TABLES = frozenset({"browser", "style"})
+# An extra of the distribution, and attributes of HTML.
+_NO_TABLES = frozenset({"browser", "style", "src", "data", "href"})
 
 
 def texts(source: Path) -> Iterator[str]:
