@@ -123,7 +123,7 @@ def check(
 
 
 def shortened(log: EventLog, one: Check, what: str, tried: int, of: int) -> None:
-    """Put into the log that a quick look tries a part of what a check tries otherwise."""
+    """Put into the log that a part was tried of what could be: by a quick look, or where a target gets samples."""
     log.add("check.shortened", check=one.id, rows=list(one.rows), what=what, tried=tried, of=of)
 
 
@@ -142,6 +142,7 @@ class Case:
     session: Any
     judged: set[str] = field(default_factory=set)
     quick: int | None = None
+    _parts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def lane(self) -> str:
@@ -229,6 +230,26 @@ class Case:
         if len(chosen) < len(listed):
             shortened(self.log, self.check, self.check.quick.words, len(chosen), len(listed))
         return [listed[place] for place in chosen]
+
+    def some(self, items: Iterable[T], few: int, what: str) -> list[T]:
+        """Return `few` of the items, drawn from the check's randomness; how many in all is told when the check ends.
+
+        Args:
+            items: What could be tried.
+            few: How many of them are.
+            what: What they are, and why not all of them, for a reader.
+        """
+        listed = list(items)
+        chosen = self.rng.sample(listed, min(few, len(listed)))
+        tried, of = self._parts.get(what, (0, 0))
+        self._parts[what] = tried + len(chosen), of + len(listed)
+        return chosen
+
+    def tell_parts(self) -> None:
+        """Put into the log what was tried in part only, whatever the kind of run."""
+        for what, (tried, of) in self._parts.items():
+            if tried < of:
+                shortened(self.log, self.check, what, tried, of)
 
     def note(self, text: str) -> None:
         """Tell the reader something that judges nothing."""

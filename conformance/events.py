@@ -7,11 +7,12 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
 
 * `run.started`: `run_id`, `suite_version`, `seed`, `started_at` (unix seconds), `target` (`name`, `surfaces`: name to
   address), `chains`, `non_defaults` (array of `{key, value}`), `claims`, `rows` (ids selected), `options` of the
-  command, `quick` (whether the run is a quick look, which gives no verdict), `checks` (pairs of a check and the
-  company it runs in: `together`, `chain …` or `alone`), `workers`.
+  command, `quick` (whether the run is a quick look, which gives no verdict), `not_yours` (what of the suite's own is
+  judged where nothing of the operator's is, else null), `checks` (pairs of a check and the company it runs in:
+  `together`, `chain …` or `alone`), `workers`.
 * `check.started`: `check` (id), `rows`.
-* `check.shortened`: `check`, `rows`, `what`, `tried`, `of`: a quick look tries so many of what a whole run tries. What
-  it leaves out has judgements with the verdict `left_out`.
+* `check.shortened`: `check`, `rows`, `what`, `tried`, `of`: so many were tried of what could be. What a quick look
+  leaves out has judgements with the verdict `left_out`.
 * `exchange`: `n` (1, 2, … within the run), `check`, `ordinal` (1, 2, … within the check), `retry` (whether it repeats
   an exchange because the target asked for it), `request` `{method, url, path, headers, body}`, `response` `{status,
   headers, body, body_bytes, milliseconds}` or null, `error` or null. Headers are pairs of name and value. A body is

@@ -283,6 +283,7 @@ class Run:
             # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
             if outcome != "done" or row_id not in case.judged:
                 self._judge(case.check, row_id, rest, error or "the check ended without judging this row")
+        case.tell_parts()
         seconds = round(time.perf_counter() - started, 4)
         self.log.add("check.finished", check=case.check.id, seconds=seconds, outcome=outcome, error=error)
         if self.plan.fail_fast and any(

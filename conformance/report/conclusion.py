@@ -151,14 +151,18 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
 def _shortened_lines(summary: Summary) -> list[str]:
     """Return what a quick look left out and what it tried in part."""
     if not summary.quick:
-        return []
+        return _by_what(summary, "Tried in part")
     count = _number(summary.counts[Verdict.LEFT_OUT], "requirement")
     lines = [f"A quick look: {count} left out, {_number(len(summary.shortened), 'trial')} shortened."]
     lines += [f"{len(ids)} {one_line(reason, 400)}: {', '.join(ids)}." for reason, ids in summary.left_out.items()]
+    return lines + _by_what(summary, "Shortened")
+
+
+def _by_what(summary: Summary, word: str) -> list[str]:
     by_what: dict[str, list[str]] = {}
     for one in summary.shortened:
         by_what.setdefault(one_line(one.what, 200), []).append(f"{one_line(one.check, 100)} {one.tried} of {one.of}")
-    return [*lines, *(f"Shortened, {what}: {', '.join(tried)}." for what, tried in by_what.items())]
+    return [f"{word}, {what}: {', '.join(tried)}." for what, tried in by_what.items()]
 
 
 def _stand_ins(summary: Summary) -> Counter[str]:

@@ -98,7 +98,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A check that a quick look tried a part of: `tried` of the `of` that a whole run tries."""
+    """A check that tried `tried` of the `of` that could be: in a quick look, or where a target gets samples."""
 
     check: str
     rows: tuple[str, ...]
@@ -137,7 +137,7 @@ class Summary:
         comparisons: Receipts beside another target's, by call and lane.
         unanswered: Whether the run made exchanges and got no answer to any.
         quick: Whether it was a quick look, which gives no verdict.
-        shortened: What a quick look tried a part of.
+        shortened: What was tried in part.
         not_yours: What of the suite's own was judged, where nothing of the operator's was; None else.
     """
 
@@ -224,7 +224,7 @@ class Summary:
         return {reason: tuple(ids) for reason, ids in found.items()}
 
     def short_trials(self, row: RowResult) -> tuple[str, ...]:
-        """Return what a quick look tried in part, or left out, of a row that it tried, a sentence each."""
+        """Return what was tried in part, or left out by a quick look, of a row that was tried, a sentence each."""
         left_out = {f"{one.check} was {one.expected}" for one in row.findings if one.verdict is Verdict.LEFT_OUT}
         tried = sorted(left_out) if row.verdict is not Verdict.LEFT_OUT else []
         return (*tried, *(one.text for one in self.shortened if row.id in one.rows))

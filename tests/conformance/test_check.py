@@ -98,6 +98,16 @@ def test_live_values_and_lanes() -> None:
     assert next(iter(free.log.of("judgement")))["where"] == {}
 
 
+def test_a_sample_is_told_once_with_its_size() -> None:
+    """Whatever the kind of run: what was drawn in several places is one sum; what was tried whole is not told."""
+    case = case_of(None)
+    assert len(case.some(range(30), 10, "inputs")) == len(case.some(range(40), 10, "inputs")) == 10
+    assert sorted(case.some(range(5), 10, "others")) == list(range(5))
+    case.tell_parts()
+    (told,) = case.log.of("check.shortened")
+    assert (told["what"], told["tried"], told["of"], told["rows"]) == ("inputs", 20, 70, [MUST, SHOULD])
+
+
 def test_a_check_judges_its_own_rows_only() -> None:
     """A row that it does not name is a fault of the suite; a lane that it is not bound to leaves its rows open."""
     other = next(row.id for row in load() if row.id not in {MUST, SHOULD})

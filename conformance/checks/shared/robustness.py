@@ -52,9 +52,11 @@ class Barrage:
 
     def few(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
         """Return the inputs to send: all, or some by the run's seed, where the pace is bounded or nobody states it."""
-        listed = list(inputs)
-        bounded = self.case.profile.pace.requests_per_second > 0 or not endpoint.stated
-        chosen = self.case.rng.sample(listed, min(_FEW, len(listed))) if bounded else listed
+        chosen = list(inputs)
+        if not endpoint.stated:
+            chosen = self.case.some(chosen, _FEW, "hostile inputs, at operations that only a document names")
+        elif self.case.profile.pace.requests_per_second > 0:
+            chosen = self.case.some(chosen, _FEW, "hostile inputs, since the pace is bounded")
         return self.case.sample(chosen, few=_QUICK_FEW)
 
     async def send(

@@ -29,6 +29,7 @@ _FIX = (
 )
 # Calls that an operation gets which only a document names.
 _FEW = 10
+_UNSTATED = "calls that hold a secret, at operations that only a document names"
 _AT_ONCE = 6
 _ELSEWHERE = "the interface has no secret in this place"
 _CREDENTIALS = frozenset(
@@ -152,7 +153,7 @@ async def keys_never_come_back(case: Case) -> None:
         found = [call for what, key in keys for call in _credential_calls(endpoint, what, key)]
         if endpoint.body is not None:
             found += _body_calls(endpoint, *keys[-1])
-        calls += found if endpoint.stated else case.rng.sample(found, min(_FEW, len(found)))
+        calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
     await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
@@ -218,7 +219,7 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
         found = list(_credential_calls(endpoint, "a made-up key", key))
         if endpoint.body is not None:
             found += _body_calls(endpoint, "a made-up key", key)
-        calls += found if endpoint.stated else case.rng.sample(found, min(_FEW, len(found)))
+        calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
     await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
@@ -236,7 +237,7 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
         found = list(_credential_calls(endpoint, "a made-up key", key))
         if endpoint.body is not None:
             found += _body_calls(endpoint, "a made-up key", key)
-        calls += found if endpoint.stated else case.rng.sample(found, min(_FEW, len(found)))
+        calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
         if token is not None:
             headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]
             body = b"{}" if endpoint.body is not None else None

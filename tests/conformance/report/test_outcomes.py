@@ -94,6 +94,18 @@ def test_warnings_are_told_in_every_report() -> None:
     assert 'name="warnings" value="1"' in shown["junit"]
 
 
+def test_what_was_tried_in_part_is_told() -> None:
+    """A whole run that drew a sample says so beside its verdict and beside the row."""
+    made = RunBuilder(ROWS)
+    made.judge(STATED, Verdict.PASS, check="hostile").check("hostile", 0.1)
+    made.log.add("check.shortened", check="hostile", rows=[STATED], what="inputs", tried=12, of=90)
+    shown = texts(made.finish({}))
+    for name in ("console", "markdown", "html", "json"):
+        assert "Tried in part, inputs: hostile 12 of 90." in shown[name].replace("\\", ""), name
+    tests = json.loads(shown["json"])["results"]["tests"]
+    assert tests[0]["message"] == "hostile tried 12 of 90: inputs"
+
+
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.WARN])
 def test_a_known_breach_of_a_must_is_not_green(verdict: Verdict) -> None:
     """The expected-failure list keeps it out of the exit code, and nothing that is seen first calls it a plain pass."""
