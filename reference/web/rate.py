@@ -24,7 +24,15 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a bucket says of one call; the headers are sent with every answer under a limit."""
+    """What a limit says of one call; the headers are sent with every answer under it.
+
+    Attributes:
+        allowed: Whether the call is let through.
+        limit: Calls at once from rest; `remaining` is counted down from it, and is it again at `reset`.
+        remaining: Calls left now.
+        reset: Unix seconds.
+        retry_after: Seconds, of a call that is one too many.
+    """
 
     allowed: bool
     limit: int
@@ -53,7 +61,6 @@ class RateLimit:
             depth: Calls at once from rest; left out, 60, or one second's worth if that is more (P-RL-05).
             on: Whether there is a limit at all.
         """
-        self._per_minute = per_minute
         self._rate = per_minute / 60
         self._depth = max(60.0, self._rate) if depth is None else float(depth)
         self._clock = clock
@@ -82,7 +89,7 @@ class RateLimit:
             self._buckets.popitem(last=False)
         wait = 0 if allowed else max(1, math.ceil((1 - bucket.level) / self._rate))
         full = int(now + (self._depth - bucket.level) / self._rate)
-        return Allowance(allowed, self._per_minute, int(bucket.level), full, wait)
+        return Allowance(allowed, int(self._depth), int(bucket.level), full, wait)
 
 
 class WindowLimit:

@@ -169,7 +169,7 @@ async def test_calls_without_the_token_are_limited_by_address(tmp_path: Path) ->
     async with hub(tmp_path, rate_limits=True, rate=1) as one:
         answers = [await one.http.get("/health") for _ in range(60)]
         assert {answer.status_code for answer in answers} == {200}
-        assert answers[0].headers["x-ratelimit-limit"] == "1"
+        assert answers[0].headers["x-ratelimit-limit"] == "60"
         for headers in ({}, {"Authorization": "Bearer wrong"}):
             refused = await one.http.get("/v1/issuer-pks", headers=headers)
             assert (refused.status_code, list(refused.json())) == (429, ["detail"])

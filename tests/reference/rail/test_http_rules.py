@@ -155,7 +155,7 @@ def test_limits_are_told_with_every_answer_under_them(own_rail: Callable[..., Ra
     ]
     assert [answer.status_code for answer in answers] == [402, 402, 422, 415]
     for answer in answers:
-        assert answer.headers["X-RateLimit-Limit"] == "120"
+        assert answer.headers["X-RateLimit-Limit"] == "60"
         assert "X-RateLimit-Remaining" in answer.headers
         assert "X-RateLimit-Reset" in answer.headers
     assert "X-RateLimit-Limit" not in rail.http.get("/health").headers

@@ -57,13 +57,22 @@ def test_a_large_rate_is_as_deep_as_its_second() -> None:
     assert taken(bucket, "a", 20_000) == 16_666
 
 
+@pytest.mark.parametrize("per_minute", [1, 60, 120, 300, 1_000_000])
+def test_what_is_left_is_left_of_the_limit_that_is_told(per_minute: int) -> None:
+    """Whoever reads the headers finds one fewer than the limit after his first call."""
+    _, bucket = limit(per_minute)
+    first = bucket.take("a")
+    assert first is not None
+    assert first.limit - 1 == first.remaining
+
+
 def test_what_is_told_under_a_limit() -> None:
     """Limit, what is left, when the bucket is full again, and how long to wait: at least one second."""
     hand, bucket = limit()
     first = bucket.take("a")
     assert first is not None
     assert first.headers() == {
-        "X-RateLimit-Limit": "120",
+        "X-RateLimit-Limit": "60",
         "X-RateLimit-Remaining": "59",
         "X-RateLimit-Reset": "1000",
     }

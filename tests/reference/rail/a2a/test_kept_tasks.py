@@ -132,7 +132,7 @@ def test_calls_are_counted_with_those_of_rest(own_rail: Callable[..., Rail]) -> 
     assert (refused.status_code, refused.json()["error"]) == (429, "rate_limited")
     assert int(refused.headers["Retry-After"]) >= 1
     with_proof = rail.http.post("/a2a", json=envelope("message/send", paying("x", {})))
-    assert (with_proof.status_code, with_proof.headers["X-RateLimit-Limit"]) == (200, "1")
+    assert (with_proof.status_code, with_proof.headers["X-RateLimit-Limit"]) == (200, "60")
     assert PAYLOAD in with_proof.request.content.decode()
 
 
