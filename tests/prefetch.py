@@ -30,6 +30,7 @@ PACKAGES = (
     "examples/verifiers",
     "tests/localnet/compose",
     "tests/differential/circle",
+    "tests/outside/agentcash",
     "tests/outside/falcon",
     "tests/sim/solana/js",
 )

@@ -205,7 +205,13 @@ def bazaar(service: Service) -> dict[str, Any]:
 
 
 def _bazaar_schema(service: Service) -> Mapping[str, Any]:
+    """Return the schema of `info`: of its input, and of its output, by which clients know what an answer holds."""
     names = list(service.example)
+    answer = {
+        "type": "object",
+        "properties": {"service_id": {"const": service.id}, "result": {"type": "object"}},
+        "required": ["service_id", "result"],
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -219,7 +225,12 @@ def _bazaar_schema(service: Service) -> Mapping[str, Any]:
                     "body": {"type": "object", "required": names},
                 },
                 "required": ["type", "method", "bodyType", "body"],
-            }
+            },
+            "output": {
+                "type": "object",
+                "properties": {"type": {"const": "json"}, "example": answer},
+                "required": ["type"],
+            },
         },
         "required": ["input"],
     }

@@ -130,7 +130,7 @@ class Door:
         values = request.headers.get("x-payment", ())
         if not values:
             stock = "payment-signature" in request.headers
-            raise PaymentRefused("payment_not_welded" if stock else "payment_required", judged=False)
+            raise PaymentRefused("payment_not_welded" if stock else "payment_required", judged=stock)
         if request.method != "POST":
             raise PaymentRefused("method_not_payable", judged=False)
         return await self.redeem(service, values, lambda: order_of(request))

@@ -70,7 +70,7 @@ _EXPOSED = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id, Idemp
 CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST",
-    "Access-Control-Allow-Headers": "content-type, x-payment, x-a2a-extensions",
+    "Access-Control-Allow-Headers": "content-type, x-payment, payment-signature, x-a2a-extensions",
     "Access-Control-Max-Age": "600",
 }
 

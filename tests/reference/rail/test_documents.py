@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from x402.schemas.helpers import parse_payment_required
@@ -72,6 +73,18 @@ def test_the_402_is_the_document_of_the_profile(rail: Rail, path: str) -> None:
     assert base64.b64decode(header, validate=True) == answer.content
     assert len(header) <= 7_168
     assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", PAID)
+def test_the_discovery_extension_has_schemas_that_hold_for_it(rail: Rail, path: str) -> None:
+    """P-CH-08: one of what is sent and one of what comes back, both true of what the extension shows."""
+    bazaar = rail.http.get(path).json()["extensions"]["bazaar"]
+    told = bazaar["schema"]["properties"]
+    assert told["input"]["properties"]["body"]["type"] == told["output"]["properties"]["example"]["type"] == "object"
+    held = jsonschema_rs.validator_for(bazaar["schema"])
+    assert held.is_valid(bazaar["info"])
+    for part in ("input", "output"):
+        assert not held.is_valid({**bazaar["info"], part: {}})
 
 
 def test_a_stock_client_can_read_the_402(rail: Rail) -> None:

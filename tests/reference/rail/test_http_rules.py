@@ -53,7 +53,7 @@ def test_a_preflight_is_answered(rail: Rail) -> None:
     assert (answer.status_code, answer.content) == (204, b"")
     assert {"GET", "POST"} <= set(answer.headers["Access-Control-Allow-Methods"].split(", "))
     allowed = {name.strip().lower() for name in answer.headers["Access-Control-Allow-Headers"].split(",")}
-    assert {"content-type", "x-payment", "x-a2a-extensions"} <= allowed
+    assert {"content-type", "x-payment", "payment-signature", "x-a2a-extensions"} <= allowed
 
 
 @pytest.mark.parametrize(
