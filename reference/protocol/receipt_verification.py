@@ -82,9 +82,11 @@ class ReceiptVerifyRequest(BaseModel):
 
 
 class ClosedReceiptVerifyRequest(ReceiptVerifyRequest):
-    """The same, refusing unknown members (P-CV-14, rail)."""
+    """The same, refusing unknown members (P-CV-14, rail), and a body without `jws`, which nobody means to pay for."""
 
     model_config = ConfigDict(extra="forbid")
+
+    jws: str | None
 
 
 class Refusal(Exception):

@@ -250,7 +250,17 @@ async def test_a_malformed_request(zkp: httpx.AsyncClient, bearer: dict[str, str
     assert answer.json()["detail"]
 
 
-SCORES = ("912.0", "9.12e2", "912e0", "9120e-1", "true", '"912"', "[912]", "1e400", "9" * 500, "-1e-400", "NaN", "0912")
+SCORES = ("912.5", "912.0000000000001", "true", '"912"', "[912]", "1e400", "9" * 500, "-1e-400", "NaN", "0912")
+
+
+@pytest.mark.parametrize("literal", ["912.0", "9.12e2", "912e0", "9120e-1"])
+async def test_a_whole_number_is_one_however_it_is_written(
+    zkp: httpx.AsyncClient, bearer: dict[str, str], literal: str
+) -> None:
+    """As JSON Schema has it: `integer` is a number without a fraction."""
+    text = json.dumps(ASKED).replace('"score_milliunits": 912', f'"score_milliunits": {literal}')
+    answer = await zkp.post("/v1/receipts", content=text.encode(), headers=bearer)
+    assert answer.status_code == 201, answer.text
 
 
 @pytest.mark.parametrize("literal", [*SCORES, '912,"score_milliunits":912', "\ufeff912", '912}{"x":1'])

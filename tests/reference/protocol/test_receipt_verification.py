@@ -533,7 +533,8 @@ def test_an_empty_platform_set_is_a_fault_of_the_caller() -> None:
 @pytest.mark.parametrize("model", [ReceiptVerifyRequest, ClosedReceiptVerifyRequest])
 def test_a_request_lets_the_steps_judge_receipt_and_key_set(model: type[ReceiptVerifyRequest]) -> None:
     """Jws absent, null or empty and jwks of any shape are no faults of the request (P-GR-01, P-GR-03)."""
-    for body in ({}, {"jws": None}, {"jws": ""}, {"jwks": 5}, {"jwks": None}, {"jwks": {"keys": [1]}}):
+    given = {"jws": "a.b.c"}
+    for body in ({"jws": None}, {"jws": ""}, *({**given, "jwks": jwks} for jwks in (5, None, {"keys": [1]}))):
         request = model.model_validate(body)
         assert (request.receipt_required, request.expected_payment_hash) == (False, None)
 
