@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -23,6 +23,7 @@ class MessageRequest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
+    mode: Literal["rfc9421"] = "rfc9421"
     method: str
     authority: str
     path: str

@@ -23,7 +23,17 @@ DID_KEY = "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"
 OPTIONAL = {
     "receipt-verify": ("jwks", "expected_payment_hash", "receipt_required"),
     "rfc9421-verify": (
-        *("query", "body_b64", "scheme", "status", "did_key", "require_content_digest", "label", "expected_tag"),
+        *(
+            "mode",
+            "query",
+            "body_b64",
+            "scheme",
+            "status",
+            "did_key",
+            "require_content_digest",
+            "label",
+            "expected_tag",
+        ),
         *("allowed_algorithms", "max_age_seconds", "now", "required_components"),
     ),
     "compliance-receipt": ("amount_microunits", "asset"),
@@ -48,6 +58,7 @@ VALUES: tuple[Any, ...] = (
         "algorand_mainnet",
         "GET",
         "ed25519",
+        "rfc9421",
         "AA==",
         DID_KEY,
     ),

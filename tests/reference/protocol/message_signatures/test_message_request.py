@@ -25,6 +25,11 @@ def did_key_of(raw: bytes) -> str:
 @pytest.mark.parametrize(
     "change",
     [
+        {"mode": "hmac"},
+        {"mode": "RFC9421"},
+        {"mode": ""},
+        {"mode": None},
+        {"mode": 9421},
         {"method": None},
         {"path": 1},
         {"authority": b"a"},
@@ -58,6 +63,16 @@ def test_what_is_no_message_is_refused(model: type[MessageRequest], change: dict
     """Wrong types, bad encodings, contradicting keys and text outside Unicode are faults of the request."""
     with pytest.raises(ValidationError):
         model.model_validate(MESSAGE | change)
+
+
+@pytest.mark.parametrize("model", [MessageRequest, MessageVerifyRequest, ClosedMessageVerifyRequest])
+def test_the_mode_may_be_named(model: type[MessageRequest]) -> None:
+    """Clients in the field send it; another one than there is is refused at its member, by its name."""
+    assert model.model_validate(MESSAGE | {"mode": "rfc9421"}) == model.model_validate(MESSAGE)
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(MESSAGE | {"mode": "cavage"})
+    [fault] = caught.value.errors()
+    assert (fault["loc"], "rfc9421" in fault["msg"]) == (("mode",), True)
 
 
 @pytest.mark.parametrize("name", ["method", "authority", "path", "headers"])
