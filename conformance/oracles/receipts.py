@@ -157,7 +157,7 @@ def _steps(found: Examination, token: Any, keys: Any, expected: str | None) -> I
     claims = found.claims = _claims(envelope.payload)
     yield
     if claims.get("canon_version") != CANON_VERSION:
-        raise ReceiptFault("UNSUPPORTED_CANON_VERSION", "canon_version is not jcs-rfc8785-v1")
+        raise ReceiptFault("UNSUPPORTED_CANON_VERSION", "canon_version is not jcs-rfc8785-v1", "canon_version")
     yield
     why = departure_from_jcs(envelope.payload)
     if why is not None:

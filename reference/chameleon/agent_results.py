@@ -117,17 +117,17 @@ def base(text: str, shape: Shape) -> Iterator[Place]:
     yield from forms[shape.agent_base]
 
 
-def _plain(identifier: str) -> str:
-    name, mark, parameters = identifier.partition(";")
-    return name.strip('"') + mark + parameters
+def _identifier(plain: str) -> str:
+    name, mark, parameters = plain.partition(";")
+    return f'"{name}"{mark}{parameters}'
 
 
-def _components(identifiers: Sequence[str], shape: Shape) -> Iterator[Place]:
-    plain = [_plain(one) for one in identifiers]
-    objects = [{"name": one.partition(";")[0], "parameters": one.partition(";")[2]} for one in plain]
+def _components(names: Sequence[str], shape: Shape) -> Iterator[Place]:
+    identifiers = [_identifier(one) for one in names]
+    objects = [{"name": one.partition(";")[0], "parameters": one.partition(";")[2]} for one in names]
     forms: Mapping[str, Place] = {
-        "identifiers": ("covered_components", list(identifiers)),
-        "plain": ("components", plain),
+        "identifiers": ("covered_components", identifiers),
+        "plain": ("components", list(names)),
         "objects": ("covered", objects),
         "text": ("covers", f"({' '.join(identifiers)})"),
     }

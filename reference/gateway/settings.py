@@ -35,7 +35,6 @@ class GatewaySettings(WebhookSettings):
     """What one gateway process is told."""
 
     key_prefix: str = ""
-    features: CommaList = ()
     gateway_port: int = Field(default=8090, ge=0, le=65535)
     gateway_fd: int | None = Field(default=None, ge=3)
     gateway_public_url: str = "http://localhost:8090"

@@ -208,7 +208,8 @@ def require_object(case: Case) -> None:
 def require_canon_version(case: Case) -> None:
     """Step 6."""
     if case.payload.get("canon_version") != CANON_VERSION:
-        raise Refusal(f"The receipt's canon_version is not {CANON_VERSION}; have it issued in that version.")
+        message = f"The receipt's canon_version is not {CANON_VERSION}; have it issued in that version."
+        raise Refusal(message, member="canon_version")
 
 
 def require_canonical(case: Case) -> None:
@@ -237,7 +238,8 @@ def require_payment_hash(case: Case) -> None:
         return
     member = payment_hash_member(case.kind or kind_of(case.payload))
     if case.payload.get(member) != case.expected_payment_hash:
-        raise Refusal(f"The receipt's {member} is not the payment hash you expect; use the receipt of that payment.")
+        message = f"The receipt's {member} is not the payment hash you expect; use the receipt of that payment."
+        raise Refusal(message, member=member)
 
 
 class Step(NamedTuple):

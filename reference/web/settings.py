@@ -27,6 +27,8 @@ def _list(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+# Breaking changes that an operator may have before all get them, each by a name (P-GW-03); there are none now.
+FEATURES: frozenset[str] = frozenset()
 Switch = Annotated[bool, BeforeValidator(_switch), Field(strict=True)]
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
 
@@ -57,6 +59,7 @@ class CommonSettings(BaseSettings):
     mode: Literal["test", "live"] = "test"
     bind: str = "127.0.0.1"
     trusted_proxies: CommaList = ()
+    features: CommaList = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     clock_offset_file: Path | None = None
     skew_seconds: int = Field(default=60, ge=0)
@@ -73,6 +76,15 @@ class CommonSettings(BaseSettings):
     @classmethod
     def _are_networks(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(str(ip_network(text)) for text in texts)
+
+    @field_validator("features")
+    @classmethod
+    def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in names if name not in FEATURES]
+        if unknown:
+            known = f"there are {', '.join(sorted(FEATURES))}" if FEATURES else "there is none now"
+            raise ValueError(f"no feature is named {', '.join(unknown)}; {known}")
+        return names
 
     @model_validator(mode="after")
     def _live_is_strict(self) -> Self:

@@ -59,6 +59,11 @@ class Component:
         return structured.write(structured.Item(self.name, self.parameters))
 
     @property
+    def plain(self) -> str:
+        """Its name with its parameters and without quotation marks, as people and libraries write it."""
+        return self.name + str(self).removeprefix(structured.write(structured.Item(self.name, ())))
+
+    @property
     def identity(self) -> tuple[str, frozenset[tuple[str, structured.BareItem]]]:
         """What must be unique in a list: the name with its parameters in any order."""
         return self.name, frozenset(self.parameters)

@@ -43,6 +43,11 @@ class Component:
         object.__setattr__(self, "identifier", http_sf.ser(self.name) + ser_params(dict(self.parameters)))
         object.__setattr__(self, "identity", (self.name, frozenset(parameters.items())))
 
+    @property
+    def plain(self) -> str:
+        """Its name with its parameters and without quotation marks, as people and libraries write it."""
+        return self.name + ser_params(dict(self.parameters))
+
     @classmethod
     def named(cls, text: str) -> Component:
         """Return the component that `text` names: an identifier, or its name in any case without the quotation marks.

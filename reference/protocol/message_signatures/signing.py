@@ -164,7 +164,7 @@ def sign(request: SignRequest, *, seed: bytes, now: int) -> dict[str, Any]:
         "body_b64": base64.b64encode(request.content).decode(),
         "signature_base": base,
         "signing_base": base,
-        "covered_components": [component.identifier for component in covered],
+        "covered_components": [component.plain for component in covered],
         "parameters": parameters,
         "label": request.label,
         "created": parameters["created"],

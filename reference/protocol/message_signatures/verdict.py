@@ -131,7 +131,7 @@ def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
         "content_digest_valid": _digest_valid(judged, set(codes)),
         "signature_base": text,
         "signing_base": text,
-        "covered_components": [component.identifier for component in chosen.components] if chosen else [],
+        "covered_components": [component.plain for component in chosen.components] if chosen else [],
         "parameters": {name: _json(value) for name, value in chosen.parameters.items()} if chosen else {},
         "label": chosen.label if chosen else None,
         "spec_ref": SPEC,

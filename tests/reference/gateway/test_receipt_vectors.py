@@ -20,7 +20,7 @@ def _offline(vector: Vector) -> dict[str, Any]:
     return {
         "verified": verdict.valid,
         "error_code": verdict.codes[0] if verdict.codes else None,
-        "error_field": verdict.values.get("error_field"),
+        "error_field": None if found.fault is None else found.fault.field,
         "checks": found.checks,
     }
 

@@ -96,6 +96,10 @@ def without(payload: dict[str, Any], member: str) -> dict[str, Any]:
 def assert_fails(found: dict[str, Any], step: int, *, code: str | None = None, member: str | None = None) -> None:
     """Assert that a report fails at one step (counted from 1) and has the shape of a failing report."""
     assert set(found) == REPORT_MEMBERS
+    if CODES[step - 1] == "UNSUPPORTED_CANON_VERSION":
+        member = "canon_version"
+    elif CODES[step - 1] == "PAYMENT_HASH_MISMATCH":
+        member = "payment_hash" if found["receipt_kind"] == "compliance" else "settled_payment_ref"
     assert (False, code or CODES[step - 1], member) == (found["verified"], found["error_code"], found["error_field"])
     assert isinstance(found["error_message"], str)
     results = ["pass"] * (step - 1) + ["fail"] + ["skipped"] * (9 - step)

@@ -44,6 +44,7 @@ WRONG = {
     "WP_RATE_LIMITS": "yes",
     "WP_BODY_LIMIT": "-1",
     "WP_TRUSTED_PROXIES": "everybody",
+    "WP_FEATURES": "no-such-change",
     "WP_RATE_STORE": "redis://localhost",
     "WP_RAIL_PORT": "70000",
     "WP_RAIL_FD": "x",

@@ -55,7 +55,7 @@ def test_the_default_signature_in_full() -> None:
         "body_b64": "eA==",
         "signature_base": base,
         "signing_base": base,
-        "covered_components": ['"@method"', '"@authority"', '"@path"', '"@query"', '"content-digest"'],
+        "covered_components": ["@method", "@authority", "@path", "@query", "content-digest"],
         "parameters": {"created": 1000, "expires": 1300, "keyid": result["did_key"], "alg": "ed25519"},
         "label": "sig",
         "created": 1000,
@@ -113,7 +113,7 @@ def test_a_body_is_always_covered() -> None:
     """A cover chosen by the caller is kept, and the digest of a body joins it."""
     result = signed(covered_components=["@path", "@method"], body="x")
 
-    assert result["covered_components"] == ['"@path"', '"@method"', '"content-digest"']
+    assert result["covered_components"] == ["@path", "@method", "content-digest"]
 
 
 def test_a_signature_already_there_stays() -> None:
