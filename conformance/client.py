@@ -29,6 +29,7 @@ from conformance.verdict import Inconclusive
 
 __all__ = [
     "LONGEST_BODY",
+    "PATIENCE",
     "Answer",
     "Client",
     "Counter",
@@ -40,6 +41,7 @@ __all__ = [
     "Throttled",
     "Transport",
     "Unreachable",
+    "given_up",
     "json_bytes",
     "retry_after",
     "too_long",
@@ -60,6 +62,8 @@ _PATIENCE_SECONDS: Final = 180.0
 _LONGEST_PAUSE: Final = 1.0
 # Bytes of an answer's body that are read; no answer of the interface comes near it.
 LONGEST_BODY: Final = 32 * 1024 * 1024
+# Requests without an answer in time after which an address that never gave one is asked no more.
+PATIENCE: Final = 8
 
 
 class Unreachable(Exception):
@@ -77,6 +81,11 @@ class Late(Unreachable):
 def too_long() -> Unreachable:
     """Return what is said of an answer without an end, or whose end would not fit into memory."""
     return Unreachable(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")
+
+
+def given_up(address: str) -> Unreachable:
+    """Return what is said instead of asking an address again that never answered in time."""
+    return Unreachable(f"{address} let {PATIENCE} requests time out and answered none, so it is asked no more")
 
 
 class JsonFault(Exception):

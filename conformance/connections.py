@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
+import ssl
 import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -29,10 +30,17 @@ _CLOSED: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN})
 
 @dataclass(slots=True)
 class Sending:
-    """One request on its way; `reused` says whether over a connection that had carried another before."""
+    """One request on its way.
+
+    Attributes:
+        started: When it was begun, by the monotonic clock.
+        reused: Whether its connection had carried another before.
+        began: Whether the head of an answer came.
+    """
 
     started: float = field(default_factory=time.monotonic)
     reused: bool = False
+    began: bool = False
 
 
 @dataclass(slots=True)
@@ -45,8 +53,9 @@ class _Origin:
 class Connections:
     """One pool of connections an origin."""
 
-    def __init__(self, *, seconds: float, at_most: int) -> None:
-        """Take the time that an answer may take, and how many connections an origin gets."""
+    def __init__(self, *, seconds: float, at_most: int, tls: ssl.SSLContext | None = None) -> None:
+        """Take the time of an answer, how many connections an origin gets, and what decides on certificates."""
+        self._tls = tls
         self._seconds = seconds
         self._at_most = at_most
         self._origins: dict[URL, _Origin] = {}
@@ -92,7 +101,9 @@ class Connections:
     def _session(self, kept: float) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=self._at_most, **({"keepalive_timeout": kept} if kept > 0 else {"force_close": True})
+                limit=self._at_most,
+                ssl=self._tls or True,
+                **({"keepalive_timeout": kept} if kept > 0 else {"force_close": True}),
             ),
             timeout=aiohttp.ClientTimeout(total=self._seconds),
             trace_configs=[_traces()],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 import time
 from collections import Counter
@@ -14,21 +13,20 @@ import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from conformance.client import LONGEST_BODY, Late, Unreachable, too_long
+from conformance.client import LONGEST_BODY, PATIENCE, Late, Unreachable, given_up, too_long
 from conformance.connections import Connections, Sending
 from conformance.pacing import Pacer
+from conformance.unanswered import because
 
-# Requests without an answer in time after which an address that never gave one is asked no more.
-_PATIENCE: Final = 8
 _AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
 
 
 class HttpTransport:
     """Sends over HTTP on kept connections, no proxy, no redirect, at no more than the pace the target allows.
 
-    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`. An address that lets the first eight
-    requests time out and answered none is asked no more, or each request to a host that drops them would cost the time
-    that an answer may take. One that refuses connections is asked again: its server may be about to start.
+    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`. An address that gives the first eight
+    requests no whole answer in time, or one without an end, is asked no more, or each request to such a host would cost
+    the time that an answer may take. One that refuses connections is asked again: its server may be about to start.
     """
 
     def __init__(
@@ -38,6 +36,7 @@ class HttpTransport:
         requests_per_second: float,
         connections: int,
         limits: Mapping[str, float] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Take the time that an answer may take, the pace of all calls, and limits of single operations.
 
@@ -46,11 +45,12 @@ class HttpTransport:
             requests_per_second: 0 for as fast as it goes.
             connections: At most so many at a time.
             limits: Calls a minute by `METHOD /path`; beside these, what 429 teaches.
+            tls: Decides on certificates in place of the usual.
         """
         self.pacer = Pacer(limits)
         self._seconds = seconds
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
-        self._connections = Connections(seconds=seconds, at_most=connections)
+        self._connections = Connections(seconds=seconds, at_most=connections, tls=tls)
         self._open = False
         self._next = 0.0
         self._answered: set[URL] = set()
@@ -72,8 +72,8 @@ class HttpTransport:
             raise Unreachable("the transport is not open")
         address = URL(url, encoded=True)
         origin = _origin(address)
-        if self._silent[origin] >= _PATIENCE and origin not in self._answered:
-            raise Unreachable(f"{origin} let {_PATIENCE} requests time out and answered none, so it is asked no more")
+        if self._silent[origin] >= PATIENCE and origin not in self._answered:
+            raise given_up(str(origin))
         await self._turn()
         sending = Sending()
         try:
@@ -83,12 +83,14 @@ class HttpTransport:
                 if not self._connections.never_arrived(origin, method, sending, fault):
                     raise
             self._connections.renew(origin)
-            return await self._sent(method, address, headers, body, Sending())
+            sending = Sending()
+            return await self._sent(method, address, headers, body, sending)
         except TimeoutError as fault:
             self._silent[origin] += 1
-            raise Late(f"no answer within {self._seconds:g} s") from fault
+            what = "no whole answer" if sending.began else "no answer"
+            raise Late(f"{what} within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            raise Unreachable(_in_words(fault)) from fault
+            raise Unreachable(because(fault, url)) from fault
 
     async def _sent(
         self, method: str, address: URL, headers: Sequence[tuple[str, str]], body: bytes | None, sending: Sending
@@ -104,11 +106,13 @@ class HttpTransport:
             skip_auto_headers=_AUTOMATIC,
             trace_request_ctx=sending,
         ) as response:
-            self._answered.add(origin)
+            sending.began = True
             self._connections.answered(origin, sending, response.headers)
             content = await read_up_to(response.content, LONGEST_BODY)
             if content is None:
+                self._silent[origin] += 1
                 raise too_long()
+            self._answered.add(origin)
             return response.status, response.headers, content
 
     async def _turn(self) -> None:
@@ -131,18 +135,3 @@ async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:
         if len(held) > limit:
             return None
     return bytes(held)
-
-
-def _in_words(fault: Exception) -> str:
-    """Return what a reader can do something about: who was called, and what came of it."""
-    if isinstance(fault, aiohttp.ClientConnectorDNSError):
-        return f"there is no host {fault.host}: {_reason(fault.os_error)}"
-    if isinstance(fault, aiohttp.ClientConnectorError):
-        return f"cannot connect to {fault.host}:{fault.port}: {_reason(fault.os_error)}"
-    return f"{type(fault).__name__}: {fault}"
-
-
-def _reason(fault: OSError) -> str:
-    if isinstance(fault, ssl.SSLError) or fault.errno is None or fault.errno <= 0:
-        return fault.strerror or str(fault)
-    return os.strerror(fault.errno)

@@ -17,6 +17,7 @@ from conformance.check import Case, Inconclusive
 from conformance.client import Answer, Client
 from conformance.http_transport import HttpTransport
 from conformance.session import Credentials
+from conformance.trust import context_of
 
 REST_SECONDS = 61.0
 _CONNECTIONS = 128
@@ -106,7 +107,8 @@ async def limited_gateway(case: Case) -> AsyncIterator[LimitedGateway]:
         if case.profile.pace.requests_per_second > 0:
             # A limit is met by bursts, which the pace of all other checks would not make.
             seconds = case.profile.budgets.request
-            transport = HttpTransport(seconds=seconds, requests_per_second=0, connections=_CONNECTIONS)
+            tls = context_of(case.profile.tls)
+            transport = HttpTransport(seconds=seconds, requests_per_second=0, connections=_CONNECTIONS, tls=tls)
             client = client.over(await exits.enter_async_context(transport))
         service = LimitedGateway(case, client)
         await service.advance(REST_SECONDS)

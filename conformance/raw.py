@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
@@ -11,7 +12,8 @@ from urllib.parse import urlsplit
 import h11
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.client import LONGEST_BODY, Unreachable, too_long
+from conformance.client import LONGEST_BODY, PATIENCE, Unreachable, given_up, too_long
+from conformance.unanswered import because, cannot_connect, closed, no_http
 
 _PORTS = {"http": 80, "https": 443}
 _PIECE = 65_536
@@ -26,30 +28,50 @@ class RawTransport:
     a body that was promised and not sent; after one that asks for another protocol it stays open, to speak that.
     """
 
-    def __init__(self, address: str, *, seconds: float, requests_per_second: float = 0.0) -> None:
-        """Take the surface's address, without a slash at its end, the time an answer may take, and the pace."""
+    def __init__(
+        self, address: str, *, seconds: float, requests_per_second: float = 0.0, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Take the surface's address, without a slash at its end, the time an answer may take, and the pace.
+
+        `tls` decides on certificates where not the usual does.
+        """
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
         self._next = 0.0
         parts = urlsplit(address)
         self._address = address
         self._host = parts.hostname or "localhost"
         self._port = parts.port or _PORTS[parts.scheme]
-        self._tls = parts.scheme == "https"
+        self._tls = (tls or True) if parts.scheme == "https" else None
         self._seconds = seconds
+        self._answered = False
+        self._silent = 0
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request; see `conformance.client.Transport`. What follows the address in `url` is the target."""
+        if self._silent >= PATIENCE and not self._answered:
+            raise given_up(self._address)
         await self._turn()
         data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
         try:
             upgrading = any(name.lower() == "upgrade" for name, _ in headers)
-            return await asyncio.wait_for(self._exchange(method, data, ends=not upgrading), self._seconds)
+            answer = await asyncio.wait_for(self._exchange(method, data, ends=not upgrading), self._seconds)
         except TimeoutError as fault:
+            self._silent += 1
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault
-        except (OSError, h11.RemoteProtocolError, EOFError) as fault:
-            raise Unreachable(f"{type(fault).__name__}: {fault}") from fault
+        except EOFError as fault:
+            raise Unreachable(closed(self._address)) from fault
+        except h11.RemoteProtocolError as fault:
+            # The reader's own words for a close before any answer.
+            ended = "ConnectionClosed" in str(fault)
+            raise Unreachable(closed(self._address) if ended else no_http(str(fault), self._address)) from fault
+        except ConnectionResetError as fault:
+            raise Unreachable(because(fault, self._address)) from fault
+        except OSError as fault:
+            raise Unreachable(cannot_connect(fault, f"{self._host}:{self._port}")) from fault
+        self._answered = True
+        return answer
 
     async def _turn(self) -> None:
         now = time.monotonic()
@@ -72,7 +94,7 @@ class RawTransport:
         yield b"\r\n"
 
     async def _exchange(self, method: str, data: bytes, *, ends: bool) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls or None)
+        reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls)
         try:
             # A server may answer and close before it read everything.
             with contextlib.suppress(ConnectionError):

@@ -28,6 +28,7 @@ from conformance.quick_look import QuickLook
 from conformance.schedule import Schedule, company
 from conformance.session import Session
 from conformance.target import ExpectedFailure, Profile
+from conformance.trust import context_of
 from conformance.verdict import Exit, Verdict, exit_code, worst
 
 CHECK_PACKAGES = (
@@ -179,6 +180,7 @@ class Run:
             requests_per_second=pace.requests_per_second,
             connections=128,
             limits=pace.limits,
+            tls=context_of(self.profile.tls),
         )
         async with transport:
             first = self._client(transport, "discovery")

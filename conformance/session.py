@@ -96,7 +96,8 @@ class Session:
         self._count = Counter()
         whole = profile.target.defaults == "reference"
         self._inbox: Inbox | None = None
-        self.pages = PageReader(profile.gateway_bindings.checkout_selectors, profile.budgets.request, whole=whole)
+        selectors, insecure = profile.gateway_bindings.checkout_selectors, profile.tls.insecure
+        self.pages = PageReader(selectors, profile.budgets.request, whole=whole, insecure=insecure)
 
     async def open(self) -> None:
         """Read secrets into the redaction table and discover the rail's operations."""

@@ -31,8 +31,10 @@ class Rendered:
 class Browser:
     """One browser for all pages of a run, started at first use."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, insecure: bool = False) -> None:
+        """Take the time that a page may take, and whether any certificate is accepted."""
         self._milliseconds = seconds * 1000
+        self._insecure = insecure
         self._starting = asyncio.Lock()
         # Two pages at once; more would only wait for each other's pixels.
         self._rooms = asyncio.Semaphore(2)
@@ -58,7 +60,7 @@ class Browser:
             return await self._shown(browser, url)
 
     async def _shown(self, browser: Any, url: str) -> Rendered:
-        context = await browser.new_context(viewport=_SIZE, device_scale_factor=2)
+        context = await browser.new_context(viewport=_SIZE, device_scale_factor=2, ignore_https_errors=self._insecure)
         try:
             page = await context.new_page()
             await page.goto(url, timeout=self._milliseconds, wait_until="load")

@@ -22,17 +22,20 @@ _MOST_IMAGES = 8
 class PageReader:
     """Reads pages; remembers whether this target's pages need their scripts."""
 
-    def __init__(self, selectors: Mapping[str, str] | None, seconds: float, *, whole: bool = False) -> None:
+    def __init__(
+        self, selectors: Mapping[str, str] | None, seconds: float, *, whole: bool = False, insecure: bool = False
+    ) -> None:
         """Take what the profile says of pages.
 
         Args:
             selectors: CSS selectors by name, as far as they are bound.
             seconds: How long a page may take.
             whole: Whether the documents show everything without their scripts, as the reference's do (P-CK-02).
+            insecure: Whether any certificate is accepted.
         """
         self._selectors = dict(selectors or {})
         self._whole = whole
-        self._browser = Browser(seconds)
+        self._browser = Browser(seconds, insecure=insecure)
         self._needs_scripts = False
 
     async def close(self) -> None:

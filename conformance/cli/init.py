@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from conformance.cli.connection import connecting
+
 
 @click.command("init")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
@@ -26,6 +28,7 @@ import click
     metavar="SECONDS",
     help="Longest the suite may wait for a challenge to lapse; without, those rows stay undecided.",
 )
+@connecting
 @click.option("--algod", help="Address of the algod node the target uses.")
 @click.option("--indexer", help="Address of its indexer.")
 @click.option("--algod-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the algod token.")

@@ -14,6 +14,7 @@ import tomlkit
 
 from conformance.agent.probing import AgentFound, probe_agent
 from conformance.cli.asking_nodes import with_networks
+from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
@@ -28,8 +29,9 @@ from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
 from conformance.recognising import described
 from conformance.report.text import one_line
-from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, parse
+from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, Tls, parse
 from conformance.target.chains import ATOMIC_UNITS
+from conformance.trust import context_of
 from conformance.verdict import Exit
 
 _HEAD = """\
@@ -90,6 +92,9 @@ def initialise(
     pace: float,
     wait_for_expiry: float,
     tenants: tuple[str, ...],
+    cacert: Path | None,
+    insecure: bool,
+    timeout: float | None,
     **chain: Any,
 ) -> None:
     """Do what `weldproof init` says of itself; its options are declared beside its help."""
@@ -100,7 +105,10 @@ def initialise(
             raise UsageFault(f"{url}: give an address such as http://localhost:8402")
     _checked_limit(chain)
     known = _tenants(tenants)
-    found, trouble = asyncio.run(_probe([url.rstrip("/") for url in urls], _credentials(known)))
+    addresses = [url.rstrip("/") for url in urls]
+    asked = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
+    asked = connected(asked, {"cacert": cacert, "insecure": insecure, "timeout": timeout})
+    found, trouble = asyncio.run(_probe(addresses, _credentials(known), asked))
     for line in trouble:
         click.echo(f"  {one_line(line, 600)}", err=True)
     if not found:
@@ -109,7 +117,8 @@ def initialise(
     tables, notes = with_networks(_chains(chain), _offered(found))
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
-    text = _render(found, known, tables, pace, wait_for_expiry)
+    budgets = {"request": timeout, "wait_for_expiry": wait_for_expiry}
+    text = _render(found, known, tables, pace, {name: value for name, value in budgets.items() if value}, asked.tls)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     _tell(found, output, chain)
@@ -184,10 +193,13 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
     click.echo(f"Next: weldproof run{config}")
 
 
-async def _probe(urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:
+async def _probe(
+    urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], asked: Profile
+) -> tuple[dict[str, Any], list[str]]:
     found: dict[str, Any] = {}
     trouble: list[str] = []
-    async with HttpTransport(seconds=30, requests_per_second=0, connections=4) as transport:
+    seconds, tls = asked.budgets.request, context_of(asked.tls)
+    async with HttpTransport(seconds=seconds, requests_per_second=0, connections=4, tls=tls) as transport:
         for url in urls:
             client = Client(transport, EventLog(), "init", Names(), Counter())
             try:
@@ -300,7 +312,8 @@ def _render(
     tenants: Mapping[str, tuple[str, str]],
     tables: Mapping[str, Mapping[str, Any]],
     pace: float,
-    wait_for_expiry: float,
+    budgets: Mapping[str, float],
+    tls: Tls | None = None,
 ) -> str:
     rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
     urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
@@ -323,8 +336,12 @@ def _render(
     if tables:
         document["chains"] = tables
     document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
-    if wait_for_expiry:
-        document["budgets"] = {"wait_for_expiry": wait_for_expiry}
+    if budgets:
+        document["budgets"] = dict(budgets)
+    if tls is not None and tls.cacert is not None:
+        document["tls"] = {"cacert": str(tls.cacert.resolve())}
+    if tls is not None and tls.insecure:
+        document["tls"] = {"insecure": True}
     offered = _offered(found)
     missing = [
         _CHAIN_HELP[lane].replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from conformance.claimable import LANES
+from conformance.cli.connection import connecting
 
 _UNITS: Final = 10**6
 _MOST_DIGITS: Final = 18
@@ -63,6 +64,7 @@ def _units(ctx: click.Context, param: click.Parameter, value: str) -> int:
     metavar="HOST[:PORT]",
     help="Pay at this host though it is not of the profile. Others are asked about at a terminal, and refused without.",
 )
+@connecting
 @click.option("--main-network", is_flag=True, help="Pay on a main network's node, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context

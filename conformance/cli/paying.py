@@ -15,6 +15,7 @@ from conformance import clock
 from conformance.check import Case, Check, Inconclusive
 from conformance.checkout.paying import Agree, PaymentRefused, pay_checkout, token_in
 from conformance.cli.agreeing import Agreement, in_usdc, within_limits
+from conformance.cli.connection import connected
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_keeping import RECEIPT, Kept
 from conformance.cli.targets import checked_nodes, named_profile
@@ -31,6 +32,7 @@ from conformance.purchase import Challenge, Purchase, challenge, name_live_value
 from conformance.report.text import one_line
 from conformance.session import Session
 from conformance.target import Profile, ProfileError
+from conformance.trust import context_of
 from conformance.verdict import Exit
 
 _MINIMUM_SECONDS_LEFT = 120
@@ -52,11 +54,13 @@ def pay(
     hosts: tuple[str, ...],
     main_network: bool,
     as_json: bool,
+    **connection: Any,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
+    profile = connected(profile, connection)
     checked_nodes(profile, main_network=main_network)
     address = PaidAddress.of(url)
     sent = _body(body)
@@ -149,7 +153,8 @@ async def _pay(
     is_page = token_in(address.url) is not None
     asked = profile if is_page else address.rail(profile)
     log = EventLog()
-    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
+    tls = context_of(profile.tls)
+    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4, tls=tls)
     async with transport:
         names = Names()
         client = Client(transport, log, "pay", names, Counter())

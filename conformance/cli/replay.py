@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from conformance.cli.connection import connecting
+
 
 @click.command("replay")
 @click.argument("what", metavar="REPORT#N")
@@ -14,6 +16,7 @@ import click
 @click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant; default: as recorded.")
 @click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
+@connecting
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

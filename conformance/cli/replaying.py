@@ -11,6 +11,7 @@ import click
 import orjson
 
 from conformance.check import Check
+from conformance.cli.connection import connected
 from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.events import Event, EventLog, log_in, read
@@ -39,6 +40,7 @@ def replay(
     mutant: str | None,
     main_network: bool,
     as_json: bool,
+    **connection: Any,
 ) -> None:
     """Do what `weldproof replay` says of itself; its options are declared beside its help."""
     events, number = _recorded(what)
@@ -55,6 +57,7 @@ def replay(
     nodes = chain_file(chains)
     profile = named_profile(config, (), ours=own_stack or bool(mutant or (chains and nodes is None)))
     profile = profile if nodes is None else with_nodes(profile, nodes)
+    profile = profile and connected(profile, connection)
     checked_nodes(profile, main_network=main_network)
 
     stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]

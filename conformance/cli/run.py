@@ -9,6 +9,7 @@ import click
 
 from conformance.claimable import LANES, SURFACES
 from conformance.cli.addon_command import WithCommand
+from conformance.cli.connection import connecting
 from conformance.report.formats import FORMATS
 
 
@@ -36,6 +37,7 @@ from conformance.report.formats import FORMATS
     help="Another target, by its profile: after the checks, its receipts for the same calls are put beside these.",
 )
 @click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
+@connecting
 @click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
 @click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only this lane.")
 @click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")

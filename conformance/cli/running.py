@@ -17,6 +17,7 @@ import orjson
 from conformance import interrupt
 from conformance.check import Check
 from conformance.cli.addon_command import command_of
+from conformance.cli.connection import connected
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, with_addon
 from conformance.cli.targets import (
@@ -75,6 +76,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
         options["ids"] = options["ids"] or (ADDON_ROWS,)
     if nodes is not None:
         profile = with_nodes(profile, nodes)
+    profile = _connected(profile, options)
     checked_nodes(profile, main_network=options["main_network"])
     other = beside_profile(options["beside"], main_network=options["main_network"])
     rows = _rows(options)
@@ -109,6 +111,14 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     names, wallet = Names(), Wallet(main_network=options["main_network"])
     kinds_wanted = options["kinds"] or ("html", "json")
     ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, options["as_json"], names))
+
+
+def _connected(profile: Profile | None, options: Mapping[str, Any]) -> Profile | None:
+    if profile is not None:
+        return connected(profile, options)
+    if options["cacert"] or options["insecure"] or options["timeout"]:
+        raise UsageFault("--cacert, --insecure and --timeout are for a target: give --config or --target")
+    return None
 
 
 def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, Afterwards]:

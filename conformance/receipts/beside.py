@@ -25,6 +25,7 @@ from conformance.receipts.taking import BESIDE, CANNOT, Party, Taken, bought, of
 from conformance.report.side_by_side import Side
 from conformance.session import Session
 from conformance.target import Profile, ProfileError
+from conformance.trust import context_of
 
 _PREFIX = "BESIDE_"
 _SURFACES = {"rail": "paid calls", "gateway": f"POST {SCREEN}"}
@@ -65,6 +66,7 @@ class Beside:
             seconds=self.other.budgets.request,
             requests_per_second=self.other.pace.requests_per_second,
             connections=128,
+            tls=context_of(self.other.tls),
         )
         async with transport:
             its = client.over(transport)

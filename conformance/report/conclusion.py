@@ -34,7 +34,12 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
     "unexpected_pass": "on the expected-failure list, and yet it passes: take the entry out",
     "expired": "on the expected-failure list, but its entry has lapsed",
 }
+# Of what the client says where there was no answer.
+_REFUSED: Final = "cannot connect to"
+_LATE: Final = "answer within"
 QUICK_LOOK: Final = "Quick look"
+# What is said wherever a result is told of a target that could have been anybody.
+UNCHECKED: Final = "The target's certificates were not checked (--insecure, [tls] insecure): anybody may have answered."
 _HEADLINES: Final[Mapping[int | None, str]] = {
     Exit.PASSED: "Passed",
     Exit.FAILED: "Failed",
@@ -88,12 +93,25 @@ def sentence(summary: Summary) -> str:
     ending = "" if summary.finished else " The log ends before the run did."
     if summary.interrupted:
         ending = " The run was interrupted: it says nothing of what it did not come to."
+    if ("tls.insecure", "true") in summary.non_defaults:
+        ending += f" {UNCHECKED}"
     if summary.unanswered:
-        addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
-        ending += f" Nothing at {addresses} gave an answer: is the server running, and is that its address?"
+        ending += _unanswered(summary)
     if summary.not_yours is not None:
         ending += f" {nothing_of_yours(summary.not_yours)}"
     return f"{_quickly(summary)}{', '.join(parts)}.{ending}"
+
+
+def _unanswered(summary: Summary) -> str:
+    """Return why nothing gave an answer, and what to do."""
+    addresses = one_line(" or ".join(dict.fromkeys(summary.surfaces.values())), 400)
+    reasons = one_line("; ".join(summary.unanswered_because), 600)
+    ending = f" Nothing at {addresses} gave an answer: {reasons}."
+    if _REFUSED in reasons:
+        ending += " Is the server running, and is that its address?"
+    if _LATE in reasons:
+        ending += " A longer --timeout tells a slow server from one that hangs."
+    return ending
 
 
 def nothing_of_yours(what: str) -> str:

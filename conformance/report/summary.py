@@ -15,6 +15,8 @@ from conformance.report.text import one_line
 from conformance.verdict import Exit, Verdict, worst
 
 SLOWEST: Final = 10
+# Reasons why nothing answered that are told.
+_MOST_REASONS: Final = 3
 BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
 UNEXPECTED: Final = frozenset({"unexpected_pass", "expired"})
 
@@ -136,6 +138,7 @@ class Summary:
         exchanges: Those that a row needing attention cites, by number.
         comparisons: Receipts beside another target's, by call and lane.
         unanswered: Whether the run made exchanges and got no answer to any.
+        unanswered_because: Why not, in the client's words, the first ones.
         quick: Whether it was a quick look, which gives no verdict.
         shortened: What was tried in part.
         not_yours: What of the suite's own was judged, where nothing of the operator's was; None else.
@@ -160,6 +163,7 @@ class Summary:
     exchanges: Mapping[int, Exchange]
     comparisons: tuple[SideBySide, ...] = ()
     unanswered: bool = False
+    unanswered_because: tuple[str, ...] = ()
     quick: bool = False
     shortened: tuple[Shortened, ...] = ()
     not_yours: str | None = None
@@ -303,14 +307,22 @@ class _Reader:
             timings=self._timings(),
             notes=tuple(Note(str(event["check"]), str(event["text"])) for event in self._kinds["note"]),
             exchange_count=len(self._kinds["exchange"]),
-            unanswered=bool(self._kinds["exchange"])
-            and all(event["response"] is None for event in self._kinds["exchange"]),
+            unanswered=bool(unanswered := self._unanswered()),
+            unanswered_because=unanswered,
             exchanges={exchange.n: exchange for exchange in sorted(exchanges, key=lambda one: one.n)},
             comparisons=self._comparisons(),
             quick=bool(started.get("quick")),
             shortened=self._shortened(),
             not_yours=None if started.get("not_yours") is None else str(started["not_yours"]),
         )
+
+    def _unanswered(self) -> tuple[str, ...]:
+        """Return why no exchange got an answer; empty where one did, and where nobody waited for an answer's end."""
+        exchanges = self._kinds["exchange"]
+        if any(event["response"] is not None for event in exchanges):
+            return ()
+        reasons = dict.fromkeys(str(event["error"]) for event in exchanges if event.get("error") is not None)
+        return (*reasons,)[:_MOST_REASONS]
 
     def _shortened(self) -> tuple[Shortened, ...]:
         """Return what was tried in part, the parts of one check together."""

@@ -23,6 +23,7 @@ from conformance.target.profile import (
     Surface,
     Target,
     Tenant,
+    Tls,
     load,
     parse,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "Surface",
     "Target",
     "Tenant",
+    "Tls",
     "WebhookBindings",
     "load",
     "parse",

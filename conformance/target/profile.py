@@ -184,6 +184,24 @@ class Pace(Table):
     workers: int = Field(default=8, ge=1, le=64)
 
 
+class Tls(Table):
+    """Whose certificates are accepted of a target that speaks TLS; unset, those of authorities this machine trusts.
+
+    Attributes:
+        cacert: File of the authorities that are trusted instead, in PEM form.
+        insecure: Accept any certificate: whoever answers may be somebody else, which the report says.
+    """
+
+    cacert: Path | None = None
+    insecure: bool = False
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> Self:
+        if self.cacert is not None and self.insecure:
+            raise ValueError("give cacert or insecure, not both")
+        return self
+
+
 class ExpectedFailure(Table):
     """A known breach, with who answers for it and until when.
 
@@ -242,6 +260,7 @@ class Profile(Table):
     clock: Clock = Clock()
     budgets: Budgets = Budgets()
     pace: Pace = Pace()
+    tls: Tls = Tls()
     secrets: Mapping[str, Secret] = Field(default_factory=dict)
     xfail: tuple[ExpectedFailure, ...] = ()
 

@@ -14,6 +14,7 @@ from conformance.check import Case, Inconclusive
 from conformance.client import Answer, Client, Late, Unreachable
 from conformance.http_transport import HttpTransport
 from conformance.target import Profile, ProfileError
+from conformance.trust import context_of
 from conformance.verdict import OUR_LISTENER, STAND_IN
 from conformance.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.webhooks.own_listener import own_listener
@@ -245,7 +246,8 @@ async def _opened(case: Case) -> UnderTest:
     bindings = profile.webhook_bindings
     chain = next(filter(None, (profile.network_event(key) for key in profile.networks)), "algorand:testnet")
     agent = f"{profile.service_word or 'Weldproof'}/1"
-    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=32)
+    tls = context_of(profile.tls)
+    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=32, tls=tls)
     at_once = await case.session.kept.enter_async_context(transport)
     if bindings.receiver is None:
         header = bindings.header or f"X-{profile.service_word or 'Weldproof'}-Signature"

@@ -107,7 +107,7 @@ async def test_a_gateway_is_described_by_what_it_accepts() -> None:
     assert found.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
 
     given = {"first": ("id-1", "KEY_1"), "second": ("id-2", "KEY_2")}
-    text = _render({"gateway": found}, given, {}, 10.0, 0.0)
+    text = _render({"gateway": found}, given, {}, 10.0, {})
     profile = parse(text)
     assert profile.tenants["second"].networks == ("algorand_testnet", "base_sepolia", "solana_devnet")
     assert profile.claims.lanes == ("algorand", "base", "solana")

@@ -18,6 +18,7 @@ from conformance.oracles.strict_json import is_json_type, literal_faults
 from conformance.quick import sample
 from conformance.raw import RawTransport
 from conformance.together import together
+from conformance.trust import context_of
 
 T = TypeVar("T")
 _ROWS = ("X-ROB-01", "X-JSON-02")
@@ -156,7 +157,8 @@ async def _requests(case: Case, surface: str) -> None:
     """Send hostile heads of requests to one operation with a body and one without."""
     barrage, known = await _claimed(case, surface)
     pace = case.profile.pace.requests_per_second
-    raw = case.client.over(RawTransport(known[0].base, seconds=_RAW_SECONDS, requests_per_second=pace))
+    tls = context_of(case.profile.tls)
+    raw = case.client.over(RawTransport(known[0].base, seconds=_RAW_SECONDS, requests_per_second=pace, tls=tls))
     posts = [one for one in known if one.body is not None][:1]
     chosen = [*posts, *[one for one in known if one.method == "GET"][:1]]
     parts = []

@@ -107,4 +107,21 @@ def test_a_target_that_never_answered_is_named() -> None:
         for status in statuses:
             run.exchange("keys_are_published", status=status)
         text = sentence(summarise(run.finish({"RAIL-KEY-01": Verdict.INCONCLUSIVE})))
-        assert ("Nothing at http://127.0.0.1:8402 gave an answer: is the server running, and" in text) is told
+        assert ("Nothing at http://127.0.0.1:8402 gave an answer: connection refused." in text) is told
+
+
+def test_an_exchange_that_was_broken_off_is_no_address_that_never_answered() -> None:
+    """After Ctrl-C nobody is asked whether his server is running."""
+    run = RunBuilder(("RAIL-KEY-01",))
+    run.exchange("keys_are_published", status=None)
+    events = [{**one, "error": None} if one["event"] == "exchange" else one for one in run.finish({})]
+    summary = summarise(events)
+    assert not summary.unanswered
+    assert "gave an answer" not in sentence(summary)
+
+
+def test_a_target_that_could_have_been_anybody_is_told_in_the_first_sentence() -> None:
+    """Whose certificate nobody checked is in the sentence that every format has."""
+    for value, told in ((True, True), (False, False)):
+        run = RunBuilder(("RAIL-KEY-01",), non_defaults=[("tls.insecure", value)])
+        assert ("certificates were not checked" in sentence(summarise(run.finish({})))) is told

@@ -1,0 +1,77 @@
+"""Options of commands that talk to a target: whose certificates are accepted, and how long an answer may take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from conformance.cli.usage import UsageFault
+
+if TYPE_CHECKING:
+    from conformance.target import Profile
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    del ctx
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter("give a number of seconds above 0", param=param)
+    return value
+
+
+def connecting(command: Command) -> Command:
+    """Give a command the three options; `connected` takes them up."""
+    for option in (
+        click.option(
+            "--timeout",
+            type=float,
+            callback=_seconds,
+            metavar="SECONDS",
+            help="Longest an answer may take, in place of [budgets] request (30).",
+        ),
+        click.option(
+            "--insecure", is_flag=True, help="Accept any certificate of the target; the report says that it was so."
+        ),
+        click.option(
+            "--cacert",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="File of the authorities (PEM) whose certificates are accepted, in place of this machine's.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def connected(profile: Profile, options: Mapping[str, Any]) -> Profile:
+    """Return the profile with what the options say, and warn where nobody's certificate is checked.
+
+    Raises:
+        UsageFault: The file of authorities cannot be used, or both it and `--insecure` are given.
+    """
+    # `--help` waits for none of them.
+    from conformance.report.conclusion import UNCHECKED  # noqa: PLC0415
+    from conformance.target import ProfileError, Tls  # noqa: PLC0415
+    from conformance.trust import context_of  # noqa: PLC0415
+
+    if options["cacert"] is not None and options["insecure"]:
+        raise UsageFault("--cacert says whose certificates are accepted, and --insecure that anybody's are: give one")
+    update: dict[str, Any] = {}
+    if options["cacert"] is not None:
+        update["tls"] = Tls(cacert=options["cacert"])
+    if options["insecure"]:
+        update["tls"] = Tls(insecure=True)
+    if options["timeout"] is not None:
+        update["budgets"] = profile.budgets.model_copy(update={"request": options["timeout"]})
+    found = profile.model_copy(update=update)
+    try:
+        context_of(found.tls)
+    except ProfileError as fault:
+        raise UsageFault(f"--cacert: {fault}" if options["cacert"] is not None else f"[tls] cacert: {fault}") from fault
+    if found.tls.insecure and any(one.url.startswith("https://") for one in found.surfaces.values()):
+        click.secho(UNCHECKED, fg="red", bold=True, err=True)
+    return found

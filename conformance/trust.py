@@ -1,0 +1,28 @@
+"""Whose certificates are accepted of a target that speaks TLS."""
+
+from __future__ import annotations
+
+import ssl
+
+from conformance.target import ProfileError, Tls
+
+
+def context_of(tls: Tls) -> ssl.SSLContext | None:
+    """Return what decides on certificates, None for the usual: those of the authorities that this machine trusts.
+
+    Raises:
+        ProfileError: The file of authorities cannot be read, or holds no certificate.
+    """
+    if tls.insecure:
+        accepting = ssl.create_default_context()
+        accepting.check_hostname = False
+        accepting.verify_mode = ssl.CERT_NONE
+        return accepting
+    if tls.cacert is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=str(tls.cacert))
+    except ssl.SSLError as fault:
+        raise ProfileError(f"{tls.cacert}: no certificate in PEM form in it ({fault.reason or fault})") from fault
+    except OSError as fault:
+        raise ProfileError(f"cannot read {tls.cacert}: {fault.strerror}") from fault

@@ -1,0 +1,84 @@
+"""Why a call got no HTTP answer, in words that say what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import ssl
+
+import aiohttp
+
+# A TLS record of an alert: what a server of TLS says to plain HTTP.
+_ALERT = "\\x15\\x03"
+_SHOWN = 200
+# What the client reads of a status line or a field.
+_LONGEST_LINE = 8190
+
+
+def because(fault: Exception, url: str) -> str:
+    """Return who was called, and what came of it.
+
+    Args:
+        fault: What the client raised.
+        url: The address that was called.
+    """
+    if isinstance(fault, aiohttp.ClientConnectorDNSError):
+        return f"there is no host {fault.host}: {_reason(fault.os_error)}"
+    if isinstance(fault, aiohttp.ClientConnectorCertificateError):
+        return refused_certificate(fault.certificate_error, f"{fault.host}:{fault.port}")
+    if isinstance(fault, aiohttp.ClientConnectorError):
+        return cannot_connect(fault.os_error, f"{fault.host}:{fault.port}")
+    if isinstance(fault, aiohttp.ClientResponseError):
+        return no_http(fault.message, url)
+    if isinstance(fault, aiohttp.ClientPayloadError):
+        return f"its answer was cut off: {_one(fault)}"
+    if isinstance(fault, aiohttp.ServerDisconnectedError):
+        return closed(url)
+    if isinstance(fault, OSError) and fault.errno == errno.ECONNRESET:
+        return f"the connection was reset before an answer came{_other_scheme(url)}"
+    return f"{type(fault).__name__}: {_one(fault)}"
+
+
+def cannot_connect(fault: OSError, place: str) -> str:
+    """Return why there is no connection to `host:port`."""
+    if isinstance(fault, ssl.SSLCertVerificationError):
+        return refused_certificate(fault, place)
+    text = f"cannot connect to {place}: {_reason(fault)}"
+    if isinstance(fault, ssl.SSLError) and fault.reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
+        return f"{text}; what is there does not speak TLS: is its address http://{place}?"
+    return text
+
+
+def refused_certificate(fault: Exception, place: str) -> str:
+    """Return why the certificate at `host:port` is not accepted."""
+    said = getattr(fault, "verify_message", "") or _one(fault)
+    trust = "give --cacert FILE with the authority that signed it, or --insecure to accept anybody's"
+    return f"the certificate of {place} is not accepted: {said}; {trust}"
+
+
+def no_http(said: str, url: str) -> str:
+    """Return what is said of bytes that are no HTTP answer, by what its reader says of them."""
+    if _ALERT in said or "\x15\x03" in said:
+        return f"what came is TLS, no plain HTTP{_other_scheme(url)}"
+    if "bytes when reading" in said:
+        return f"its answer has a line of more than {_LONGEST_LINE} bytes in its head, of which no more is read"
+    return f"what came is no HTTP answer: {' '.join(said.split())[:_SHOWN]}"
+
+
+def closed(url: str) -> str:
+    """Return what is said of a connection that was closed before an answer came."""
+    return f"the connection was closed without an answer{_other_scheme(url)}"
+
+
+def _other_scheme(url: str) -> str:
+    return "; if it speaks TLS, its address begins with https://" if url.startswith("http://") else ""
+
+
+def _one(fault: Exception) -> str:
+    return " ".join(str(fault).split())[:_SHOWN]
+
+
+def _reason(fault: OSError) -> str:
+    if isinstance(fault, ssl.SSLError) or fault.errno is None or fault.errno <= 0:
+        return fault.strerror or str(fault)
+    return os.strerror(fault.errno)
