@@ -46,6 +46,7 @@ _WEBHOOK_HELP = """
 # own secret. No probe can tell a secret: it is shown once, when the destination is configured.
 # [webhook]
 # signed_string = "{t}.{body}"                  # what v1 covers; unset, the usual strings are tried
+# key = "text"                                  # or "base64", "hex": what the secret behind its prefix is decoded as
 # header = "X-Service-Signature"                # unset, X-<service_word>-Signature
 # timeout = 5                                   # seconds until an attempt without an answer has failed
 # schedule = [30, 120]                          # seconds from a failed attempt to the next

@@ -1,7 +1,7 @@
 """The webhook signature header `t=<unix seconds>,v1=<hex>`: read, name its faults, sign, verify.
 
 What v1 covers is the operator's word, a template such as `{t}.{body}`: `{t}` is the decimal time, `{body}` the body's
-very bytes. Keys are the UTF-8 bytes of the whole secret text (P-WH-05).
+very bytes. Keys are the UTF-8 bytes of the whole secret text (P-WH-05); a secret in bytes is the key itself.
 """
 
 from __future__ import annotations
@@ -105,13 +105,14 @@ def covered(template: str, t: int, body: bytes) -> bytes:
     return b"".join(values.get(piece, piece.encode()) for piece in _PLACE.split(template))
 
 
-def sign(secret: str, template: str, t: int, body: bytes) -> str:
+def sign(secret: str | bytes, template: str, t: int, body: bytes) -> str:
     """Return v1: HMAC-SHA256 in 64 lower-case hex characters (P-WH-05).
 
     Raises:
         ValueError: The template does not cover the body.
     """
-    return _hmac(hashes.SHA256(), secret.encode(), covered(template, t, body))
+    key = secret.encode() if isinstance(secret, str) else secret
+    return _hmac(hashes.SHA256(), key, covered(template, t, body))
 
 
 def header(t: int, v1: str, *further: str) -> str:
@@ -119,7 +120,7 @@ def header(t: int, v1: str, *further: str) -> str:
     return ",".join((f"t={t}", f"v1={v1}", *further))
 
 
-def signed_header(secret: str, template: str, t: int, body: bytes) -> str:
+def signed_header(secret: str | bytes, template: str, t: int, body: bytes) -> str:
     """Return the value of the header of one honest delivery.
 
     Raises:
@@ -128,7 +129,7 @@ def signed_header(secret: str, template: str, t: int, body: bytes) -> str:
     return header(t, sign(secret, template, t, body))
 
 
-def verify(read_header: SignatureHeader, secrets: Iterable[str], template: str, body: bytes) -> int | None:
+def verify(read_header: SignatureHeader, secrets: Iterable[str | bytes], template: str, body: bytes) -> int | None:
     """Return the place of the first secret that a v1 of the header verifies with, None when none does.
 
     Hex letters may be of either case. The age of `t` is not looked at: see `stale`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -51,6 +51,8 @@ class WebhookBindings(Table):
     Attributes:
         header: Name of the signature header; unset, `X-<service word>-Signature`.
         signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
+        key: How a secret is the MAC's key: its whole `text`, or what stands behind its prefix, decoded as `base64` or
+            `hex`.
         tolerance: Seconds that `t` may be away from the time of delivery, and that a receiver accepts.
         schedule: Seconds from the end of each failed attempt to the next one.
         timeout: Seconds after which an attempt without an answer has failed.
@@ -60,6 +62,7 @@ class WebhookBindings(Table):
 
     header: str | None = None
     signed_string: Annotated[str | None, placeholders("t", "body")] = None
+    key: Literal["text", "base64", "hex"] | None = None
     tolerance: int = TOLERANCE_SECONDS
     schedule: tuple[float, ...] | None = None
     timeout: float | None = None
@@ -67,4 +70,6 @@ class WebhookBindings(Table):
     receiver: Receiver | None = None
 
 
-REFERENCE_WEBHOOK = WebhookBindings(signed_string="{t}.{body}", schedule=(30, 120, 600, 3600, 21600), timeout=5)
+REFERENCE_WEBHOOK = WebhookBindings(
+    signed_string="{t}.{body}", key="text", schedule=(30, 120, 600, 3600, 21600), timeout=5
+)

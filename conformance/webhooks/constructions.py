@@ -42,9 +42,8 @@ class Construction:
     is_raw: bool
 
 
-def usual_string(header: SignatureHeader, secret: str, body: bytes) -> str | None:
-    """Return the usual signed string that a signature covers, None when it covers none of them."""
-    key = secret.encode()
+def usual_string(header: SignatureHeader, key: bytes, body: bytes) -> str | None:
+    """Return the usual signed string that a signature covers under a key, None when it covers none of them."""
     for string in USUAL_STRINGS:
         if _fits(header, key, _filled(string, str(header.t), body)):
             return string

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from conformance.oracles import webhook_signature
+from conformance.webhooks.mac_keys import Form, mac_key
 
 Event = dict[str, Any]
 
@@ -48,11 +49,13 @@ class Signer:
         secret: The receiver's secret.
         signed_string: What v1 covers.
         style: Name of the serialisation.
+        form: How the secret is the MAC's key.
     """
 
     secret: str
     signed_string: str
     style: str = "compact"
+    form: Form = "text"
 
     def sign(self, event: Event, t: int) -> Delivery:
         """Return a genuine delivery of an event at unix seconds `t`."""
@@ -60,7 +63,8 @@ class Signer:
 
     def over(self, event: Event, body: bytes, t: int) -> Delivery:
         """Return a genuine delivery of an event in these bytes."""
-        value = webhook_signature.signed_header(self.secret, self.signed_string, t, body)
+        key = mac_key(self.secret, self.form)
+        value = webhook_signature.signed_header(key, self.signed_string, t, body)
         return Delivery(str(event["id"]), body, value, t)
 
 
@@ -112,7 +116,8 @@ def forgeries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, D
         return replace(honest, value=make(honest, webhook_signature.read(honest.value or "").v1[0]))
 
     def over(template: str, secret: str = signer.secret, at: int = t) -> Delivery:
-        return value(lambda one, _: webhook_signature.header(t, webhook_signature.sign(secret, template, at, one.body)))
+        key = mac_key(secret, signer.form)
+        return value(lambda one, _: webhook_signature.header(t, webhook_signature.sign(key, template, at, one.body)))
 
     made = {
         "signed with another secret": over(template, signer.secret + "x"),

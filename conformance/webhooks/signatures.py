@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.check import Case, Inconclusive
 from conformance.oracles.webhook_signature import SignatureHeader, verify
 from conformance.webhooks.constructions import construction, usual_string
 from conformance.webhooks.inbox import Place, Received
+from conformance.webhooks.mac_keys import Form, decoded_keys, mac_key
 
 _NAMED = re.compile(r"x-[a-z0-9][a-z0-9-]*-signature", re.IGNORECASE)
 
@@ -55,6 +57,21 @@ def place_of(received: Received) -> Place:
     return received.place
 
 
+def key_of(case: Case, place: Place) -> bytes:
+    """Return the key that a destination's deliveries are signed with: as bound, else the secret's whole text."""
+    return mac_key(place.secret, case.profile.webhook_bindings.key or "text")
+
+
+def _open_keys(case: Case, place: Place) -> Iterator[tuple[Form, bytes]]:
+    """Yield the keys that a secret might give where nobody says how it is one."""
+    if case.profile.webhook_bindings.key is None:
+        yield from decoded_keys(place.secret)
+
+
+def _unbound_key(form: Form) -> Inconclusive:
+    return Inconclusive(f'unbound: v1 is keyed with the secret read as {form}; give [webhook] key = "{form}"')
+
+
 def signed_string(case: Case, received: Received) -> str:
     """Return the string that v1 covers: as the operator declares it, else the usual one that a delivery fits.
 
@@ -66,8 +83,12 @@ def signed_string(case: Case, received: Received) -> str:
         if "{body}" not in bound:
             raise Inconclusive(f"[webhook] signed_string = {bound!r} does not say where the body stands: {{body}}")
         return bound
-    found = usual_string(usable_header(case, received), place_of(received).secret, received.arrival.body)
+    header, place = usable_header(case, received), place_of(received)
+    found = usual_string(header, key_of(case, place), received.arrival.body)
     if found is None:
+        for form, key in _open_keys(case, place):
+            if usual_string(header, key, received.arrival.body) is not None:
+                raise _unbound_key(form)
         raise Inconclusive(
             "unbound: v1 covers none of the usual strings; give [webhook] signed_string, such as '{t}.{body}'"
         )
@@ -95,18 +116,22 @@ def verification(case: Case, received: Received) -> Verification:
     """Verify a delivery.
 
     Raises:
-        Inconclusive: Its header cannot be used, or nobody knows what v1 covers.
+        Inconclusive: Its header cannot be used, or nobody knows what v1 covers or how the secret is its key.
     """
     header, place = usable_header(case, received), place_of(received)
     string = signed_string(case, received)
     body = received.arrival.body
-    if verify(header, [place.secret], string, body) is not None:
+    key = key_of(case, place)
+    if verify(header, [key], string, body) is not None:
         return Verification(True, string, None, True)
+    for form, other in _open_keys(case, place):
+        if verify(header, [other], string, body) is not None:
+            raise _unbound_key(form)
     tenant = place.destination.tenant
     others = {one.name: one.secret for one in case.session.inbox.of_tenant(tenant) if one.name != place.name}
     found = construction(header, place.secret, body, others)
     if found is None:
         return Verification(False, string, None, None)
-    return Verification(
-        False, string, f"{found.told}; it must be over {string!r} with the secret's whole text", found.is_raw
-    )
+    form = case.profile.webhook_bindings.key or "text"
+    whole = "the secret's whole text" if form == "text" else f"the secret read as {form}"
+    return Verification(False, string, f"{found.told}; it must be over {string!r} with {whole}", found.is_raw)

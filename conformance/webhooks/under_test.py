@@ -236,7 +236,7 @@ async def _found(case: Case) -> UnderTest:
             return receiver
     raise Inconclusive(
         f"the receiver at {opened.url} takes no genuine delivery: are [webhook.receiver] secret, "
-        "[webhook] signed_string and header those that it verifies with?"
+        "[webhook] signed_string, key and header those that it verifies with?"
     )
 
 
@@ -288,4 +288,4 @@ def _signer(case: Case) -> Signer:
     except ProfileError as fault:
         raise Inconclusive(f"[webhook.receiver] secret: {fault}") from fault
     case.client.names.secret(secret, "WEBHOOK_RECEIVER_SECRET")
-    return Signer(secret, bindings.signed_string)
+    return Signer(secret, bindings.signed_string, form=bindings.key or "text")

@@ -103,6 +103,15 @@ POINTS = (
         ),
     ),
     Point(
+        "gateway.event-key",
+        ("16",),
+        "how a destination's secret is the key of its signatures",
+        (
+            Choice("its text", binds={"webhook.key": "text"}),
+            Choice("what it decodes to", {"event_key": "base64"}, binds={"webhook.key": "base64"}),
+        ),
+    ),
+    Point(
         "gateway.event-hex",
         ("WH-SIG-03",),
         "case of v1's digits",

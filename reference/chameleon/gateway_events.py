@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import hmac
 import uuid
@@ -64,8 +65,16 @@ def _v1(shape: Shape, secret: str, body: bytes, t: int) -> str:
     before, _, after = shape.event_signed.partition("{body}")
     told = str(t)
     message = before.replace("{t}", told).encode() + body + after.replace("{t}", told).encode()
-    digits = hmac.digest(secret.encode(), message, "sha256").hex()
+    digits = hmac.digest(_key(shape, secret), message, "sha256").hex()
     return digits.upper() if shape.event_hex == "upper" else digits
+
+
+def _key(shape: Shape, secret: str) -> bytes:
+    """Return the secret's text, or what it decodes to behind its prefix."""
+    if shape.event_key == "text":
+        return secret.encode()
+    text = secret.partition("_")[2]
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _changed(shape: Shape, event: Members) -> Members:

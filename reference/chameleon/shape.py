@@ -134,6 +134,7 @@ class Shape:
     evm_event_case: str = "as paid"
     event_header: str = ""
     event_signed: str = "{t}.{body}"
+    event_key: str = "text"
     event_hex: str = "lower"
     event_signature_more: str = ""
     event_media: str = "application/json"

@@ -109,9 +109,7 @@ async def vectors_are_judged(case: Case) -> None:
         _judge_explanation(case, agent, one)
     _judge_notes(case, agent, everything)
     for row in [row for row in _NAMED if young and row not in case.judged and row != _SIGNED]:
-        case.not_applicable(
-            row, "the agent takes young signatures only, and every vector is old; fresh messages judge it"
-        )
+        case.not_applicable(row, "the agent takes young signatures only; fresh messages judge it")
     for row in () if agent.ours else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
         case.not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
 

@@ -9,6 +9,7 @@ from conformance.webhooks.sales import deliveries, sales
 from conformance.webhooks.signatures import (
     header_name,
     header_of,
+    key_of,
     place_of,
     signed_string,
     usable_header,
@@ -103,7 +104,8 @@ def _unbroken(case: Case, one: Received) -> str | None:
     changed = [body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :] for at in range(0, len(body), step)]
     changed += [body + b" ", b" " + body, body + b"\n", body[:-1]]
     return next(
-        (repr(other[:80]) for other in changed if verify(header, [place.secret], string, other) is not None), None
+        (repr(other[:80]) for other in changed if verify(header, [key_of(case, place)], string, other) is not None),
+        None,
     )
 
 
@@ -128,7 +130,8 @@ async def destinations_have_secrets_of_their_own(case: Case) -> None:
                     continue
                 judged = True
                 header = usable_header(case, one)
-                theirs = verify(header, [other.secret], signed_string(case, one), one.arrival.body) is not None
+                key = key_of(case, other)
+                theirs = verify(header, [key], signed_string(case, one), one.arrival.body) is not None
                 twins = [two for two in sale.confirmed(case.session.inbox, other) if _same_v1(case, one, two)]
                 found = "it verifies with it" if theirs else f"{len(twins)} deliveries there have the same v1"
                 expected = f"a v1 that has nothing to do with the secret of {other.name}"

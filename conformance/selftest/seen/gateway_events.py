@@ -151,6 +151,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.event-asset": _each(_asset),
     "gateway.event-evm-case": _each(_evm_case),
     "gateway.event-header": _each(_header),
+    "gateway.event-key": _told("webhook.key", "WH-SIG-04"),
     "gateway.event-signed": _told("webhook.signed_string", "WH-SIG-04"),
     "gateway.event-hex": _hex,
     "gateway.event-signature-members": _each(_signature_members),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
+import hmac
 import html
 import json
 import uuid
@@ -514,6 +516,33 @@ async def test_a_usual_signed_string_is_found_where_none_is_declared(tmp_path: P
     own = Flaws(header=over(lambda one: b"mine" + one.body))
     verdicts, _ = await judged(VERIFIES, tmp_path, own, changed=unbound)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+
+
+async def test_a_secret_that_is_decoded_is_open_until_it_is_bound(tmp_path: Path) -> None:
+    """Whose MAC is keyed with what the secret decodes to fails nothing, and passes as soon as the profile says so."""
+
+    def elsewhere(text: str) -> str:
+        return text.replace('defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"')
+
+    def bound(text: str) -> str:
+        return elsewhere(text).replace("[webhook]\n", '[webhook]\nkey = "base64"\n')
+
+    def unbound_string(text: str) -> str:
+        return elsewhere(text).replace('signed_string = "{t}.{body}"\n', "")
+
+    def decoded(one: Attempt) -> str:
+        text = one.place.secret.partition("_")[2]
+        key = base64.b64decode(text + "=" * (-len(text) % 4))
+        message = f"{one.now}.".encode() + one.body
+        return f"t={one.now},v1={hmac.new(key, message, hashlib.sha256).hexdigest()}"
+
+    for changed in (elsewhere, unbound_string):
+        verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(header=decoded), changed=changed)
+        assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+    verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(header=decoded), changed=bound)
+    assert set(verdicts.values()) == {Verdict.PASS}
+    verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(), changed=bound)
+    assert verdicts["WH-SIG-04"] is Verdict.FAIL
 
 
 async def test_deliveries_are_in_the_log_without_secrets(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""The key of a webhook's MAC: the secret's whole text, or the bytes that the text stands for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Literal, TypeAlias
+
+Form: TypeAlias = Literal["text", "base64", "hex"]
+
+
+def _of_base64(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if {"-", "_"} & set(text) else None)
+
+
+_DECODE: Final[Mapping[Form, Callable[[str], bytes]]] = {"base64": _of_base64, "hex": bytes.fromhex}
+
+
+def mac_key(secret: str, form: Form) -> bytes:
+    """Return the key that a secret gives.
+
+    Args:
+        secret: The secret's text.
+        form: `text` for its UTF-8 bytes; otherwise what stands behind its prefix (`whsec_`), decoded. A text that
+            cannot be decoded so is a key as it stands.
+    """
+    if form == "text":
+        return secret.encode()
+    _, mark, rest = secret.partition("_")
+    try:
+        return _DECODE[form](rest if mark else secret)
+    except ValueError:
+        return secret.encode()
+
+
+def decoded_keys(secret: str) -> Iterator[tuple[Form, bytes]]:
+    """Yield the keys that a secret gives when it is decoded, with the form."""
+    for form in _DECODE:
+        if (key := mac_key(secret, form)) != secret.encode():
+            yield form, key
