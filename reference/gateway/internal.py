@@ -111,7 +111,7 @@ class Internal:
     async def payments(self, call: Call) -> Reply:
         """Answer GET …/payments?state=paid|late."""
         asked = parse_qs(call.request.query).get("state", [])
-        if len(asked) != 1 or asked[0] not in set(PaymentState):
+        if len(asked) != 1 or asked[0] not in {PaymentState.PAID, PaymentState.LATE}:
             where = {"loc": ["query", "state"], "msg": "give paid or late", "type": "enum"}
             raise Unprocessable([where])
         listed = await self._tenancy.payments(call.arguments["tenant_id"], PaymentState(asked[0]))

@@ -24,6 +24,7 @@ from reference.gateway.idempotency import Idempotency
 from reference.gateway.internal import Internal
 from reference.gateway.limits import Limits
 from reference.gateway.links import PaymentLinks
+from reference.gateway.measures import GatewayMeasures
 from reference.gateway.receipts import ReceiptVerification
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
@@ -51,6 +52,7 @@ from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret, open_signing_key
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
+from reference.web.metrics import with_metrics
 from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
@@ -157,8 +159,10 @@ async def opened(
             for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
         exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
+        token = settings.metrics_token_file if settings.gateway_role == "api" else None
         gate = Gate(app.url_map, routed, limits, edge=settings.gateway_role == "edge")
-        yield Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
+        served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
+        yield with_metrics(served, token, GatewayMeasures(Payments(database), clock, lanes))
 
 
 async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:

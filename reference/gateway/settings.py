@@ -66,6 +66,7 @@ class GatewaySettings(WebhookSettings):
     solana_commitment: Literal["confirmed", "finalized"] = "finalized"
     jurisdiction_flags: CommaList = ("UK", "EU")
     retired_key_days: int = Field(default=365, ge=0)
+    metrics_token_file: Path | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

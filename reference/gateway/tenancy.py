@@ -13,14 +13,14 @@ from reference.gateway.credentials import fresh_key
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.webhooks import Webhooks
 from reference.protocol.checkout import LinkState
-from reference.protocol.networks import NETWORKS
+from reference.protocol.networks import NETWORKS, canonical_tx_id
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of
 from reference.store.links import Links, Listed
-from reference.store.payments import Late, Payment, Payments, PaymentState
+from reference.store.payments import Payment, Payments, PaymentState, Uncounted
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
-from reference.web.errors import Unprocessable
+from reference.web.errors import Refused, Unprocessable
 
 _DAY = 86400
 _PAGE = 50
@@ -104,14 +104,45 @@ class Tenancy:
         found = await self._links.of_tenant(tenant_id, most=_PAGE + 1, after=after)
         return Page.of([self._shown_link(one) for one in found], "id")
 
-    async def late(self, tenant_id: str) -> list[dict[str, Any]]:
-        """Return a tenant's late payments, newest first, with their links and why each was late (P-CK-10)."""
+    async def uncounted(self, tenant_id: str) -> list[dict[str, Any]]:
+        """Return a tenant's payments that counted for nothing, with their links and the reason (P-CK-10).
+
+        Late ones first, then those that moved too little, each newest first; `refund_tx_id` and `refunded_at` are null
+        until one is noted as given back.
+        """
         await self.find(tenant_id)
-        found = await self._payments.late(tenant_id)
+        states = (PaymentState.LATE, PaymentState.SHORT)
         return [
-            {**_listed(one.payment), "label": one.link.label, "token": one.link.token, "reason": _lateness(one)}
-            for one in found
+            {
+                **_listed(one.payment),
+                "label": one.link.label,
+                "token": one.link.token,
+                "reason": _reason(one),
+                "refund_tx_id": one.refund_tx_id,
+                "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
+            }
+            for state in states
+            for one in await self._payments.uncounted(tenant_id, state)
         ]
+
+    async def refund(self, tenant_id: str, payment_id: str, transaction: str) -> None:
+        """Note that a payment that counted for nothing was given back; nothing can be paid by it any more.
+
+        Raises:
+            Refused: 404, there is none; 409, it was given back already or has paid something meanwhile.
+            Unprocessable: That is no other transaction of its network.
+        """
+        payment = await self._payments.one_uncounted(tenant_id, payment_id)
+        if payment is None:
+            raise refusals.not_found()
+        try:
+            named = canonical_tx_id(NETWORKS[payment.network], transaction)
+        except ValueError as fault:
+            raise _no_refund(str(fault)) from fault
+        if named == payment.tx_id:
+            raise _no_refund("that is the transaction that paid")
+        if not await self._payments.give_back(payment, named, now=self._clock.now()):
+            raise Refused(409, "payment_not_refundable", "this payment was given back already, or has paid something")
 
     def offered(self) -> list[str]:
         """Return the keys of the networks that are offered now, in the order of the network table."""
@@ -229,8 +260,14 @@ def _no_address(key: str) -> dict[str, Any]:
     return {"loc": ["body", key, "payout_address"], "msg": f"not an address of {key}", "type": "address_form"}
 
 
-def _lateness(late: Late) -> str:
-    """Return why a payment was late: what had ended its link, or its block's time."""
+def _no_refund(why: str) -> Unprocessable:
+    return Unprocessable([{"loc": ["body", "transaction"], "msg": why, "type": "transaction_form"}])
+
+
+def _reason(late: Uncounted) -> str:
+    """Return why a payment counted for nothing: its amount, what had ended its link, or its block's time."""
+    if late.payment.state is PaymentState.SHORT:
+        return "wrong_amount"
     if late.link_state in {LinkState.PAID, LinkState.CANCELLED}:
         return late.link_state
     return "after_expiry" if late.payment.block_time > late.link.expires_at else "seen_after_expiry"

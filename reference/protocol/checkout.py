@@ -237,6 +237,15 @@ def matching(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
     return left
 
 
+def too_small(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+    """Return the transfers that would pay a link and move less than it asks; parts are not added up."""
+    left = tuple(one for one in seen.transfers if one.value > 0 and not is_enough(one, seen, asked))
+    for name, _ in TRANSFERS:
+        holds: TransferRule = globals()[name]
+        left = tuple(one for one in left if name == "is_enough" or holds(one, seen, asked))
+    return left
+
+
 def fitting(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
     """Return the transfers of a transaction that pay a link, as far as they have not paid another one.
 

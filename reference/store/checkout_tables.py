@@ -89,6 +89,18 @@ attestations = Table(
     Column("jws", Text, nullable=False),
 )
 
+_listed = payments.c.state != "paid"
+Index("gateway_uncounted", payments.c.state, payments.c.network, sqlite_where=_listed)
+
+# Payments that counted for no link and that somebody gave back. Their transfers are among the used ones, too.
+refunds = Table(
+    "gateway_refunds",
+    METADATA,
+    Column("payment_id", String(36), primary_key=True),
+    Column("tx_id", String(128), nullable=False),
+    Column("refunded_at", BigInteger, nullable=False),
+)
+
 # How far each payout address was searched, in the chain's own count (round, block, slot).
 cursors = Table(
     "gateway_cursors",

@@ -10,17 +10,18 @@ from sqlalchemy import bindparam, delete, exists, func, insert, or_, select, upd
 
 from reference.protocol.observed import Transfer
 from reference.store import used_transfers
-from reference.store.checkout_tables import cursors, link_ends, links, payments
+from reference.store.checkout_tables import cursors, link_ends, links, payments, refunds
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.links import Link
 from reference.store.used_transfers import UsedBy
 
 
 class PaymentState(StrEnum):
-    """What a payment did: it paid its link, or it came when the link was no longer active."""
+    """What a payment did: it paid its link, it came when the link was no longer active, or it moved too little."""
 
     PAID = "paid"
     LATE = "late"
+    SHORT = "short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +85,22 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
-    """A payment that came when its link was no longer active.
+class Uncounted:
+    """A payment that counted for nothing: it came when its link was no longer active, or moved too little.
 
     Attributes:
         payment: The payment.
         link: The link.
         link_state: How the link has ended, or `active` when it has no end.
+        refund_tx_id: The transaction that gave it back, as far as that was noted.
+        refunded_at: Unix seconds of when it was.
     """
 
     payment: Payment
     link: Link
     link_state: str
+    refund_tx_id: str | None = None
+    refunded_at: int | None = None
 
 
 _ROW = payments.c
@@ -136,19 +141,30 @@ _OF_TENANT = (
     .limit(bindparam("most"))
 )
 _LINK = tuple(Link.__slots__)
-_LATE = (
+_UNCOUNTED = (
     select(
         *(_ROW[name] for name in _NAMES),
         *(links.c[name] for name in _LINK),
         func.coalesce(link_ends.c.state, "active"),
+        refunds.c.tx_id,
+        refunds.c.refunded_at,
     )
     .select_from(
-        payments.join(links, links.c.id == _ROW.link_id).outerjoin(link_ends, link_ends.c.link_id == links.c.id)
+        payments.join(links, links.c.id == _ROW.link_id)
+        .outerjoin(link_ends, link_ends.c.link_id == links.c.id)
+        .outerjoin(refunds, refunds.c.payment_id == _ROW.id)
     )
-    .where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == PaymentState.LATE.value, ~_PAID_ANOTHER)
+    .where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == bindparam("state"), ~_PAID_ANOTHER)
     .order_by(_ROW.seen_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
+_ONE_UNCOUNTED = _SELECT.where(
+    _ROW.id == bindparam("payment_id"), _ROW.tenant_id == bindparam("tenant_id"), ~_IS_PAID, ~_PAID_ANOTHER
+)
+_NOTE_REFUND = insert(refunds).values({name: bindparam(name) for name in ("payment_id", "tx_id", "refunded_at")})
+_is_refunded = exists().where(refunds.c.payment_id == _ROW.id).correlate(payments)
+_each = select(_ROW.state, _ROW.network, _is_refunded.label("refunded")).where(~_IS_PAID, ~_PAID_ANOTHER).subquery()
+_COUNTED = select(*_each.c, func.count()).group_by(*_each.c)
 _DUE = (
     _SELECT.where(_ROW.network == bindparam("network"), _ROW.recheck_at <= bindparam("now"))
     .order_by(_ROW.recheck_at)
@@ -194,12 +210,15 @@ class Payments:
         place = (payment.network, payment.tx_id, payment.ordinal)
         return used_transfers.use(*place, UsedBy.LINK, payment.link_id, now=payment.seen_at)
 
-    async def used_by_calls(self, network: str, tx_id: str) -> Sequence[int]:
-        """Return the places of the transfers of a transaction that have bought calls of a rail on this database."""
-        return await used_transfers.used_by_calls(self._database, network, tx_id)
+    async def used_beside_links(self, network: str, tx_id: str) -> Sequence[int]:
+        """Return the places of the transfers of a transaction that no link may take.
 
-    async def note_late(self, payment: Payment) -> bool:
-        """Note a late payment; False when it was noted already."""
+        They have bought calls of a rail on this database, or were given back.
+        """
+        return await used_transfers.used_beside_links(self._database, network, tx_id)
+
+    async def note(self, payment: Payment) -> bool:
+        """Note a payment that counts for nothing; False when it was noted already."""
         try:
             await self._database.change_all(self.insertion(payment, recheck_at=None))
         except Taken:
@@ -218,12 +237,41 @@ class Payments:
         """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
         return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
 
-    async def late(self, tenant_id: str, *, most: int = 500) -> Sequence[Late]:
-        """Return a tenant's late payments with their links, newest first (P-CK-10)."""
-        rows = await self._database.rows(_LATE, tenant_id=tenant_id, most=most)
+    async def uncounted(self, tenant_id: str, state: str, *, most: int = 500) -> Sequence[Uncounted]:
+        """Return a tenant's payments that counted for nothing, `late` or `short`, newest first (P-CK-10)."""
+        rows = await self._database.rows(_UNCOUNTED, tenant_id=tenant_id, state=state, most=most)
         end = len(_NAMES) + len(_LINK)
         found = zip(_all([row[: len(_NAMES)] for row in rows]), rows, strict=True)
-        return [Late(payment, Link(*row[len(_NAMES) : end]), str(row[end])) for payment, row in found]
+        return [Uncounted(payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
+
+    async def one_uncounted(self, tenant_id: str, payment_id: str) -> Payment | None:
+        """Return a payment of a tenant that counted for nothing."""
+        rows = await self._database.rows(_ONE_UNCOUNTED, tenant_id=tenant_id, payment_id=payment_id)
+        return next(iter(_all(rows)), None)
+
+    async def give_back(self, payment: Payment, tx_id: str, *, now: int) -> bool:
+        """Note that a payment was given back, and use up its transfer: nothing can be paid by it any more.
+
+        Returns:
+            Whether it was noted. Not when it was before, or when the transfer has paid something meanwhile.
+        """
+        place = (payment.network, payment.tx_id, payment.ordinal)
+        try:
+            await self._database.change_all(
+                used_transfers.use(*place, UsedBy.REFUND, payment.id, now=now),
+                Change(_NOTE_REFUND, {"payment_id": payment.id, "tx_id": tx_id, "refunded_at": now}),
+            )
+        except Taken:
+            return False
+        return True
+
+    async def counted(self) -> Mapping[tuple[str, str], int]:
+        """Return how many payments counted for nothing, by state (`late`, `short`, `refunded`) and network."""
+        counts: dict[tuple[str, str], int] = {}
+        for state, network, refunded, count in await self._database.rows(_COUNTED):
+            key = "refunded" if refunded else str(state), str(network)
+            counts[key] = counts.get(key, 0) + int(count)
+        return counts
 
     async def due(self, network: str, *, now: int, most: int = 100) -> Sequence[Payment]:
         """Return the payments whose chain is to be asked again."""

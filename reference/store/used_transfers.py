@@ -39,17 +39,18 @@ OF_BEFORE_SECONDS = 30 * 86_400
 
 
 class UsedBy(StrEnum):
-    """What a transfer has bought."""
+    """What a transfer has bought; or that it was given back, so that it buys nothing."""
 
     CALL = "call"
     LINK = "link"
+    REFUND = "refund"
 
 
 _ROW = used_transfers.c
 _NAMES = tuple(used_transfers.columns.keys())
 _INSERT = insert(used_transfers).values({name: bindparam(name) for name in _NAMES})
 _OF_TRANSACTION = select(_ROW.ordinal).where(
-    _ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _ROW.used_by == bindparam("used_by")
+    _ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _ROW.used_by != bindparam("used_by")
 )
 
 
@@ -61,7 +62,7 @@ def use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *
         tx_id: Transaction, canonical.
         ordinal: Place of the transfer in it.
         used_by: What it buys.
-        user_id: The redemption's number or the link's id.
+        user_id: The redemption's number, or the id of the link or of the link's payment that was given back.
         now: Unix seconds.
     """
     values = (network, tx_id, ordinal, used_by.value, user_id, now)
@@ -88,7 +89,10 @@ async def list_those_of_before(database: Database, sold: Select[Any], **values: 
             await database.change(insert(used_transfers).from_select(list(_NAMES), sold), **values)
 
 
-async def used_by_calls(database: Database, network: str, tx_id: str) -> Sequence[int]:
-    """Return the places of the transfers of a transaction that have bought calls, or `SOME_TRANSFER`."""
-    rows = await database.rows(_OF_TRANSACTION, network=network, tx_id=tx_id, used_by=UsedBy.CALL.value)
+async def used_beside_links(database: Database, network: str, tx_id: str) -> Sequence[int]:
+    """Return the places of the transfers of a transaction that no link may take, or `SOME_TRANSFER`.
+
+    They have bought calls, or were given back.
+    """
+    rows = await database.rows(_OF_TRANSACTION, network=network, tx_id=tx_id, used_by=UsedBy.LINK.value)
     return [int(row[0]) for row in rows]

@@ -174,30 +174,44 @@ class Settling:
         used = await self.payments.of_transaction(link.network, tx_id)
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
-        calls = await self._used_by_calls(link.network, tx_id, found)
-        transfer = checkout.chosen(found, calls | {one.ordinal for one in used}, self.asked(link))
+        others = await self._used_beside_links(link.network, tx_id, found)
+        transfer = checkout.chosen(found, others | {one.ordinal for one in used}, self.asked(link))
         if transfer is None:
             paid = [one for one in used if one.ordinal in {fitting.ordinal for fitting in found}]
-            raise TransferUsed(bool(paid) and not calls and all(one.tenant_id != link.tenant_id for one in paid))
+            raise TransferUsed(bool(paid) and not others and all(one.tenant_id != link.tenant_id for one in paid))
         return transfer
 
-    async def _used_by_calls(self, network: str, tx_id: str, found: tuple[Transfer, ...]) -> set[int]:
-        """Return the places of the transfers that have bought calls of a rail on this database.
+    async def _used_beside_links(self, network: str, tx_id: str, found: tuple[Transfer, ...]) -> set[int]:
+        """Return the places of the transfers that have bought calls of a rail on this database, or were given back.
 
         Of a call that was sold before places were kept, any transfer may be the one that names a reference.
         """
-        used = set(await self.payments.used_by_calls(network, tx_id))
+        used = set(await self.payments.used_beside_links(network, tx_id))
         welded = {one.ordinal for one in found if one.accounts} if SOME_TRANSFER in used else set()
         return used | welded
 
     async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            found = await self._for(link, seen, checkout.matching(seen, self.asked(link)))
-            transfer = await self._free(link, tx_id, found)
+            found = checkout.matching(seen, self.asked(link))
+        except NotPaid as fault:
+            if fault.reason == "wrong_amount":
+                await self.note_short(link, tx_id, seen)
+            return
+        await self._note(link, tx_id, seen, found, PaymentState.LATE)
+
+    async def note_short(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
+        """List a payment that moved less than its link asks; the link waits for the whole."""
+        await self._note(link, tx_id, seen, checkout.too_small(seen, self.asked(link)), PaymentState.SHORT)
+
+    async def _note(
+        self, link: Link, tx_id: str, seen: ObservedTransaction, fit: tuple[Transfer, ...], state: PaymentState
+    ) -> None:
+        try:
+            transfer = await self._free(link, tx_id, await self._for(link, seen, fit))
         except (NotPaid, TransferUsed, LinkEnded):
             return
-        await self.payments.note_late(self._payment(link, tx_id, transfer, PaymentState.LATE, seen))
+        await self.payments.note(self._payment(link, tx_id, transfer, state, seen))
 
     async def end(self, link: Link, state: LinkState) -> bool:
         """End a link without a payment; False when it had an end already. A cancellation is told to those who asked."""

@@ -252,6 +252,8 @@ class Watcher:
                 _log.info("link_paid", network=self.network, link=link.id)
                 return
         except NotPaid as fault:
+            if fault.reason == "wrong_amount":
+                await self._settling.note_short(link, tx_id, seen)
             if fault.reason != "late_payment":
                 return
         except TransferUsed:

@@ -31,6 +31,7 @@ _DONE = {
     "saved": "Saved.",
     "deleted": "Deleted. It has ended at once.",
     "resent": "It is being sent again.",
+    "refunded": "It is noted as given back. Nothing can be paid by it any more.",
     "judged": "The decision is in force.",
 }
 

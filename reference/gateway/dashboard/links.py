@@ -1,14 +1,15 @@
-"""A tenant's links, what became of each, and payments that came too late for theirs."""
+"""A tenant's links, what became of each, and payments that counted for nothing: too late, or too small."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from reference.gateway.dashboard.desk import OPENS, Desk
-from reference.gateway.dashboard.visits import Route, Visit
+from reference.gateway.dashboard.desk import OPENS, Desk, path_of
+from reference.gateway.dashboard.visits import Route, Visit, gone_to
 from reference.gateway.tenancy import Page
 from reference.store.payments import PaymentState
+from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
 
 _SCREEN = "links"
@@ -17,7 +18,9 @@ _REASONS: Mapping[str, str] = {
     "cancelled": "The link had been cancelled",
     "after_expiry": "Its block came after the link's expiry",
     "seen_after_expiry": "It was seen when the link had expired already",
+    "wrong_amount": "Less than the link asks; parts are not added up",
 }
+_REFUND = ("tenants:admin",)
 
 
 class LinkScreen:
@@ -28,9 +31,30 @@ class LinkScreen:
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
-        return (Route("GET", f"/tenants/<tenant_id>/{_SCREEN}", self.show, OPENS[_SCREEN]),)
+        path = f"/tenants/<tenant_id>/{_SCREEN}"
+        again = f"{path}/payments/<payment_id>/refunded"
+        return (
+            Route("GET", path, self.show, OPENS[_SCREEN]),
+            Route("GET", again, self.back, OPENS[_SCREEN]),
+            Route("POST", again, self.refund, _REFUND),
+        )
 
-    async def show(self, visit: Visit) -> Reply:
+    async def back(self, visit: Visit) -> Reply:
+        """Send somebody who opens the address of a form to its screen."""
+        return gone_to(path_of(visit, _SCREEN))
+
+    async def refund(self, visit: Visit) -> Reply:
+        """Note by which transaction a payment was given back."""
+        visit.need("payments:read")
+        payment_id = visit.arguments["payment_id"]
+        try:
+            await self._desk.tenancy.refund(visit.tenant_id, payment_id, visit.form.one("transaction"))
+        except Unprocessable:
+            sentence = "Give the id of the transaction that gave the payment back, of the payment's network."
+            return await self.show(visit, {f"transaction-{payment_id}": sentence})
+        return gone_to(path_of(visit, _SCREEN, "refunded"))
+
+    async def show(self, visit: Visit, faults: Mapping[str, str] | None = None) -> Reply:
         """Show links to those who may see tenants, payments to those who may read payments."""
         tenancy, after = self._desk.tenancy, visit.asked("after")
         sees_links, sees_payments = visit.visitor.may("tenants:admin"), visit.visitor.may("payments:read")
@@ -38,7 +62,7 @@ class LinkScreen:
         late: list[dict[str, Any]] = []
         paid: list[dict[str, Any]] = []
         if sees_payments and after is None:
-            late = [{**one, "reason": _REASONS[one["reason"]]} for one in await tenancy.late(visit.tenant_id)]
+            late = [{**one, "reason": _REASONS[one["reason"]]} for one in await tenancy.uncounted(visit.tenant_id)]
             paid = [] if sees_links else await tenancy.payments(visit.tenant_id, PaymentState.PAID)
         return await self._desk.page(
             visit,
@@ -50,4 +74,7 @@ class LinkScreen:
             paid=paid,
             sees_links=sees_links,
             sees_payments=sees_payments,
+            may_refund=visit.visitor.may(*_REFUND),
+            status=422 if faults else 200,
+            faults=faults or {},
         )

@@ -16,9 +16,10 @@ import pytest
 
 from reference.protocol.redemption import State
 from tests.reference.rail.a2a.a2a_client import ERROR, RECEIPTS, STATUS, opened, pay, told
+from tests.reference.rail.base_stack import BasePayer, SimulatedBase, until
 from tests.reference.rail.rail_answers import code_of
 from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, proof_of
-from tests.reference.rail.rail_tables import rows_of
+from tests.reference.rail.rail_tables import rows_of, settlements_of
 
 GIVEN_BACK = "B" * 51 + "A"
 
@@ -134,6 +135,29 @@ def test_an_operator_that_is_killed_leaves_one_outcome(
         assert row.state is (State.SPENT if answer.status_code == 200 else State.REFUNDED)
         assert answer.status_code == 200 or code_of(answer) == (409, "payment_refunded")
     assert rail.present(proof).status_code == answer.status_code
+
+
+def test_what_was_sent_on_base_is_listed_until_it_is_served(
+    own_rail: Callable[..., Rail], on_base: dict[str, str], calm_base: SimulatedBase, base_payer: BasePayer
+) -> None:
+    """Its outcome is unknown, its payer is not: then paid, whoever comes, and served by the operator."""
+    rail = own_rail(**on_base | {"WP_RAIL_CONFIRM_WAIT": "0.2"})
+    calm_base.control("fault", name="withhold", count=1)
+    proof = base_payer.authorize(rail.quote())
+    assert code_of(rail.present(proof)) == (402, "tx_not_confirmed")
+    [one] = listed(rail)
+    [sent] = settlements_of(rail)
+    assert (one["state"], one["tx_id"], one["payer"].lower()) == ("sent", sent.hashes[0], base_payer.address.lower())
+    assert (one["network"], one["amount"], one["request_is_kept"]) == ("base_mainnet", "50000", True)
+    for words in (("serve", one["id"]), ("refunded", one["id"], "--transaction", GIVEN_BACK)):
+        assert payments(rail, *words)[0] == 1
+    calm_base.calm()
+    until(lambda: rows_of(rail)[0].paid_at)
+    [paid] = listed(rail)
+    assert (paid["id"], paid["state"]) == (one["id"], "paid_unserved")
+    status, answer, err = payments(rail, "serve", one["id"])
+    assert (status, err) == (0, "")
+    assert rail.present(proof).text == answer.rstrip("\n")
 
 
 def test_without_a_ledger_or_a_database_nothing_is_made(own_rail: Callable[..., Rail]) -> None:

@@ -68,12 +68,12 @@ async def test_links_with_what_became_of_them(database: Database) -> None:
     ending = links.ending("l-0", "paid", now=NOW, watched_until=NOW)
     await database.change_all(payments.insertion(paid, recheck_at=None), *ending)
     late = replace(paid, id="p-2", tx_id="0xb", state=PaymentState.LATE, reversed_at=None)
-    assert await payments.note_late(late)
+    assert await payments.note(late)
     (one,) = [one for one in await links.of_tenant("t-1") if one.link.id == "l-0"]
     assert (one.state, one.tx_id, one.reversed_at) == ("paid", "0xa", NOW + 5)
-    (told,) = await payments.late("t-1")
+    (told,) = await payments.uncounted("t-1", "late")
     assert (told.payment, told.link.id, told.link_state) == (late, "l-0", "paid")
-    assert list(await payments.late("t-2")) == []
+    assert list(await payments.uncounted("t-2", "late")) == []
 
 
 async def test_deliveries_with_their_attempts(database: Database) -> None:

@@ -16,7 +16,7 @@ from reference.store.links import Links
 from reference.store.payments import Payment as LinkPayment
 from reference.store.payments import Payments, PaymentState
 from reference.store.redemptions import NewClaim, Redemption, Redemptions
-from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use, used_by_calls, used_transfers
+from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use, used_beside_links, used_transfers
 
 NETWORK = "solana_mainnet"
 CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", NETWORK, "tx", "10000", "PAYEE", 2_000)
@@ -70,7 +70,7 @@ async def test_a_claim_that_is_not_marked_uses_nothing(database: Database, ledge
     assert after is not None
     assert after.paid_at is None
     assert await listed(database) == [("tx", 2, "call")]
-    assert await used_by_calls(database, NETWORK, "tx") == [2]
+    assert await used_beside_links(database, NETWORK, "tx") == [2]
 
 
 async def test_what_was_sold_before_is_listed_once(database: Database, ledger: Redemptions) -> None:
@@ -106,7 +106,7 @@ async def test_a_late_transfer_that_bought_a_call_is_nobody_s(database: Database
     """It is not listed among those that a tenant may give back."""
     await Links(database, ServiceWord()).prepare()
     noted = Payments(database)
-    await noted.note_late(replace(PAID, state=PaymentState.LATE))
+    await noted.note(replace(PAID, state=PaymentState.LATE))
     assert len(await noted.of_tenant("tenant", "late")) == 1
     assert (
         await ledger.mark_paid(await claimed(ledger), Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None

@@ -12,7 +12,7 @@ import pytest
 from reference.webhooks.service import deliver
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT
-from tests.reference.gateway.dashboard.administrator import ROOT, Administrator, Shown
+from tests.reference.gateway.dashboard.administrator import ROOT, Administrator, Shown, fields
 from tests.reference.gateway.gateway_stack import Gateway, Tenant
 from tests.reference.webhooks.receiver import Receiver, status
 
@@ -134,7 +134,7 @@ async def test_late_payments_are_listed_with_their_reason(store: Shop, keeper: A
             *(f"p-{number}", of.id, tenant.id, of.network, str(number) * 52, 0, PaymentState.LATE, AMOUNT, "payer"),
             *(after, of.created_at),
         )
-        assert await payments.note_late(late)
+        assert await payments.note(late)
     await database.close()
     page = await below(keeper, tenant, "links")
     told = {
@@ -156,6 +156,53 @@ async def test_late_payments_are_listed_with_their_reason(store: Shop, keeper: A
         False,
         1,
     )
+
+
+async def test_a_late_payment_is_noted_as_given_back(store: Shop, keeper: Administrator) -> None:
+    """By a transaction of its network that did not pay it, once; who only reads sees no form."""
+    tenant = await store.tenant()
+    link = await store.on("algorand_testnet", tenant, label="Twice")
+    await pay(store, link, 1)
+    late = await listed_late(store, link, "1" * 52)
+    page = await below(keeper, tenant, "links")
+    action = f"{ROOT}/tenants/{tenant.id}/links/payments/{late}/refunded"
+    for wrong in ("", "no id", "1" * 52):
+        told = await keeper.submit(page, action, transaction=wrong)
+        assert (told.status, list(told.fault)) == (422, [f"transaction-{late}"])
+    given_back = "B" * 51 + "A"
+    gone = await keeper.submit(page, action, transaction=given_back)
+    assert gone.answer.headers["Location"] == f"{ROOT}/tenants/{tenant.id}/links?done=refunded"
+    assert (await keeper.submit(page, action, transaction=given_back)).status == 409
+    sent = {**fields(page.form(action)), "transaction": given_back}
+    assert (await keeper.http.post(action.replace(late, "p-none"), data=sent)).status_code == 404
+    page = await below(keeper, tenant, "links")
+    assert given_back in page.text('section[aria-labelledby="late"]')
+    assert not page.has('section[aria-labelledby="late"] form')
+    back = await keeper.show(action)
+    assert back.answer.headers["Location"] == f"{ROOT}/tenants/{tenant.id}/links"
+    await listed_late(store, link, "2" * 52)
+    await keeper.sign_in("payments:read")
+    page = await below(keeper, tenant, "links")
+    assert not page.has('section[aria-labelledby="late"] form')
+    assert page.texts('td[data-label="Given back"]').count("no") == 1
+
+
+async def listed_late(store: Shop, link: dict[str, Any], tx_id: str) -> str:
+    """List a late payment of a link beside the gateway, and return its id."""
+    from reference.store.links import Links
+    from reference.store.opening import open_database, sqlite_dsn
+    from reference.store.payments import Payment, Payments, PaymentState
+
+    database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))
+    of = await Links(database, store.settings.word).by_token(link["token"])
+    assert of is not None
+    made = Payment(
+        *(f"p-{tx_id[:9]}", of.id, of.tenant_id, of.network, tx_id, 0, PaymentState.LATE, AMOUNT, "payer"),
+        *(of.created_at, of.created_at),
+    )
+    assert await Payments(database).note(made)
+    await database.close()
+    return made.id
 
 
 async def test_a_delivery_is_listed_with_its_attempts_and_sent_again(

@@ -1,0 +1,42 @@
+"""What an operator's monitoring sees of a gateway: payments that counted for nothing, and a clock in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reference.store.database import DatabaseUnavailable
+from reference.store.payments import Payments
+from reference.web.clock import WpClock
+from reference.web.metrics import Gauge
+
+_STATES = ("late", "short", "refunded")
+_PAYMENTS = "Payments of links that counted for nothing, by what they are: late, short, or given back."
+
+
+class GatewayMeasures:
+    """Measures of one worker. Payments are those of the database, of all tenants."""
+
+    def __init__(self, payments: Payments, clock: WpClock, networks: Iterable[str]) -> None:
+        """Take what is measured; networks that are added later are measured, too."""
+        self._payments = payments
+        self._clock = clock
+        self._networks = networks
+
+    async def __call__(self) -> list[Gauge]:
+        """Return what is measured now; without the payments while the database cannot be asked."""
+        doubt = Gauge.single(
+            "weldproof_gateway_clock_in_doubt",
+            "1 while the clock is in doubt, so that no link is made and none ends.",
+            float(self._clock.doubt is not None),
+        )
+        try:
+            counted = await self._payments.counted()
+        except DatabaseUnavailable:
+            return [doubt, _up(0.0)]
+        values = {(state, network): 0.0 for state in _STATES for network in self._networks}
+        values |= {key: float(count) for key, count in counted.items()}
+        return [doubt, _up(1.0), Gauge("weldproof_gateway_payments", _PAYMENTS, ("state", "network"), values)]
+
+
+def _up(value: float) -> Gauge:
+    return Gauge.single("weldproof_gateway_store_up", "1 when the database answers.", value)

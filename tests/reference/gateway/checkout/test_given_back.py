@@ -1,0 +1,79 @@
+"""Payments that counted for nothing: seen, and noted as given back, after which nothing is paid by them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from reference.gateway.checkout.settling import TransferUsed
+from reference.protocol.checkout import LinkState
+from reference.store.payments import Payment, PaymentState, Uncounted
+from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
+
+ALGORAND, BASE, SOLANA = NETWORKS
+pytestmark = both_databases
+
+
+async def uncounted(bench: Bench, state: PaymentState) -> list[Uncounted]:
+    """Return what is listed of a state."""
+    return list(await bench.settling.payments.uncounted("t-1", state))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+async def test_a_payment_of_too_little_is_listed_and_its_link_waits(bench: Bench, network: str) -> None:
+    """Once, whether the link is active or over; nothing for dust of nothing, nor for one without the memo."""
+    link, chain = await bench.link(network), bench.chains[network]
+    chain.pay(1, bench.memo(link), values=(0,))
+    chain.pay(2, "weldproof:another", values=(5,))
+    short = chain.pay(3, bench.memo(link), values=(7,))
+    for _ in range(2):
+        await bench.rounds()
+    assert await bench.state(link) == LinkState.ACTIVE
+    (one,) = await uncounted(bench, PaymentState.SHORT)
+    assert (one.payment.tx_id, one.payment.value, one.link.id, one.refund_tx_id) == (short, 7, link.id, None)
+    paid = chain.pay(4, bench.memo(link))
+    await bench.rounds()
+    assert (await bench.settling.status(link)).tx_id == paid
+    later = chain.pay(5, bench.memo(link), values=(8,))
+    await bench.rounds()
+    assert {one.payment.tx_id for one in await uncounted(bench, PaymentState.SHORT)} == {short, later}
+    assert await uncounted(bench, PaymentState.LATE) == []
+
+
+async def test_what_was_given_back_pays_nothing_any_more(bench: Bench) -> None:
+    """Noted once; a reorganisation that moves it into time does not pay the link by it."""
+    link, chain = await bench.link(BASE), bench.chains[BASE]
+    bench.advance(601)
+    tx_id = chain.pay(1, bench.memo(link))
+    seen = await chain.lane.observe(tx_id)
+    await bench.settling.note_late(link, tx_id, seen)
+    (late,) = await uncounted(bench, PaymentState.LATE)
+    payments = bench.settling.payments
+    assert await payments.give_back(late.payment, "0xback", now=START)
+    assert not await payments.give_back(late.payment, "0xagain", now=START)
+    (listed,) = await uncounted(bench, PaymentState.LATE)
+    assert (listed.refund_tx_id, listed.refunded_at) == ("0xback", START)
+    assert await payments.counted() == {("refunded", BASE): 1}
+    moved = replace(seen, final=True, block_time=link.expires_at)
+    with pytest.raises(TransferUsed):
+        await bench.settling.pay(link, tx_id, moved)
+    assert await bench.state(link) == LinkState.ACTIVE
+
+
+async def test_of_a_payment_and_its_refund_one_comes_first(bench: Bench) -> None:
+    """Both at one moment, many times: the link is paid and nothing was given back, or the other way round."""
+    payments, chain = bench.settling.payments, bench.chains[BASE]
+    for number in range(8):
+        link = await bench.link(BASE)
+        tx_id = chain.pay(number, bench.memo(link))
+        seen = replace(await chain.lane.observe(tx_id), final=True, block_time=link.expires_at)
+        await bench.settling.note_late(link, tx_id, seen)
+        (late,) = [one for one in await uncounted(bench, PaymentState.LATE) if one.link.id == link.id]
+        acts = [bench.settling.pay(link, tx_id, seen), payments.give_back(late.payment, "0xback", now=START)]
+        outcomes = await asyncio.gather(*(acts if number % 2 else reversed(acts)), return_exceptions=True)
+        is_paid = any(isinstance(one, Payment) for one in outcomes)
+        is_given_back = any(one is True for one in outcomes)
+        assert is_paid is not is_given_back, outcomes
+        assert await bench.state(link) == (LinkState.PAID if is_paid else LinkState.ACTIVE)
