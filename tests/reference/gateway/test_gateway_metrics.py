@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import httpx
@@ -32,7 +33,7 @@ def measured(answer: httpx.Response) -> dict[str, float]:
 async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Late, short, given back; and a database that does not answer is told, not an error."""
     token_file = tmp_path / "token"
-    async with checkout_shop(tmp_path, now=START, metrics_token_file=token_file) as shop:
+    async with checkout_shop(tmp_path, now=int(time.time()), metrics_token_file=token_file) as shop:
         right = {"Authorization": f"Bearer {token_file.read_text('ascii')}"}
         told = measured(await shop.http.get("/metrics", headers=right))
         assert told == {"clock_in_doubt": 0, "store_up": 1} | {
