@@ -87,7 +87,7 @@ def _carried_out(act: Callable[[PaymentsDesk], Awaitable[_Result]]) -> _Result:
     settings = read_settings(RailSettings)
 
     async def run() -> _Result:
-        async with _desk(settings) as desk:
+        async with opened_desk(settings) as desk:
             return await act(desk)
 
     try:
@@ -103,7 +103,13 @@ def _carried_out(act: Callable[[PaymentsDesk], Awaitable[_Result]]) -> _Result:
 
 
 @asynccontextmanager
-async def _desk(settings: RailSettings) -> AsyncIterator[PaymentsDesk]:
+async def opened_desk(settings: RailSettings) -> AsyncIterator[PaymentsDesk]:
+    """Open an operator's desk over a rail's ledger, and close it on leaving.
+
+    Raises:
+        Misconfigured: There is no ledger where the settings say.
+        DatabaseUnavailable: It cannot be asked.
+    """
     if not settings.rail_db and not (settings.rail_data_dir / "rail.sqlite3").exists():
         raise Misconfigured(f"WP_RAIL_DATA_DIR: {settings.rail_data_dir} holds no ledger; give the rail's own settings")
     database, clock = open_database(ledger_dsn(settings)), WpClock(settings.clock_offset_file)

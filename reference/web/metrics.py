@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from reference.web.bearer_token import BearerToken
 from reference.web.envelope import AsgiApp, Receive, Scope, Send
@@ -26,13 +27,13 @@ class Gauge:
         name: Its name.
         meaning: What it says, in a sentence.
         labels: Names of its labels.
-        values: Its values, by the values of the labels.
+        values: Its values, by the values of the labels: tuples of texts.
     """
 
     name: str
     meaning: str
     labels: Sequence[str] = ()
-    values: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    values: Mapping[Any, float] = field(default_factory=dict)
 
     @classmethod
     def single(cls, name: str, meaning: str, value: float) -> Gauge:

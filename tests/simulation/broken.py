@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlalchemy import insert
+
 from reference.chains.base import BaseLane
 from reference.gateway.checkout.watcher import Look, Watcher
 from reference.protocol import challenge, eip3009, weld
@@ -22,7 +24,10 @@ from reference.rail.door import Door
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing
-from reference.store.redemptions import Redemptions
+from reference.store.database import Change
+from reference.store.redemptions import Redemption, Redemptions
+from reference.store.tables import refunds
+from reference.store.unserved import UnservedPayments
 from reference.web import clock
 from reference.web.last_good import LastGood
 from tests.simulation.losses import LOSSES
@@ -100,6 +105,18 @@ async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now
 
 async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:
     return replace(await _observe(self, tx_id), final=True)
+
+
+async def _note_alone(self: UnservedPayments, row_id: int, tx_id: str, *, now: int) -> bool:
+    note = insert(refunds).values(claim_id=row_id, tx_id=tx_id, refunded_at=now)
+    await self._database.change_all(Change(note))
+    return True
+
+
+def _state_without_refunds(self: Redemption) -> State:
+    if self.spent_at is not None:
+        return State.SPENT
+    return State.UNPAID if self.paid_at is None else State.PAID
 
 
 # What puts losses back that were mended; each is tried in the world that found it.
@@ -185,6 +202,11 @@ BROKEN: Mapping[str, Broken] = {
     ),
     "any-authorization": Broken(
         ((eip3009, "nonce_is_bound", _always),), Scenario(3, 20, kinds=("honest", "foreign", "dear")), "anothers-proof"
+    ),
+    "refund-is-a-note": Broken(
+        ((UnservedPayments, "give_back", _note_alone), (Redemption, "state", property(_state_without_refunds))),
+        Scenario(5, 40, kinds=("operator",)),
+        "refunded-and-served",
     ),
     **{name: Broken(how, LOSSES[name], rule) for name, (how, rule) in _LOSSES_PUT_BACK.items()},
 }

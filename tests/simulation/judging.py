@@ -44,6 +44,7 @@ class Judge:
         violations: What must not be and was.
         transfers: Who made each transfer.
         bought: What each transfer has bought: bodies of first answers.
+        given_back: Transfers that an operator has given back, or has tried to.
     """
 
     loop: VirtualLoop
@@ -51,6 +52,7 @@ class Judge:
     violations: list[Violation] = field(default_factory=list)
     transfers: dict[str, str] = field(default_factory=dict)
     bought: dict[str, set[bytes]] = field(default_factory=dict)
+    given_back: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     _hash: Any = field(default_factory=hashlib.sha256)
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation import cheats, faults, gateway, payers
+from tests.simulation import cheats, faults, gateway, operator_desk, payers
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
 from tests.simulation.wire import NodeNetwork
@@ -101,10 +101,12 @@ FAULTS: Mapping[str, int] = {
 }
 # Worlds in which one of these may happen have a Base; those of lists without them were found before there was one.
 SETTLING = frozenset({"withheld", "dear", "overtaken", "cancelled"})
-WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS}
+# Happen only where they are named, so that the other worlds of a seed are what they were.
+NAMED: Mapping[str, int] = {"operator": 30}
+WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS, **NAMED}
 # What no rail can stand: a node that says for days that a payment is not there.
 BEYOND_ANY_RAIL = frozenset({"gone_for_good"})
-STANDING = tuple(name for name in WEIGHTS if name not in BEYOND_ANY_RAIL)
+STANDING = tuple(name for name in WEIGHTS if name not in BEYOND_ANY_RAIL and name not in NAMED)
 ACTS: Mapping[str, Act] = {
     "honest": _honest,
     **{name: _of_payers(getattr(cheats, name)) for name in PAYERS if name != "honest"},
@@ -112,13 +114,14 @@ ACTS: Mapping[str, Act] = {
     "two_links": _of_shoppers(gateway.two_links),
     "both": _both,
     **{name: _of_faults(getattr(faults, name)) for name in FAULTS},
+    "operator": _of_payers(operator_desk.operator),
 }
 
 
 def drawn(seed: str, number: int, kinds: tuple[str, ...] | None) -> tuple[str, float, random.Random]:
     """Return an operation's kind, the seconds before it, and its chance."""
     chance = random.Random(f"{seed}:operation:{number}")
-    names = [name for name in WEIGHTS if kinds is None or name in kinds]
+    names = [name for name in WEIGHTS if (name not in NAMED if kinds is None else name in kinds)]
     [kind] = chance.choices(names, [WEIGHTS[name] for name in names])
     how = chance.random()
     gap = chance.uniform(0, 20) if how < 0.7 else chance.uniform(20, 600) if how < 0.9 else chance.uniform(600, 20_000)

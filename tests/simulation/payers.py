@@ -45,6 +45,8 @@ class Payment:
         answer: What was served, first.
         served_at: When.
         last: The last answer, for the record.
+        refused: The last answer, where it was for good.
+        given_back: Whether its operator has given it back.
     """
 
     actor: str
@@ -59,6 +61,7 @@ class Payment:
     served_at: float = 0.0
     last: str = ""
     refused: str = ""
+    given_back: bool = False
 
 
 @dataclass(slots=True)
@@ -213,6 +216,9 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
             return
         told = answer.headers.get("retry-after")
         final = answer.status in {400, 402, 404, 409, 422} and told is None and code not in RETRYABLE
+        if code == "payment_refunded" and payment.tx_id in market.judge.given_back:
+            payment.given_back = True
+            return
         if final:
             payment.refused = payment.last
             if not market.rail.chains[payment.network].has(payment.tx_id):

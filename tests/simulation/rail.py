@@ -55,9 +55,11 @@ class Rail(Fleet):
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
-        return running(self._settings(self.plan))
+        return running(self.settings())
 
-    def _settings(self, plan: Plan) -> RailSettings:
+    def settings(self) -> RailSettings:
+        """Return what a worker or a command is told that starts now."""
+        plan = self.plan
         payees = {f"rail_payto_{key.partition('_')[0]}": one.payee(plan.payee) for key, one in self.chains.items()}
         given: dict[str, Any] = {
             "mode": "test",

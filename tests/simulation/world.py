@@ -17,6 +17,7 @@ from tests.simulation.chains import Algorand, PayingChain, SendingChain, Solana
 from tests.simulation.gateway import Gateway, Shop, follow
 from tests.simulation.judging import Judge, Violation
 from tests.simulation.loop import VirtualLoop
+from tests.simulation.operator_desk import judge_refunds
 from tests.simulation.patches import Surroundings, cpu
 from tests.simulation.payers import Market, redeem
 from tests.simulation.rail import Rail
@@ -164,8 +165,10 @@ async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker
         before = len(judge.violations)
         await redeem(market, payment, chance, until=market.now() + 600)
         del judge.violations[before:]
-        if payment.answer is None:
+        if payment.answer is None and not payment.given_back:
             judge.violated("honest-lost", payment.actor, f"paid {payment.tx_id}, never served: {payment.last}")
+    if judge.given_back:
+        await judge_refunds(market, chance)
     if shop is not None:
         await _judge_links(shop, chance)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -172,16 +172,11 @@ async def test_many_at_once_end_in_one_outcome(bench: Bench, monkeypatch: pytest
     """Payers at both workers, operators who serve and operators who refund, all at one moment."""
     for number in range(6):
         token, row = await left_paid(bench, monkeypatch, number)
-        calls: list[Callable[[], Any]] = [
-            lambda token=token, number=number, worker=worker: bench.redeem(number, token, worker=worker)
-            for worker in (0, 1)
-        ]
-        calls += [
-            lambda row=row: desk_of(bench).serve(row.id),
-            lambda row=row: desk_of(bench).refund(row.id, GIVEN_BACK),
-        ]
+        desk = desk_of(bench)
+        calls: list[Coroutine[Any, Any, Any]] = [bench.redeem(number, token, worker=worker) for worker in (0, 1)]
+        calls += [desk.serve(row.id), desk.refund(row.id, GIVEN_BACK)]
         turned = calls[number % 4 :] + calls[: number % 4]
-        outcomes = await asyncio.gather(*(call() for call in turned), return_exceptions=True)
+        outcomes = await asyncio.gather(*turned, return_exceptions=True)
         refunds = [one for one in outcomes if one is None]
         bodies = {getattr(one, "body", one) for one in outcomes if one is not None and not isinstance(one, Exception)}
         assert len(refunds) + len(bodies) == 1, outcomes
