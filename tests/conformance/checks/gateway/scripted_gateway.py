@@ -258,6 +258,8 @@ class Gateway:
         if (tenant, name) in self.names and "keys do nothing" not in self.flaws:
             raise Refusal(409, "resource_exists")
         self.names.add((tenant, name))
+        if "resources have no id" in self.flaws:
+            return {"resource_id": name, "is_active": True}
         return {"id": str(uuid.uuid4()), "resource_id": name, "is_active": True, "created_at": "2026-11-21T00:00:00Z"}
 
     def _link(self, body: dict[str, Any]) -> dict[str, Any]:
