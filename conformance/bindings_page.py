@@ -171,7 +171,7 @@ def _toml(value: Any) -> str:
         return f"{{ {members} }}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_toml, value))}]"
-    return tomlkit.item(value).as_string()
+    return str(tomlkit.item(value).as_string())
 
 
 def main() -> None:

@@ -99,8 +99,12 @@ class Session:
         selectors, insecure = profile.gateway_bindings.checkout_selectors, profile.tls.insecure
         self.pages = PageReader(selectors, profile.budgets.request, whole=whole, insecure=insecure)
 
-    async def open(self) -> None:
-        """Read secrets into the redaction table and discover the rail's operations."""
+    async def open(self, *, rehearse: bool = True) -> None:
+        """Read secrets into the redaction table and discover the rail's operations.
+
+        Args:
+            rehearse: Whether bodies that nobody vouches for are tried, as a run does before it pays for any.
+        """
         for name, secret in self.profile.secrets.items():
             self._names.secret(secret.read(), f"{self._prefix}{name.upper()}")
         self._credentials = {name: self._of(name, one) for name, one in self.profile.tenants.items()}
@@ -113,7 +117,7 @@ class Session:
             return
         try:
             self._operations = await discover(self.client, self.profile)
-            for operation in (one for one in self._operations if not one.sure):
+            for operation in (one for one in self._operations if rehearse and not one.sure):
                 if (told := await refusal(self.client, operation)) is not None:
                     self.refuse_body(operation, told)
         except (Unreachable, Inconclusive, JsonFault) as fault:

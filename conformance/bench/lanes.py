@@ -41,7 +41,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
             client = Client(transport, log, "bench", names, Counter())
             session = Session(profile, client, names, seed=0)
             try:
-                await session.open()
+                await session.open(rehearse=False)
                 operation = session.service(_ROLE)
                 found = {}
                 for lane in profile.claims.lanes:

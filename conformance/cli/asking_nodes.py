@@ -14,7 +14,11 @@ from conformance.network_names import network_named
 from conformance.payers import served_by
 from conformance.target import AlgorandChain, BaseChain, Budgets, ProfileError, SolanaChain
 
-_KINDS: Final = {"algorand": AlgorandChain, "base": BaseChain, "solana": SolanaChain}
+_KINDS: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {
+    "algorand": AlgorandChain,
+    "base": BaseChain,
+    "solana": SolanaChain,
+}
 _SECONDS: Final = 10.0
 
 

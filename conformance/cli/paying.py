@@ -167,7 +167,7 @@ async def _pay(
         try:
             if is_page:
                 return await interruptible(pay_checkout(session, client, address.url, lane, steps.say, agree))
-            await session.open()
+            await session.open(rehearse=False)
             chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
             if chosen is None:
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")

@@ -10,7 +10,7 @@ from conformance.openapi_paths import at_their_paths
 
 BASE = "http://rail.test"
 OPERATION: dict[str, Any] = {"responses": {"200": {"description": "served"}}}
-V1 = [{"url": "/pay/v1"}]
+V1: Any = [{"url": "/pay/v1"}]
 
 
 def paths(document: dict[str, Any], base: str = BASE) -> list[str]:
@@ -23,7 +23,7 @@ def paths(document: dict[str, Any], base: str = BASE) -> list[str]:
     [
         {"servers": V1, "paths": {"/a": {"post": OPERATION}}},
         {"paths": {"/a": {"servers": V1, "post": OPERATION}}},
-        {"paths": {"/a": {"post": {**OPERATION, "servers": V1}}}},
+        {"paths": {"/a": {"post": OPERATION | {"servers": V1}}}},
         {"servers": [{"url": "/old"}], "paths": {"/a": {"servers": V1, "post": OPERATION}}},
         {"paths": {"/a": {"servers": [{"url": "/old"}], "post": {**OPERATION, "servers": V1}}}},
         {"servers": [{"url": "pay/v1/"}], "paths": {"/a": {"post": OPERATION}}},

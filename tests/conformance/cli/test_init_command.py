@@ -112,3 +112,43 @@ def test_the_next_command_takes_the_file_that_was_written(tmp_path: Path, monkey
             done = CliRunner().invoke(main, ["init", there.url, *words])
             assert done.exit_code == 0, done.output
             assert done.output.endswith(expected)
+
+
+@pytest.mark.parametrize("level", ["document", "item", "operation"])
+def test_paths_below_servers_are_found_with_their_bodies(tmp_path: Path, level: str) -> None:
+    """OpenAPI lets a document, a path item and an operation say below which server a path stands."""
+    plain = rail({"jws": "a.b.c"}, {"network": "eip155:8453", "maxAmountRequired": "1000"})
+    there_is = {"servers": [{"url": "/pay/v1"}]}
+
+    def answer(method: str, target: str, headers: Any, body: bytes) -> tuple[int, Any]:
+        status, document = plain(method, target, headers, body)
+        if target == "/openapi.json":
+            post = document["paths"][PATH]["post"] | (there_is if level == "operation" else {})
+            item = {"post": post} | (there_is if level == "item" else {})
+            document = {"openapi": "3.1.0", "paths": {PATH.removeprefix("/pay/v1"): item}}
+            document |= there_is if level == "document" else {}
+        return status, document
+
+    with served(answer) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert profile["rail"]["services"] == {"receipt-verify": PATH}
+    assert profile["rail"]["bodies"] == {"receipt-verify": {"jws": "a.b.c"}}
+
+
+def test_a_body_that_nobody_vouches_for_is_not_bound(tmp_path: Path) -> None:
+    """What is made from a schema alone is no body that the operation takes: the line says what to give."""
+    schema = {"type": "object", "required": ["jws"], "properties": {"jws": {"type": "string"}}}
+    plain = rail(None, {"network": "eip155:8453", "maxAmountRequired": "1000"})
+
+    def answer(method: str, target: str, headers: Any, body: bytes) -> tuple[int, Any]:
+        status, document = plain(method, target, headers, body)
+        if target == "/openapi.json":
+            document["paths"][PATH]["post"]["requestBody"]["content"]["application/json"] = {"schema": schema}
+        return status, document
+
+    with served(answer) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert profile["rail"]["bodies"] == {}
+    assert f"no body that {PATH} accepts is known yet: give [rail.bodies] receipt-verify" in said
