@@ -10,7 +10,29 @@ from conformance.openapi_paths import at_their_paths
 
 BASE = "http://rail.test"
 OPERATION: dict[str, Any] = {"responses": {"200": {"description": "served"}}}
-V1: Any = [{"url": "/pay/v1"}]
+V1 = [{"url": "/pay/v1"}]
+DOCUMENTS: list[Any] = [
+    {"servers": V1, "paths": {"/a": {"post": OPERATION}}},
+    {"paths": {"/a": {"servers": V1, "post": OPERATION}}},
+    {"paths": {"/a": {"post": OPERATION | {"servers": V1}}}},
+    {"servers": [{"url": "/old"}], "paths": {"/a": {"servers": V1, "post": OPERATION}}},
+    {"paths": {"/a": {"servers": [{"url": "/old"}], "post": {**OPERATION, "servers": V1}}}},
+    {"servers": [{"url": "pay/v1/"}], "paths": {"/a": {"post": OPERATION}}},
+    {"servers": [{"url": "https://elsewhere.example/pay/v1"}], "paths": {"/a": {"post": OPERATION}}},
+    {
+        "servers": [{"url": "https://sandbox.example/x"}, {"url": BASE + "/pay/v1"}],
+        "paths": {"/a": {"get": OPERATION}},
+    },
+    {
+        "servers": [{"url": "/{area}/v1", "variables": {"area": {"default": "pay", "enum": ["pay", "free"]}}}],
+        "paths": {"/a": {"post": OPERATION}},
+    },
+    {
+        "servers": V1,
+        "paths": {"/a": {"$ref": "#/components/pathItems/A"}},
+        "components": {"pathItems": {"A": {"post": OPERATION}}},
+    },
+]
 
 
 def paths(document: dict[str, Any], base: str = BASE) -> list[str]:
@@ -18,31 +40,7 @@ def paths(document: dict[str, Any], base: str = BASE) -> list[str]:
     return list(at_their_paths(document, base)["paths"])
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"servers": V1, "paths": {"/a": {"post": OPERATION}}},
-        {"paths": {"/a": {"servers": V1, "post": OPERATION}}},
-        {"paths": {"/a": {"post": OPERATION | {"servers": V1}}}},
-        {"servers": [{"url": "/old"}], "paths": {"/a": {"servers": V1, "post": OPERATION}}},
-        {"paths": {"/a": {"servers": [{"url": "/old"}], "post": {**OPERATION, "servers": V1}}}},
-        {"servers": [{"url": "pay/v1/"}], "paths": {"/a": {"post": OPERATION}}},
-        {"servers": [{"url": "https://elsewhere.example/pay/v1"}], "paths": {"/a": {"post": OPERATION}}},
-        {
-            "servers": [{"url": "https://sandbox.example/x"}, {"url": BASE + "/pay/v1"}],
-            "paths": {"/a": {"get": OPERATION}},
-        },
-        {
-            "servers": [{"url": "/{area}/v1", "variables": {"area": {"default": "pay", "enum": ["pay", "free"]}}}],
-            "paths": {"/a": {"post": OPERATION}},
-        },
-        {
-            "servers": V1,
-            "paths": {"/a": {"$ref": "#/components/pathItems/A"}},
-            "components": {"pathItems": {"A": {"post": OPERATION}}},
-        },
-    ],
-)
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_nearest_servers_decide(document: dict[str, Any]) -> None:
     """An operation's servers go before its path item's, and these before the document's."""
     assert paths(document) == ["/pay/v1/a"]
