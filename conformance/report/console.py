@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from conformance.report.causes import Cause
 from conformance.report.conclusion import (
     WORDS,
     duration,
@@ -82,9 +83,8 @@ def show(
     if summary.not_yours is not None:
         _line(console, Text(nothing_of_yours(summary.not_yours), style="bold yellow"))
     console.print(_groups(summary))
-    for row in reversed(summary.attention):
-        if row.verdict is not Verdict.INCONCLUSIVE:
-            _breach(console, summary, row, report)
+    for cause in reversed(summary.causes):
+        _caused(console, summary, cause, report)
     _inconclusive(console, summary)
     _absent(console, summary)
     _slowest(console, summary)
@@ -124,6 +124,24 @@ def _cells(styles: Iterable[str], counts: Iterable[int]) -> list[Text]:
     return [Text(str(count), style=style) if count else Text("·", style="dim") for style, count in pairs]
 
 
+def _caused(console: Console, summary: Summary, cause: Cause, report: str) -> None:
+    """Print the breaches of one cause: the first whole, the others in a line, and what could not be decided for it."""
+    breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
+    if not breaches:
+        return
+    if len(cause.rows) > 1:
+        _heading(console, f"{len(cause.rows)} requirements of one cause: {cause.text}")
+    _breach(console, summary, breaches[0], report)
+    for row in breaches[1:]:
+        found = next((one_line(f": found {one.found}", 200) for one in row.telling if one.found is not None), "")
+        word = (WORDS[row.verdict], STYLES[row.verdict])
+        _line(console, Text.assemble(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", (found, "dim")))
+    undecided = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
+    if undecided:
+        ids = (_ids(undecided), STYLES[Verdict.INCONCLUSIVE])
+        _line(console, Text.assemble("could not be decided for it: ", ids))
+
+
 def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> None:
     word = Text.assemble("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
     _line(console, word)
@@ -142,15 +160,13 @@ def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> 
 
 
 def _inconclusive(console: Console, summary: Summary) -> None:
-    rows = [row for row in summary.rows if row.verdict is Verdict.INCONCLUSIVE]
-    if not rows:
+    alone = [one for one in summary.causes if all(row.verdict is Verdict.INCONCLUSIVE for row in one.rows)]
+    if not alone:
         return
     _heading(console, "Could not be decided")
-    reasons: dict[str, list[str]] = {}
-    for row in rows:
-        reasons.setdefault(one_line(row.reason or "no reason given", 400), []).append(row.id)
-    for reason, ids in reasons.items():
-        _line(console, Text.assemble("  ", (_ids(ids), STYLES[Verdict.INCONCLUSIVE]), f"  {reason}"))
+    for cause in alone:
+        ids = (_ids([row.id for row in cause.rows]), STYLES[Verdict.INCONCLUSIVE])
+        _line(console, Text.assemble("  ", ids, f"  {cause.text}"))
 
 
 def _absent(console: Console, summary: Summary) -> None:

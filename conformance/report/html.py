@@ -94,7 +94,7 @@ def render(events: Iterable[Event]) -> bytes:
         rests_on=rests_on(summary),
         words=words(summary),
         segments=tuple(_segments(summary)),
-        cards=tuple(_cards(summary)),
+        causes=tuple(_causes(summary)),
         surfaces=_by_surface(summary),
     )
     return page.encode("utf-8")
@@ -156,12 +156,17 @@ def _segments(summary: Summary) -> Iterator[Segment]:
         start += width
 
 
-def _cards(summary: Summary) -> Iterator[Card]:
+def _causes(summary: Summary) -> Iterator[tuple[str, tuple[Card, ...]]]:
+    """Yield each cause in words with the cards of its rows."""
     shown: set[int] = set()
-    for row in summary.attention:
-        telling = row.telling if row.verdict is not Verdict.PASS else ()
-        found = tuple(_shown(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
-        yield Card(row, found, max(0, len(telling) - SHOWN_FINDINGS))
+    for cause in summary.causes:
+        yield cause.text, tuple(_card(summary, row, shown) for row in cause.rows)
+
+
+def _card(summary: Summary, row: RowResult, shown: set[int]) -> Card:
+    telling = row.telling if row.verdict is not Verdict.PASS else ()
+    found = tuple(_shown(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
+    return Card(row, found, max(0, len(telling) - SHOWN_FINDINGS))
 
 
 def _shown(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int]) -> ShownFinding:

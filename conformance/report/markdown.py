@@ -53,9 +53,14 @@ def _table(summary: Summary) -> Iterator[str]:
 
 
 def _attention(summary: Summary) -> Iterator[str]:
-    rows = summary.attention
-    for row in rows[:SHOWN_ROWS]:
-        yield from _row(summary, row)
+    rows, told = summary.attention, 0
+    for cause in summary.causes:
+        shown = cause.rows[: max(0, SHOWN_ROWS - told)]
+        if len(cause.rows) > 1 and shown:
+            yield f"\n**{len(cause.rows)} requirements of one cause:** {inline(cause.text)}"
+        for row in shown:
+            yield from _row(summary, row)
+        told += len(shown)
     if len(rows) > SHOWN_ROWS:
         yield f"\n… and {len(rows) - SHOWN_ROWS} more; the other reports have them all."
 

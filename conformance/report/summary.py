@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from conformance.events import Event
 from conformance.ledger import Requirement, load
+from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.exchange import Exchange
 from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.report.text import one_line
@@ -50,7 +51,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
-    """A requirement with its verdict and everything that was found about it."""
+    """A requirement with its verdict and everything that was found about it.
+
+    `cause` is what decided it in words, the same for all rows of one cause, and `cause_place` that cause's place among
+    all, from 1; None where nobody must look at the row.
+    """
 
     requirement: Requirement
     verdict: Verdict
@@ -58,6 +63,8 @@ class RowResult:
     checks: tuple[str, ...]
     expected_failure: str | None
     findings: tuple[Finding, ...]
+    cause: str | None = None
+    cause_place: int | None = None
 
     @property
     def id(self) -> str:
@@ -211,6 +218,11 @@ class Summary:
         return tuple(sorted(rows, key=lambda row: (not self.breaks(row), _place(order, row))))
 
     @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The rows a reader must look at by their cause, the first cause first."""
+        return causes(self.attention)
+
+    @property
     def absent(self) -> Mapping[str, tuple[str, ...]]:
         """Reason to the ids of rows that the operator's claims leave out."""
         return self._by_reason(Verdict.NOT_APPLICABLE, "the check found that it does not apply")
@@ -289,7 +301,8 @@ class _Reader:
         rows = self._rows(started["rows"])
         cited = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
         recorded = (*self._kinds["exchange"], *self._kinds["arrival"])
-        exchanges = [Exchange.of(event) for event in recorded if event["n"] in cited]
+        exchanges = {event["n"]: Exchange.of(event) for event in recorded if event["n"] in cited}
+        rows = with_causes(rows, exchanges, self._judged())
         return Summary(
             run_id=str(started["run_id"]),
             suite_version=str(started["suite_version"]),
@@ -309,12 +322,21 @@ class _Reader:
             exchange_count=len(self._kinds["exchange"]),
             unanswered=bool(unanswered := self._unanswered()),
             unanswered_because=unanswered,
-            exchanges={exchange.n: exchange for exchange in sorted(exchanges, key=lambda one: one.n)},
+            exchanges=dict(sorted(exchanges.items())),
             comparisons=self._comparisons(),
             quick=bool(started.get("quick")),
             shortened=self._shortened(),
             not_yours=None if started.get("not_yours") is None else str(started["not_yours"]),
         )
+
+    def _judged(self) -> dict[str, int]:
+        """Return the place in the log of the judgement that a row's verdict first comes from, by the row's id."""
+        verdicts = {event["id"]: event["verdict"] for event in self._kinds["row"]}
+        found: dict[str, int] = {}
+        for place, event in enumerate(self._kinds["judgement"]):
+            if event["verdict"] == verdicts.get(event["row"], event["verdict"]):
+                found.setdefault(event["row"], place)
+        return found
 
     def _unanswered(self) -> tuple[str, ...]:
         """Return why no exchange got an answer; empty where one did, and where nobody waited for an answer's end."""

@@ -1,0 +1,144 @@
+"""What lies behind the rows that need attention: rows of one cause stand together, the first cause first.
+
+One thing that is wrong, or not bound, decides many rows at once. Rows are of one cause where their target refused them
+alike (one status and one code), where they found the same, or where the reason why they are open is the same or names
+another row that needs attention. What differs from row to row of one cause, such as a path, a lane, a number or a
+token, is left out of the comparison.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from conformance.report.exchange import Exchange
+from conformance.report.text import one_line
+from conformance.verdict import Verdict
+
+if TYPE_CHECKING:
+    from conformance.report.summary import RowResult
+
+_REFUSAL: Final = 400
+_VARYING: Final = re.compile(
+    r"https?://\S+|/[\w./{}<>:%-]+|\b(?:algorand|base|solana)\b|[A-Za-z0-9_+=-]{20,}|\b\d+(?:\.\d+)?\b"
+)
+_ROW: Final = re.compile(r"\b(?:GW|RAIL|AGENT|CP|WH|X)-[A-Z0-9]+-\d{2}\b")
+_LONGEST: Final = 400
+# A finding of fewer letters, such as `None` or `402`, says nothing without what was expected.
+_TELLING: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Rows that one cause decided.
+
+    Attributes:
+        text: What it is, in words: those of its first row.
+        rows: Its rows, those that break the run first.
+    """
+
+    text: str
+    rows: tuple[RowResult, ...]
+
+
+def with_causes(
+    rows: Sequence[RowResult], exchanges: Mapping[int, Exchange], judged: Mapping[str, int]
+) -> tuple[RowResult, ...]:
+    """Return the rows, each that needs attention with its cause in words and that cause's place among all.
+
+    Args:
+        rows: Every row of a run.
+        exchanges: The exchanges that they cite, by number.
+        judged: Place in the log of what made a row's verdict, by its id.
+    """
+    troubled = {row.id: row for row in rows if row.needs_attention}
+    keys = {row_id: _key(row, exchanges) for row_id, row in troubled.items()}
+    roots = {row_id: _root(row_id, troubled) for row_id in troubled}
+    found: dict[str, list[RowResult]] = {}
+    for row_id, row in troubled.items():
+        found.setdefault(keys[roots[row_id]], []).append(row)
+
+    def at(row: RowResult) -> tuple[bool, int]:
+        return row.verdict not in {Verdict.ERROR, Verdict.FAIL}, judged.get(row.id, len(judged))
+
+    told: dict[str, tuple[str | None, int | None]] = {}
+    for place, group in enumerate(sorted(found.values(), key=lambda group: min(map(at, group))), start=1):
+        own = [row for row in group if roots[row.id] == row.id]
+        text = _words(min(own or group, key=at), exchanges)
+        told |= {row.id: (text, place) for row in group}
+    given = ((row, *told.get(row.id, (None, None))) for row in rows)
+    return tuple(replace(row, cause=text, cause_place=place) for row, text, place in given)
+
+
+def causes(attention: Iterable[RowResult]) -> tuple[Cause, ...]:
+    """Return the rows that need attention by their cause, in the causes' order and each group in its own."""
+    found: dict[int, list[RowResult]] = {}
+    for row in attention:
+        found.setdefault(row.cause_place or 0, []).append(row)
+    return tuple(Cause(rows[0].cause or "", tuple(rows)) for _, rows in sorted(found.items()))
+
+
+def _root(row_id: str, troubled: Mapping[str, RowResult]) -> str:
+    """Return the row that a row is open because of, itself where its reason names none that needs attention."""
+    seen = [row_id]
+    while True:
+        row = troubled[seen[-1]]
+        reason = row.reason or "" if row.verdict is Verdict.INCONCLUSIVE else ""
+        onward = next((one for one in _ROW.findall(reason) if one in troubled and one not in seen), None)
+        if onward is None:
+            return seen[-1]
+        seen.append(onward)
+
+
+def _key(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
+    finding = row.telling[0] if row.telling else None
+    if row.verdict is Verdict.INCONCLUSIVE or finding is None:
+        return f"open: {_alike(row.reason or row.id)}"
+    refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)
+    if refusal is not None:
+        return f"refused: {refusal}"
+    told = finding.found or ""
+    return f"found: {_alike(told)}" if len(told) > _TELLING else f"{_alike(finding.expected)}: {_alike(told)}"
+
+
+def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
+    """Return a cause in words, by one of its rows."""
+    finding = row.telling[0] if row.telling else None
+    if row.verdict is Verdict.INCONCLUSIVE or finding is None:
+        return one_line(row.reason or "no reason given", _LONGEST)
+    refusal = _refusal(exchanges.get(finding.exchange or 0), finding.found)
+    if refusal is not None:
+        return f"answered {one_line(refusal, _LONGEST)}"
+    told = finding.found or ""
+    return one_line(f"found {told}" if len(told) > _TELLING else f"{finding.expected}: found {told}", _LONGEST)
+
+
+def _refusal(exchange: Exchange | None, found: str | None) -> str | None:
+    """Return status and code of a refusal that a finding is about: what was found is that status, or that code."""
+    if exchange is None or exchange.response is None or exchange.response.status < _REFUSAL or found is None:
+        return None
+    status, code = str(exchange.response.status), _code(exchange.response.body)
+    if status not in found and (code is None or code not in found):
+        return None
+    return status if code is None else f"{status} {code}"
+
+
+def _code(body: str) -> str | None:
+    """Return the code of an error body: its `error`, `code` or `title`, at the top or in an object `error`."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    inner = value.get("error") if isinstance(value, dict) else None
+    for place in (inner, value):
+        for name in ("error", "code", "title"):
+            if isinstance(place, dict) and isinstance(place.get(name), str):
+                return str(place[name])
+    return None
+
+
+def _alike(text: str) -> str:
+    return _VARYING.sub("…", one_line(text, 2 * _LONGEST))

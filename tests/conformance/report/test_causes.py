@@ -1,0 +1,113 @@
+"""Rows that need attention stand by their cause: one thing that is wrong is told once, and first what came first."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from rich.console import Console
+
+from conformance.events import Event
+from conformance.report import console, formats
+from conformance.report import json as json_report
+from conformance.report.summary import Summary, summarise
+from conformance.verdict import Verdict
+from tests.conformance.report.run_builder import RunBuilder
+
+UNPAID, SHAPE, LANES, KEYS, PAID = "RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-KEY-01", "RAIL-PAY-05"
+SERVED, WELDED, OTHER = "RAIL-PAY-07", "RAIL-WELD-01", "RAIL-WELD-02"
+REFUSED = '{"error":"unauthorized","message":"no key"}'
+
+
+def one_cause_many_rows() -> tuple[Event, ...]:
+    """A run in which a key that nobody accepts fails two rows and leaves three open, beside three others."""
+    run = RunBuilder((UNPAID, SHAPE, LANES, KEYS, PAID, SERVED, WELDED, OTHER))
+    other = "a welded payment for /pay/v1/a on base was answered 500, not 200"
+    run.judge(OTHER, Verdict.INCONCLUSIVE, expected=other)
+    for row, path in ((UNPAID, "/pay/v1/a"), (SHAPE, "/pay/v1/b")):
+        number = run.exchange("calls", answer=REFUSED, status=401, path=path)
+        run.judge(row, Verdict.FAIL, check="calls", expected=f"402 for {path}", found="status 401", exchange=number)
+    for row, lane in ((PAID, "base"), (SERVED, "solana")):
+        run.judge(row, Verdict.INCONCLUSIVE, expected=f"no call on {lane} answers 402, which {UNPAID} judges")
+    run.judge(WELDED, Verdict.INCONCLUSIVE, expected=f"no payment was served, which {PAID} judges")
+    number = run.exchange("keys", answer="{}", status=200)
+    run.judge(
+        KEYS, Verdict.WARN, check="keys", expected="a set of keys", found="no member keys at all", exchange=number
+    )
+    number = run.exchange("keys", answer='{"error":"unavailable"}', status=503)
+    run.judge(LANES, Verdict.FAIL, check="lanes", expected="three lanes", found="status 503", exchange=number)
+    verdicts = {UNPAID: Verdict.FAIL, SHAPE: Verdict.FAIL, LANES: Verdict.FAIL, KEYS: Verdict.WARN}
+    return run.finish(verdicts | dict.fromkeys((PAID, SERVED, WELDED, OTHER), Verdict.INCONCLUSIVE))
+
+
+def ids(summary: Summary) -> list[list[str]]:
+    """Return the rows of each cause."""
+    return [[row.id for row in cause.rows] for cause in summary.causes]
+
+
+def test_rows_of_one_cause_stand_together_the_first_first() -> None:
+    """By one refusal, by the row that a reason names, and what breaks the run before what only stays open."""
+    summary = summarise(one_cause_many_rows())
+    assert ids(summary) == [[UNPAID, SHAPE, PAID, SERVED, WELDED], [LANES], [OTHER], [KEYS]]
+    texts = [cause.text for cause in summary.causes]
+    assert texts[0] == "answered 401 unauthorized"
+    assert texts[1] == "answered 503 unavailable"
+    assert texts[3] == "found no member keys at all"
+
+
+def test_what_differs_from_row_to_row_is_no_cause_of_its_own() -> None:
+    """Paths, lanes, numbers and tokens; other words are another cause."""
+    run = RunBuilder((UNPAID, SHAPE, LANES, KEYS))
+    reason = "a payment of {} for {} on {} was answered 404, not 200"
+    run.judge(UNPAID, Verdict.INCONCLUSIVE, expected=reason.format(100, "/pay/v1/a", "base"))
+    run.judge(SHAPE, Verdict.INCONCLUSIVE, expected=reason.format(20000, "/pay/v1/verify/b", "algorand"))
+    run.judge(LANES, Verdict.INCONCLUSIVE, expected=reason.format(1, "/x", "solana").replace("payment", "transfer"))
+    run.judge(KEYS, Verdict.INCONCLUSIVE, expected="unbound: bind [rail] scheme")
+    verdicts = dict.fromkeys((UNPAID, SHAPE, LANES, KEYS), Verdict.INCONCLUSIVE)
+    assert ids(summarise(run.finish(verdicts))) == [[UNPAID, SHAPE], [LANES], [KEYS]]
+
+
+def test_reasons_that_name_each_other_end() -> None:
+    """Two rows that are open because of each other stand together."""
+    run = RunBuilder((UNPAID, SHAPE))
+    for row, other in ((UNPAID, SHAPE), (SHAPE, UNPAID)):
+        run.judge(row, Verdict.INCONCLUSIVE, expected=f"open, as {other} is")
+    verdicts = dict.fromkeys((UNPAID, SHAPE), Verdict.INCONCLUSIVE)
+    assert sorted(row for cause in ids(summarise(run.finish(verdicts))) for row in cause) == [UNPAID, SHAPE]
+
+
+def test_the_json_report_carries_each_cause_and_reads_back() -> None:
+    """The same words and place for all rows of one; a row that nobody must look at has none."""
+    summary = summarise(one_cause_many_rows())
+    document = json.loads(formats.FORMATS["json"].render(one_cause_many_rows()))
+    told = {test["extra"]["requirement"]["id"]: test["extra"] for test in document["results"]["tests"]}
+    assert {told[row]["cause"] for row in (UNPAID, SHAPE, PAID, SERVED, WELDED)} == {"answered 401 unauthorized"}
+    assert [told[row]["cause_place"] for row in (UNPAID, LANES, OTHER, KEYS)] == [1, 2, 3, 4]
+    assert json_report.read(document).causes == summary.causes
+
+
+def test_the_console_tells_a_cause_once() -> None:
+    """The first row whole, the others in a line; the first cause stands nearest to the conclusion."""
+    out = io.StringIO()
+    console.show(summarise(one_cause_many_rows()), console=Console(file=out, width=200))
+    said = out.getvalue()
+    assert said.count("curl      ") == 3
+    assert "5 requirements of one cause: answered 401 unauthorized" in said
+    assert f"could not be decided for it: {PAID}, {SERVED}, {WELDED}" in said
+    assert f"fail  {SHAPE}  " in said
+    assert said.index(f"  {LANES}") < said.index("5 requirements of one cause")
+    alone = said[said.index("Could not be decided\n") :]
+    assert OTHER in alone
+    assert PAID not in alone
+
+
+def test_page_and_markdown_tell_a_cause_above_its_rows() -> None:
+    """Each row stands below its cause, and the first cause comes first."""
+    for name, heading in (
+        ("html", "<b>5 requirements of one cause:</b> answered 401"),
+        ("markdown", "**5 requirements"),
+    ):
+        text = formats.FORMATS[name].render(one_cause_many_rows()).decode().replace("\\", "")
+        attention = text[text.index(heading) :]
+        places = [attention.index(row) for row in (UNPAID, SHAPE, PAID, SERVED, WELDED, LANES, OTHER, KEYS)]
+        assert places == sorted(places)
