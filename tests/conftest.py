@@ -29,6 +29,8 @@ from hypothesis import HealthCheck, settings
 
 from tests import made_once
 
+pytest_plugins = ("tests.forked_workers",)
+
 gc.disable()
 _LIMIT = sys.getrecursionlimit()
 importlib.import_module("py_ecc")

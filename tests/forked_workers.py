@@ -1,0 +1,258 @@
+"""Tests on several workers that are forks of the process that collected them: `--workers 4`.
+
+To collect fifteen thousand tests with all that they import takes half a minute of a processor on a fresh clone, and
+workers that are started anew would spend it each. A worker takes the next file that nobody has, and keeps it whole: its
+tests share what they start. What a worker prints, keeps in folders and ends at its exit is its own. A worker that is
+killed fails the test that it was at, and another one goes on with what it had left.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+_CONTEXT = multiprocessing.get_context("fork")
+# Seconds that workers have to end by themselves when a terminal interrupted them too, and when they are asked to.
+_BY_THEMSELVES, _ASKED = 10, 60
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--workers`."""
+    parser.addoption("--workers", type=int, default=0, metavar="N", help="run the tests in N forks of this process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have workers run the tests, where some are asked for."""
+    if config.getoption("workers"):
+        config.pluginmanager.register(_Workers(config.getoption("workers")), "forked-workers")
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A worker, its line, and the places of the tests that it has and has not ended."""
+
+    process: BaseProcess
+    door: connection.Connection
+    left: list[int] = field(default_factory=list)
+
+
+class _Workers:
+    """The process that collected the tests: hands out files, and tells what comes back."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._running: dict[connection.Connection, _Worker] = {}
+        self._names = itertools.count()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Run every test that was collected, or leave it to pytest to say why none is run."""
+        if session.testsfailed or session.config.option.collectonly:
+            return None
+        reporter: Any = session.config.pluginmanager.getplugin("terminalreporter")
+        reporter.showfspath = False
+        places = range(len(session.items))
+        files = [list(some) for _, some in itertools.groupby(places, lambda place: session.items[place].path)]
+        todo = iter(files)
+        try:
+            for some in itertools.islice(todo, self._count):
+                self._start(session, some)
+            while self._running:
+                for door in connection.wait([*self._running]):
+                    assert isinstance(door, connection.Connection)
+                    self._hear(session, door, todo)
+        except KeyboardInterrupt:
+            self._wait(_BY_THEMSELVES)
+            raise
+        finally:
+            self._end()
+        return True
+
+    def _start(self, session: pytest.Session, left: list[int]) -> None:
+        ours, theirs = _CONTEXT.Pipe()
+        others = [ours, *self._running]
+        process = _CONTEXT.Process(target=_work, args=(session, next(self._names), theirs, others, left))
+        process.start()
+        theirs.close()
+        self._running[ours] = _Worker(process, ours, [*left])
+
+    def _hear(self, session: pytest.Session, door: connection.Connection, todo: Iterator[list[int]]) -> None:
+        worker = self._running[door]
+        try:
+            kind, *told = door.recv()
+        except EOFError:
+            self._lose(session, worker)
+            return
+        hook = session.config.hook
+        if kind == "report":
+            hook.pytest_runtest_logreport(
+                report=hook.pytest_report_from_serializable(config=session.config, data=told[0])
+            )
+            _heed(session)
+        elif kind == "ended":
+            worker.left.remove(told[0])
+        elif kind == "warning":
+            hook.pytest_warning_recorded.call_historic(kwargs=_recorded(told[0]))
+        elif kind == "more":
+            some = next(todo, [])
+            worker.left += some
+            door.send(some)
+        else:
+            raise RuntimeError(f"a worker broke:\n{told[0]}")
+
+    def _lose(self, session: pytest.Session, worker: _Worker) -> None:
+        """Let a worker go; where it had tests left, fail the first, and have another worker run the others."""
+        del self._running[worker.door]
+        worker.door.close()
+        worker.process.join()
+        if not worker.left:
+            return
+        item, *further = worker.left
+        words = f"its worker ended with {worker.process.exitcode}: a signal where negative"
+        where = session.items[item]
+        report = pytest.TestReport(
+            where.nodeid, where.location, {}, outcome="failed", longrepr=words, when="call", sections=()
+        )
+        session.config.hook.pytest_runtest_logreport(report=report)
+        _heed(session)
+        self._start(session, further)
+
+    def _end(self) -> None:
+        """See to it that no worker is left."""
+        for worker in self._running.values():
+            worker.door.close()
+        for seconds, number in ((0, signal.SIGINT), (_ASKED, signal.SIGKILL)):
+            for worker in self._wait(seconds):
+                assert worker.process.pid is not None
+                os.kill(worker.process.pid, number)
+        self._wait(_ASKED)
+
+    def _wait(self, seconds: float) -> list[_Worker]:
+        """Return those that have not ended after so many seconds."""
+        ends = time.monotonic() + seconds
+        for worker in self._running.values():
+            worker.process.join(max(0.0, ends - time.monotonic()))
+        return [worker for worker in self._running.values() if worker.process.is_alive()]
+
+
+def _heed(session: pytest.Session) -> None:
+    """End where pytest's own loop would.
+
+    Raises:
+        pytest.Session.Failed: As many tests failed as are allowed.
+        pytest.Session.Interrupted: Somebody asked for the end.
+    """
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
+
+
+def _recorded(told: Mapping[str, Any]) -> dict[str, Any]:
+    category = type(told["category"], (Warning,), {})
+    message = warnings.WarningMessage(told["text"], category, told["filename"], told["lineno"])
+    return {"warning_message": message, "when": "runtest", "nodeid": told["nodeid"], "location": None}
+
+
+class _Telling:
+    """A worker's side: what pytest's hooks say goes to the process that collected the tests."""
+
+    def __init__(self, config: pytest.Config, door: connection.Connection) -> None:
+        self._config = config
+        self._door = door
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Send a report."""
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._door.send(("report", data))
+
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
+        """Send a warning, by its words: what it is about may be nothing to send."""
+        message = {
+            "text": str(warning_message.message),
+            "category": warning_message.category.__name__,
+            "filename": warning_message.filename,
+            "lineno": warning_message.lineno,
+            "nodeid": nodeid,
+        }
+        self._door.send(("warning", message))
+
+
+def _work(
+    session: pytest.Session,
+    name: int,
+    door: connection.Connection,
+    others: list[connection.Connection],
+    left: list[int],
+) -> None:
+    """Be a worker."""
+    for other in others:
+        other.close()
+    try:
+        _move_in(session.config, name, door)
+        try:
+            _run(session, door, left)
+        finally:
+            session._setupstate.teardown_exact(None)
+            vars(threading)["_shutdown"]()
+            atexit._run_exitfuncs()
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    except BaseException:  # noqa: BLE001 - whatever it is, it is told
+        door.send(("broken", traceback.format_exc()))
+
+
+def _move_in(config: pytest.Config, name: int, door: connection.Connection) -> None:
+    """Leave to the process that forked what is its own: its exit, its terminal, its files."""
+    atexit._clear()
+    finalizers = vars(weakref.finalize)
+    finalizers["_registry"].clear()
+    setattr(weakref.finalize, "_registered_with_atexit", False)  # noqa: B010 - it is no public name
+    plugins = config.pluginmanager
+    reporter: Any = plugins.unregister(name="terminalreporter")
+    plugins.register(SimpleNamespace(_tw=reporter._tw), "terminalreporter")  # a test that takes too long is told by it
+    for one in ("terminalprogress", "forked-workers"):
+        if plugins.has_plugin(one):
+            plugins.unregister(name=one)
+    capture: Any = plugins.getplugin("capturemanager")
+    capture.stop_global_capturing()
+    capture.start_global_capturing()
+    capture.suspend_global_capture()
+    folders: Any = vars(config)["_tmp_path_factory"]
+    folders._basetemp = folders.getbasetemp() / f"worker-{name}"
+    Path(folders._basetemp).mkdir(mode=0o700)
+    plugins.register(_Telling(config, door))
+
+
+def _run(session: pytest.Session, door: connection.Connection, some: list[int]) -> None:
+    while some:
+        further: list[int] = []
+        for at, place in enumerate(some, 1):
+            if at == len(some):
+                door.send(("more",))
+                further = door.recv()
+            following = next(iter(some[at:] or further), None)
+            item = session.items[place]
+            upcoming = None if following is None else session.items[following]
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=upcoming)
+            if session.shouldfail or session.shouldstop:
+                return
+            door.send(("ended", place))
+        some = further
