@@ -5,9 +5,9 @@ PYTHON ?= python3
 # What running needs, and what tests need beside it.
 READY := $(VENV)/.ready-run
 READY_TEST := $(VENV)/.ready-test
-# A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py. Four workers use
-# what two leave of two processors while they wait.
-UNIT := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+# A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py, by forks of the
+# process that collected them. Four workers use what two leave of two processors while they wait.
+UNIT := $(BIN)/python -m pytest --workers 4
 
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=

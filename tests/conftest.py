@@ -50,8 +50,9 @@ settings.load_profile("same")
 
 made_once.install()
 
-# Where tests wait, the longest files first.
+# Where tests wait, the longest files first; worlds wait for nothing, and one file of them takes a processor for long.
 _WAITING = (
+    "simulation",
     *("conformance/checks/control_plane", "conformance/checks/addons", "conformance/cli", "outside", "browser"),
     *("conformance/checks/webhooks", "conformance/fuzz", "conformance/determinism", "localnet", "reference/rail"),
     *("reference/gateway", "sim/algorand", "reference/addons", "reference/bench", "differential", "reference/webhooks"),

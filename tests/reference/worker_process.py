@@ -35,7 +35,7 @@ class WorkerProcess:
         """Take its folder, what Python runs, the setting that names the socket, and its other settings."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / f"log{len(list(folder.glob('log*')))}"
-        self._program = [sys.executable, *program]
+        self._program = [*program]
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.socket.set_inheritable(True)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
@@ -48,13 +48,12 @@ class WorkerProcess:
         """Start the process."""
         with self._log.open("ab") as log:
             handed = [self.socket.fileno()]
-            if self._program[1] == "-m" and len(self._program) == len(("python", "-m", "module")):
-                module = self._program[2]
-                self.process = prepared.start(module, env=self.environment, pass_fds=handed, stdout=log, stderr=log)
+            kind, *words = self._program
+            if kind == "-m":
+                self.process = prepared.start(*words, env=self.environment, pass_fds=handed, stdout=log, stderr=log)
             else:
-                self.process = subprocess.Popen(
-                    self._program, env=self.environment, pass_fds=handed, stdout=log, stderr=log
-                )
+                command = [sys.executable, *self._program]
+                self.process = subprocess.Popen(command, env=self.environment, pass_fds=handed, stdout=log, stderr=log)
         return self
 
     @property
@@ -78,14 +77,9 @@ class WorkerProcess:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the same program with its settings."""
-        return subprocess.run(
-            [*self._program, *words],
-            env=self.environment,
-            pass_fds=[self.socket.fileno()],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        kind, *program = self._program
+        assert kind == "-m", "only a module has commands"
+        return prepared.run(*program, *words, env=self.environment, pass_fds=[self.socket.fileno()])
 
     def log(self) -> str:
         """Return what the process wrote."""

@@ -35,7 +35,7 @@ class JumpingGateway(GatewayProcess):
             **settings,
         }
         super().__init__(folder, told)
-        self._program = [self._program[0], "-m", "tests.reference.jumping", "reference.gateway"]
+        self._program = ["-m", "tests.reference.jumping", "reference.gateway"]
 
     def set_wall(self, seconds: float) -> None:
         """Set the machine's clock to `seconds` from the right time."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests import prepared
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Rail
 
 PATIENCE_SECONDS = 120.0
@@ -31,10 +30,10 @@ class JumpingRail(Rail):
 
     def launch(self) -> None:
         """Start the process."""
-        command = [sys.executable, "-m", "tests.reference.jumping", "reference.rail"]
+        words = ["tests.reference.jumping", "reference.rail"]
         handed = [self.socket.fileno()]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, env=self.environment(), pass_fds=handed, stdout=log, stderr=log)
+            self.process = prepared.start(*words, env=self.environment(), pass_fds=handed, stdout=log, stderr=log)
 
     def health(self) -> tuple[int, str]:
         """Return what /health answers: its status, and its code or `ok`."""

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -187,13 +186,9 @@ class Rail:
 
     def command(self, *words: str) -> str:
         """Run a command of the rail with its settings and return what it prints."""
-        return subprocess.run(
-            [sys.executable, "-m", "reference.rail", *words],
-            env=self.environment(),
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        done = prepared.run("reference.rail", *words, env=self.environment())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def log(self) -> str:
         """Return what the process wrote."""
