@@ -1,15 +1,16 @@
-"""Three simulated chains for all tests of a module, and an operator on a database of each kind."""
+"""Three simulated chains for all tests of a module, and operators on a database of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from reference.store.opening import sqlite_dsn
 from tests.reference.one_operator.selling import Operator
+from tests.reference.postgres_cluster import own_database
 from tests.reference.rail.base_stack import SimulatedBase
 from tests.reference.rail.rail_stack import SimulatedChain
 from tests.reference.rail.solana_stack import SimulatedSolana
@@ -39,23 +40,45 @@ def solana() -> Iterator[SimulatedSolana]:
     running.stop()
 
 
-@pytest.fixture(params=["apart", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def operator(
+@pytest.fixture(scope="module")
+def operators(
     request: pytest.FixtureRequest,
     algorand: SimulatedChain,
     base: SimulatedBase,
     solana: SimulatedSolana,
-    tmp_path: Path,
-) -> Iterator[Operator]:
-    """An operator with a database for each service, or with one for all."""
-    dsn = "" if request.param == "apart" else sqlite_dsn(tmp_path / "all.sqlite3")
-    if request.param == "postgres":
-        dsn = request.getfixturevalue("postgres_database")
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], Operator]]:
+    """Make operators, by their databases: `operators("sqlite")`; they run until the module ends."""
     with ExitStack() as exits:
-        yield Operator(algorand, base, solana, tmp_path, dsn, exits)
+
+        def made(databases: str) -> Operator:
+            folder = tmp_path_factory.mktemp("operator")
+            dsn = "" if databases == "apart" else sqlite_dsn(folder / "all.sqlite3")
+            if databases == "postgres":
+                dsn = exits.enter_context(own_database(request.getfixturevalue("postgres_server")))
+            return Operator(algorand, base, solana, folder, dsn, exits)
+
+        yield made
 
 
-# Where surfaces share a database.
-one_database = pytest.mark.parametrize(
-    "operator", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
-)
+@pytest.fixture(scope="module")
+def shared(operators: Callable[[str], Operator]) -> Callable[[str], Operator]:
+    """Find the one operator of the module that has such databases."""
+    return functools.cache(operators)
+
+
+_ON_ONE = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=["apart", *_ON_ONE])
+def operator(request: pytest.FixtureRequest, shared: Callable[[str], Operator]) -> Operator:
+    """An operator with a database for each service, or with one for all; what it runs has sold before."""
+    found = shared(request.param)
+    found.put_back()
+    return found
+
+
+@pytest.fixture(params=_ON_ONE)
+def new_operator(request: pytest.FixtureRequest, operators: Callable[[str], Operator]) -> Operator:
+    """An operator with one new database for all."""
+    return operators(request.param)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import httpx
 import psycopg
@@ -60,6 +60,24 @@ class Link:
         return answer.status_code == 200
 
 
+_Service = TypeVar("_Service")
+
+
+@dataclass
+class _Pool(Generic[_Service]):
+    """Services that run, and how many of them are taken."""
+
+    running: list[_Service] = field(default_factory=list)
+    taken: int = 0
+
+    def take(self, start: Callable[[], _Service]) -> _Service:
+        """Return one that is free, or start one."""
+        if self.taken == len(self.running):
+            self.running.append(start())
+        self.taken += 1
+        return self.running[self.taken - 1]
+
+
 @dataclass
 class Operator:
     """One operator: its payees, and what it runs.
@@ -78,14 +96,28 @@ class Operator:
     folder: Path
     dsn: str = ""
     exits: ExitStack = field(default_factory=ExitStack)
+    _rails: _Pool[Rail] = field(default_factory=_Pool)
+    _gateways: _Pool[GatewayProcess] = field(default_factory=_Pool)
 
     def __post_init__(self) -> None:
         payee = Payer(self.algorand, usdc=1)
         owner = SolanaPayer(self.solana, usdc=1)
         self.payees = dict(zip(LANES, (payee.address, Account.create().address, owner.address), strict=True))
 
-    def rail(self, **settings: str) -> Rail:
-        """Start a rail with keys and a token secret of its own; those on one database share them."""
+    def put_back(self) -> None:
+        """Let whoever comes next have the rails and gateways that run."""
+        self._rails.taken = self._gateways.taken = 0
+
+    def rail(self) -> Rail:
+        """Return a rail with keys and a token secret of its own; those on one database share them."""
+        return self._rails.take(self.new_rail)
+
+    def gateway(self) -> GatewayProcess:
+        """Return a gateway whose watcher sleeps, so that payments count when they are shown."""
+        return self._gateways.take(self._new_gateway)
+
+    def new_rail(self, **settings: str) -> Rail:
+        """Start a rail with settings of its own."""
         folder = self.folder / f"rail{time.monotonic_ns()}"
         folder.mkdir(parents=True)
         told = base_settings(self.base, Settler(self.base, folder), self.payees["base_mainnet"])
@@ -97,8 +129,7 @@ class Operator:
         self.exits.callback(made.close)
         return made.start()
 
-    def gateway(self) -> GatewayProcess:
-        """Start a gateway whose watcher sleeps, so that payments count when they are shown."""
+    def _new_gateway(self) -> GatewayProcess:
         folder = self.folder / f"gateway{time.monotonic_ns()}"
         folder.mkdir(parents=True)
         (folder / "algod_token").write_text(self.algorand.token, "ascii")

@@ -11,7 +11,6 @@ from eth_utils.crypto import keccak
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 
-from tests.reference.one_operator.conftest import one_database
 from tests.reference.one_operator.selling import (
     Link,
     Operator,
@@ -166,10 +165,10 @@ def test_on_base_a_nonce_is_for_one_purchase(operator: Operator) -> None:
         assert sum([settles(rail, proof), settles(other, other_proof), link.is_paid_by(tx_id)]) == 1, text
 
 
-@one_database
-def test_the_database_decides_between_a_call_and_a_link(operator: Operator) -> None:
+def test_the_database_decides_between_a_call_and_a_link(new_operator: Operator) -> None:
     """A rail of another service word reads no memo of the checkout's: the table decides, also of both at once."""
-    rail, shop = operator.rail(WP_SERVICE_WORD="Otherword"), operator.gateway()
+    operator = new_operator
+    rail, shop = operator.new_rail(WP_SERVICE_WORD="Otherword"), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
     for _ in range(6):
         entry, link = quoted(rail, SOLANA), operator.link(shop, tenant, SOLANA)
@@ -182,10 +181,10 @@ def test_the_database_decides_between_a_call_and_a_link(operator: Operator) -> N
         assert serves(rail, entry, tx_id) is bought[0]
 
 
-@one_database
-def test_what_was_bought_before_counts(operator: Operator) -> None:
+def test_what_was_bought_before_counts(new_operator: Operator) -> None:
     """A call and a link that were sold before the table was kept are listed when a surface starts."""
-    rail, shop = operator.rail(WP_SERVICE_WORD="Otherword"), operator.gateway()
+    operator = new_operator
+    rail, shop = operator.new_rail(WP_SERVICE_WORD="Otherword"), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
     sold = []
     for first in ("call", "link"):
