@@ -225,10 +225,10 @@ def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
     found = []
     for row_id in {**old, **new}:
         requirement: Requirement = (new.get(row_id) or old[row_id]).requirement
-        verdicts = [run[row_id].verdict if row_id in run else None for run in (old, new)]
-        if verdicts[0] is not verdicts[1]:
-            part = None in verdicts and _selection(before) != _selection(after)
-            found.append(Change(row_id, requirement.sentence, *verdicts, unselected=part))
+        was, now = (run[row_id].verdict if row_id in run else None for run in (old, new))
+        if was is not now:
+            part = None in (was, now) and _selection(before) != _selection(after)
+            found.append(Change(row_id, requirement.sentence, was, now, unselected=part))
     return tuple(sorted(found, key=lambda change: not change.worse))
 
 

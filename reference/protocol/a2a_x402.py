@@ -107,7 +107,7 @@ def refused(
         refusal: What became of the payment.
         faults: Why the challenge is over the example and not over what was asked (P-RA-05).
     """
-    told = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
+    told: dict[str, Any] = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
     told |= {RECEIPTS: [refusal.receipt()], **_refused_order(faults)}
     return _unpaid(uri, f"The payment was refused: {refusal.code}." + _about(faults), told, memo, _payment_state())
 

@@ -122,7 +122,7 @@ async def test_without_a_tenant_the_rest_is_left_to_fill_in() -> None:
     found = await probe_gateway(_client(Described()), BASE, {})
     assert found is not None
     assert not {"resource_body", "checkout_selectors"} & set(found.bindings)
-    text = _render({"gateway": found}, {}, {}, 10.0, 0.0)
+    text = _render({"gateway": found}, {}, {}, 10.0, {})
     assert "# [tenants.first]" in text
     assert "# resource_body" in text
     assert parse(text).tenants == {}

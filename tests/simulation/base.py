@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from coincurve import PrivateKey
@@ -18,6 +19,7 @@ from sim.base.chain import BASE_FEE, Chain
 from sim.base.rpc import Rpc
 from sim.base.token import call_data
 from sim.base.transactions import address_of, decode, sign
+from sim.base.vm import Vm
 from sim.clock import BlockClock
 from sim.faulty import Faulty
 from sim.node_app import RpcFirst
@@ -59,7 +61,7 @@ class Base:
         for key in self._keys:
             self._call_as_bank(call_data("mint(address,uint256)", _address(key), _PLENTY))
         for address in (_address(SETTLER_KEY), address_of(self._stranger.public_key)):
-            self.ledger.operate(lambda vm, address=address: vm.set_balance(address, _WEI))
+            self.ledger.operate(partial(_enrich, address))
         self.ledger.seal()
         app = RpcFirst(build_app(self.ledger), Rpc(self.ledger).call)
         nodes.hosts["base"] = NodeHost(Faulty(app, self.ledger.faults), refresh=self._refresh)
@@ -150,6 +152,10 @@ class Base:
     def _one_of_late(self, chance: random.Random) -> Authorization | None:
         late = list(self._signed.values())[-4:]
         return chance.choice(late) if late else None
+
+
+def _enrich(address: str, vm: Vm) -> None:
+    vm.set_balance(address, _WEI)
 
 
 def _address(key: bytes) -> str:

@@ -65,7 +65,7 @@ class Worker:
         self._lives += 1
         seed = f"{fleet.seed}:{self.name}:{self._lives}"
         machine = Machine(self.name, fleet.loop, seed, offset=self.offset, drift=self.drift)
-        self.machine, self.trouble = machine, None
+        self.machine = machine
         stop, ready = asyncio.Event(), fleet.loop.create_future()
         ended: asyncio.Future[None] = fleet.loop.create_future()
         self._stop, self._ended = stop, ended
@@ -80,6 +80,7 @@ class Worker:
             fleet.loop.call_later(_RESTART_SECONDS, lambda: fleet.loop.create_task(self.start()))
 
     async def _run(self, machine: Machine, stop: asyncio.Event, ready: asyncio.Future[None]) -> None:
+        self.trouble = None
         try:
             async with self._fleet.opened() as app:
                 self.app = app

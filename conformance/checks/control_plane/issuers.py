@@ -126,11 +126,12 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
         ("a text", bad[5], bad[5].did),
     ):
         await sent("CP-ISSUER-05", what, issuer, body)
-    for what, issuer, body in (
+    odd: tuple[tuple[str, Issuer, object], ...] = (
         ("an empty did", Issuer("", bad[6].key), {"did": "", "public_key_b64": bad[6].key}),
         ("a list for a did", bad[7], {"did": [bad[7].did], "public_key_b64": bad[7].key}),
         ("a name that is no DID", nobody, nobody.body),
-    ):
+    )
+    for what, issuer, body in odd:
         await sent("CP-ISSUER-05", what, issuer, body, "what a did must look like is open")
     for what, text in _no_base64(hub.new_key("odd")):
         issuer = Issuer(hub.new_issuer("odd").did, text if isinstance(text, str) else "")

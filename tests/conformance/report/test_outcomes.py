@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Mapping
 
 import pytest
 from junitparser import JUnitXml
@@ -23,9 +24,9 @@ ROWS = [STATED, IMPLIED, SHOULD]
 GREEN = "#1a7f4b"
 
 
-def run(*, known: tuple[str, ...] = (), **verdicts: Verdict) -> tuple[Event, ...]:
+def run(verdicts: Mapping[str, Verdict] | None = None, *, known: tuple[str, ...] = ()) -> tuple[Event, ...]:
     """Return a run in which those rows have those verdicts, each with a judgement, and all others pass."""
-    named = {name.replace("_", "-"): verdict for name, verdict in verdicts.items()}
+    named = dict(verdicts or {})
     made = RunBuilder(ROWS)
     for row, verdict in named.items():
         made.judge(row, verdict, found="otherwise")
@@ -71,7 +72,7 @@ def test_a_run_without_a_breach_is_green() -> None:
 
 def test_an_implied_must_that_is_broken_fails_in_every_report() -> None:
     """`alg: none` that passes is a failure by title, badge, page, JUnit, SARIF, Markdown, JSON and exit code."""
-    events = run(**{IMPLIED: Verdict.FAIL})
+    events = run({IMPLIED: Verdict.FAIL})
     shown, summary = texts(events), summarise(events)
     assert (summary.exit_code, headline(summary), looks_green(shown)) == (Exit.FAILED, "Failed", set())
     assert "failed, 2 pass, 1 fail" in shown["badge"]
@@ -86,7 +87,7 @@ def test_an_implied_must_that_is_broken_fails_in_every_report() -> None:
 
 def test_warnings_are_told_in_every_report() -> None:
     """A run that passes with a warning says so where it says that it passed."""
-    events = run(**{SHOULD: Verdict.WARN})
+    events = run({SHOULD: Verdict.WARN})
     shown = texts(events)
     for name in ("console", "html", "markdown", "json", "junit", "sarif"):
         assert "Passed with 1 warning" in re.sub(r"\x1b\[[0-9;]*m", "", shown[name]), name
@@ -109,7 +110,7 @@ def test_what_was_tried_in_part_is_told() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.WARN])
 def test_a_known_breach_of_a_must_is_not_green(verdict: Verdict) -> None:
     """The expected-failure list keeps it out of the exit code, and nothing that is seen first calls it a plain pass."""
-    events = run(known=(IMPLIED,), **{IMPLIED: verdict})
+    events = run({IMPLIED: verdict}, known=(IMPLIED,))
     shown, summary = texts(events), summarise(events)
     assert (summary.exit_code, looks_green(shown)) == (Exit.PASSED, set())
     assert headline(summary) == "Passed but for 1 known failure"
@@ -118,6 +119,6 @@ def test_a_known_breach_of_a_must_is_not_green(verdict: Verdict) -> None:
 
 def test_a_must_that_only_warns_is_not_green() -> None:
     """Where a trial goes beyond what a MUST surely says, the run passes, and not in green."""
-    events = run(**{IMPLIED: Verdict.WARN})
+    events = run({IMPLIED: Verdict.WARN})
     assert looks_green(texts(events)) == set()
     assert headline(summarise(events)) == "Passed with 1 warning"

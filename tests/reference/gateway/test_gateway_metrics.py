@@ -61,7 +61,7 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize("settings", [{}, {"metrics_token_file": True}, {"gateway_role": "edge"}])
 async def test_without_the_token_it_is_not_there(tmp_path: Path, settings: dict[str, Any]) -> None:
     """Switched off, with a wrong token, at an edge host: what any path of nobody is answered."""
-    given = {name: tmp_path / "token" if one is True else one for name, one in settings.items()}
+    given: dict[str, Any] = {name: tmp_path / "token" if one is True else one for name, one in settings.items()}
     async with checkout_shop(tmp_path, now=START, **given) as shop:
         for headers in ({}, {"Authorization": "Bearer " + "A" * 43}):
             answers = [await shop.http.get(path, headers=headers) for path in ("/metrics", "/metric")]

@@ -303,6 +303,7 @@ async def test_the_working_folder_s_profile_is_the_target_of_other_rows(tmp_path
     """`run CP --addon` wants a control plane, which ./weldproof.toml names; an addon's own rows want none."""
     (tmp_path / "weldproof.toml").write_text("neither read nor written [")
     addon = ("--addon", "--addon-url", "here", "--", "true")
+    ids: tuple[str, ...]
     for ids in ((), ("CP-ADDON-01",)):
         code, said = await ran(*ids, *addon, cwd=tmp_path)
         assert (code, "--addon-url here: give an address" in said) == (2, True), said

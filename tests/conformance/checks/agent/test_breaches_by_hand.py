@@ -133,7 +133,7 @@ ONLY_WARNED = {
     *("takes what is covered twice", "takes labels that differ"),
     *("takes the first line", "takes the last line", "joins lines without a space"),
 }
-CHECKS = (
+CHECKS: tuple[str, ...] = (
     "vectors_are_judged",
     "sound_messages_are_valid",
     "wrong_signatures_are_not_valid",
