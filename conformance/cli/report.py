@@ -163,8 +163,9 @@ def matrix(runs: Sequence[Path], as_rows: bool, as_json: bool) -> None:
         value = {"runs": [_named(run) for run in summaries], "rows": rows}
         click.echo(json_report.encode(encodable(value)), nl=False)
         return
+    outcome_width = max(len(headline(run)) for run in summaries)
     for number, run in enumerate(summaries, start=1):
-        click.echo(f"{number}  {headline(run):18}  {one_line(run.target, 60)}  {runs[number - 1]}")
+        click.echo(f"{number}  {headline(run):{outcome_width}}  {one_line(run.target, 60)}  {runs[number - 1]}")
     click.echo()
     name_width = max((len(name) for name in rows), default=0)
     width = max((len(cell) for cells in rows.values() for cell in cells), default=1)

@@ -113,7 +113,9 @@ def _absolute(document: dict[str, Any], url: Any) -> str:
 
 def _jwk_of_method(method: dict[str, Any]) -> Any:
     jwk = method.get("publicKeyJwk")
-    multibase = method.get("publicKeyMultibase")
+    multibase, plain = method.get("publicKeyMultibase"), method.get("publicKeyBase58")
+    if isinstance(plain, str) and multibase is None:  # Ed25519VerificationKey2018
+        multibase = f"z{plain}"
     if not isinstance(jwk, dict):
         jwk = _jwk_of_multibase(multibase) if isinstance(multibase, str) else None
     fragment = str(method.get("id", "")).rpartition("#")[2]

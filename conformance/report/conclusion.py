@@ -154,7 +154,7 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     if summary.partly:
         lines.append(
             f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}. The rest is "
-            "documented, since the node of a lane cannot be made to show it."
+            "documented: nothing at hand can be made to show it."
         )
     for name, count in sorted(_stand_ins(summary).items()):
         lines.append(f"{_number(count, 'requirement')} judged on {name}, since the profile names none of yours.")

@@ -247,7 +247,7 @@ class Summary:
 
     @property
     def partly(self) -> tuple[str, ...]:
-        """Ids of rows that pass although some of their checks cannot be shown on the node of their lane."""
+        """Ids of rows that pass although part of them cannot be shown with what is at hand, such as the lane's node."""
         return tuple(
             row.id
             for row in self.rows

@@ -49,6 +49,10 @@ def _platform_beside(verify: Verify) -> Verify:
     return judged
 
 
+def _private_members(made: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda published: {"keys": [{**jwk, "d": jwk["x"]} for jwk in made(published)["keys"]]}
+
+
 def _each_key(verify: Verify) -> Verify:
     def judged(**asked: Any) -> dict[str, Any]:
         report = verify(**asked)
@@ -316,6 +320,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("receipts-no-code", "a fail report bears its code (2.4)", _coded(lambda _: None)),
         ("receipts-keys-remembered", "verification is stateless (P-GR-04)", _verify(_remembers)),
         ("receipts-keys-required", "jwks is optional (P-GR-01)", _verify(_keys_required)),
+        (
+            "gateway-jwks-private",
+            "the key document holds public members only (P-KY-03)",
+            lambda: replace(keys, "jwks", _private_members),
+        ),
         ("screening-stranger", "screening signs with the published key (3.7)", _stranger),
         ("screening-unsigned", "screening emits a receipt (P-SC-02)", _unsigned),
     )

@@ -17,6 +17,7 @@ from reference.gateway.calls import Calls
 from reference.gateway.idempotency import Idempotency
 from reference.mutants.seams import Mutant, replace
 from reference.store.database import Taken
+from reference.store.idempotency import Scope
 from reference.web import rate
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
@@ -33,6 +34,17 @@ def _scope(change: Callable[[Any, calls.Call], Any]) -> Callable[[], None]:
         return scope_of
 
     return lambda: replace(idempotency, "_scope_of", elsewhere)
+
+
+def _bodies_are_keys() -> None:
+    def keyed(find: Callable[..., Any]) -> Callable[..., Any]:
+        def scope_of(call: calls.Call) -> Any:
+            tenant, request = call.tenant.tenant.id, call.request
+            return find(call) or Scope(tenant, request.method, request.path, f"body-{call.body.hash}")
+
+        return scope_of
+
+    replace(idempotency, "_scope_of", keyed)
 
 
 def _window(change: Callable[[int], int]) -> Callable[[], None]:
@@ -220,6 +232,7 @@ MUTANTS = (
         "one key stands for one call, whatever its body (P-ID-04)",
         _scope(lambda found, call: dataclasses.replace(found, key=found.key + call.body.hash)),
     ),
+    _mutant("bodies-are-keys", "the key is optional, and without it nothing is a repeat (P-ID-01)", _bodies_are_keys),
     _mutant("keys-ignored", "a repeated key executes nothing (P-ID-03)", _scope(lambda *_: None)),
     _mutant("made-before-conflict", "a conflict creates nothing (P-ID-04)", _made_before_the_conflict),
     _mutant("stored-afterwards", "of concurrent calls with one key one executes (P-ID-05)", _stored_afterwards),

@@ -7,6 +7,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import base58
 import cryptography_vectors
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -61,7 +62,7 @@ def did_document(**members: Any) -> dict[str, Any]:
 
 
 def test_the_worked_example_of_a_key_reads_the_same_from_every_document() -> None:
-    """JWKS and DID document, as JWK and as multibase, give the 32 bytes and the kid of the profile's example."""
+    """JWKS and DID document, as JWK, as multibase and as base58, give the 32 bytes and the kid of the profile's example."""
     multibase = did_document(
         verificationMethod=[
             {"id": f"did:web:localhost%3A8402#{KID}", "type": "Multikey", "publicKeyMultibase": MULTIBASE}
@@ -70,6 +71,8 @@ def test_the_worked_example_of_a_key_reads_the_same_from_every_document() -> Non
     assert [Ed25519Key(RAW, KID)] == keys_of_jwks({"keys": [JWK]})
     assert [Ed25519Key(RAW, KID)] == keys_of_did(did_document())
     assert [Ed25519Key(RAW, KID)] == keys_of_did(multibase)
+    plain = {"id": f"did:web:localhost%3A8402#{KID}", "publicKeyBase58": base58.b58encode(RAW).decode()}
+    assert [Ed25519Key(RAW, KID)] == keys_of_did(did_document(verificationMethod=[plain]))
     assert Ed25519PrivateKey.from_private_bytes(SEED).public_key().public_bytes_raw() == RAW
 
 
