@@ -62,7 +62,7 @@ def did_document(**members: Any) -> dict[str, Any]:
 
 
 def test_the_worked_example_of_a_key_reads_the_same_from_every_document() -> None:
-    """JWKS and DID document, as JWK, as multibase and as base58, give the 32 bytes and the kid of the profile's example."""
+    """JWKS and DID document, as JWK, multibase or base58, give the 32 bytes and the kid of the profile's example."""
     multibase = did_document(
         verificationMethod=[
             {"id": f"did:web:localhost%3A8402#{KID}", "type": "Multikey", "publicKeyMultibase": MULTIBASE}
