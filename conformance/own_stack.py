@@ -1,4 +1,4 @@
-"""Our own stack as a child process: what `run` brings up when no target is named."""
+"""Our own stack as a child process: what `run --own-stack` brings up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which target a command is about: `--config`, then `--target`, then ./weldproof.toml, then our own stack."""
+"""Which target a command is about: `--config`, then `--target`, then ./weldproof.toml, else our own stack, asked for."""
 
 from __future__ import annotations
 

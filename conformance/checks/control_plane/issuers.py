@@ -117,16 +117,17 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
 
     bad = [hub.new_issuer("refused") for _ in range(8)]
     nobody = Issuer("no-did-at-all", hub.new_key("refused"))
-    for what, issuer, body in (
+    lacking: tuple[tuple[str, Issuer, Any], ...] = (
         ("no did", bad[0], {"public_key_b64": bad[0].key}),
         ("no key", bad[1], {"did": bad[1].did}),
         ("an empty object", bad[2], {}),
         ("null for both", bad[3], {"did": None, "public_key_b64": None}),
         ("a list", bad[4], [bad[4].body]),
         ("a text", bad[5], bad[5].did),
-    ):
+    )
+    for what, issuer, body in lacking:
         await sent("CP-ISSUER-05", what, issuer, body)
-    odd: tuple[tuple[str, Issuer, object], ...] = (
+    odd: tuple[tuple[str, Issuer, Any], ...] = (
         ("an empty did", Issuer("", bad[6].key), {"did": "", "public_key_b64": bad[6].key}),
         ("a list for a did", bad[7], {"did": [bad[7].did], "public_key_b64": bad[7].key}),
         ("a name that is no DID", nobody, nobody.body),

@@ -24,13 +24,12 @@ ROWS = [STATED, IMPLIED, SHOULD]
 GREEN = "#1a7f4b"
 
 
-def run(verdicts: Mapping[str, Verdict] | None = None, *, known: tuple[str, ...] = ()) -> tuple[Event, ...]:
+def run(verdicts: Mapping[str, Verdict], known: tuple[str, ...] = ()) -> tuple[Event, ...]:
     """Return a run in which those rows have those verdicts, each with a judgement, and all others pass."""
-    named = dict(verdicts or {})
     made = RunBuilder(ROWS)
-    for row, verdict in named.items():
+    for row, verdict in verdicts.items():
         made.judge(row, verdict, found="otherwise")
-    return made.finish(named, expected=dict.fromkeys(known, "expected"))
+    return made.finish(verdicts, expected=dict.fromkeys(known, "expected"))
 
 
 def texts(events: tuple[Event, ...]) -> dict[str, str]:
@@ -65,9 +64,9 @@ def test_the_ledger_has_the_rows_that_these_tests_need() -> None:
 
 def test_a_run_without_a_breach_is_green() -> None:
     """The control of what follows."""
-    shown = texts(run())
+    shown = texts(run({}))
     assert looks_green(shown) == {"badge", "html", "console"}
-    assert headline(summarise(run())) == "Passed"
+    assert headline(summarise(run({}))) == "Passed"
 
 
 def test_an_implied_must_that_is_broken_fails_in_every_report() -> None:

@@ -138,8 +138,10 @@ CHECKS: tuple[str, ...] = (
     "sound_messages_are_valid",
     "wrong_signatures_are_not_valid",
     "only_what_is_covered_counts",
+    "the_content_is_compared",
+    "what_is_covered_is_there_once",
+    "the_expected_key_decides",
 )
-CHECKS += ("the_content_is_compared", "what_is_covered_is_there_once", "the_expected_key_decides")
 
 
 async def found_in(look: Foreign) -> dict[str, Verdict]:
