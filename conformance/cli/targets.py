@@ -1,4 +1,4 @@
-"""Which target a command is about: `--config`, then `--target`, then ./weldproof.toml; our own stack where it is wanted."""
+"""Which target a command is about: `--config`, then `--target`, then ./weldproof.toml, else our own stack."""
 
 from __future__ import annotations
 
