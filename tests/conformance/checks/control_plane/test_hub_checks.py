@@ -204,6 +204,36 @@ async def test_a_posture_that_is_late_by_itself_judges_nobody(monkeypatch: pytes
     assert verdicts(await judged(Late(), "a_hanging_service_hangs_nobody")) == {"CP-POST-05": "inconclusive"}
 
 
+async def test_a_chain_that_only_its_key_can_tell_leaves_one_row_open() -> None:
+    """Entries with a MAC of their own alone, and no chain key: that the changes are logged is judged all the same."""
+
+    class Unlinked(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            status, document = super().answer(method, target, credential, body)
+            if target.startswith("/v1/audit") and isinstance(document, dict) and "entries" in document:
+                kept = [{name: one[name] for name in one if name != "prev_mac"} for one in document["entries"]]
+                document = {**document, "entries": kept}
+            return status, document
+
+    page = 'audit_page = "after={seq}&limit=1000"\naudit_chain = { mac = "mac", seq = "seq" }\n'
+    without = FOREIGN.replace('audit_key = {env = "SCRIPTED_KEY"}\n', page)
+    log = await judged(Unlinked(), "changes_at_once_make_one_chain", profile=without)
+    assert verdicts(log) == {"CP-AUDIT-02": "pass", "CP-AUDIT-03": "pass", "CP-AUDIT-04": "inconclusive"}
+
+
+async def test_a_service_body_that_nobody_knows_leaves_one_row_open() -> None:
+    """Issuers and the log are judged whatever services want."""
+
+    class Demanding(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            if (method, target) == ("POST", "/v1/services"):
+                return 422, {"detail": "what is that?"}
+            return super().answer(method, target, credential, body)
+
+    log = await judged(Demanding(), "the_token_opens_the_admin_operations", profile=FOREIGN)
+    assert verdicts(log) == {"CP-ISSUER-01": "pass", "CP-SVC-01": "inconclusive", "CP-AUDIT-01": "pass"}
+
+
 async def test_without_the_token_reads_alone_are_judged() -> None:
     """Who gives no token gets the rows that need none; the others say what to give."""
     profile = PROFILE.replace('token = {env = "SCRIPTED_TOKEN"}\n', "")
