@@ -56,6 +56,9 @@ from conformance.owner import Owned
 
 Event = Mapping[str, Any]
 
+# What a note that is of the whole run has for its check.
+RUN: Final = "run"
+
 # Name of the log in a report folder, and what it was called before it was compressed.
 LOG: Final = "events.ndjson.gz"
 _PLAIN_LOG: Final = "events.ndjson"

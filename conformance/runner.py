@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking, shortened
 from conformance.client import Client, Counter, JsonFault, Names, Unreachable
-from conformance.events import Event, EventLog
+from conformance.events import RUN, Event, EventLog
 from conformance.http_transport import HttpTransport
 from conformance.ledger import Requirement
+from conformance.other_runs import claimed
 from conformance.owner import OwnRandom
 from conformance.payers.spending import Wallet
 from conformance.quick_look import QuickLook
@@ -43,6 +44,7 @@ CHECK_PACKAGES = (
 
 # How long an interrupted run waits for the clean-up of its checks, and again of its session.
 _CLEAN_UP_SECONDS = 1.2
+_DISTURBED = "each disturbs what the other judges, so repeat this one alone before you rely on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,14 @@ class Run:
         """Run every check, judge every row, and return the exit code."""
         self._open(options or {})
         self._shorten()
+        with claimed(self.profile.addresses) as taken:
+            if taken:
+                self.log.add(
+                    "note", check=RUN, text=f"another run is under way against {', '.join(taken)}: {_DISTURBED}"
+                )
+            return await self._executed()
+
+    async def _executed(self) -> Exit:
         pace = self.profile.pace
         transport = HttpTransport(
             seconds=self.profile.budgets.request,

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from conformance.events import RUN
 from conformance.report.causes import Cause
 from conformance.report.conclusion import (
     WORDS,
@@ -89,6 +90,9 @@ def show(
     _absent(console, summary)
     _slowest(console, summary)
     _comparisons(console, summary)
+    for note in summary.notes:
+        if note.check == RUN:
+            _line(console, Text(f"\n{one_line(note.text, 600)}", style="yellow"))
     _conclusion(console, summary)
     for path in written:
         _line(console, Text(f"  {path}", style="dim"))

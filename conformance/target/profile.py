@@ -342,6 +342,13 @@ class Profile(Table):
         bound = self.networks.get(network, NetworkNames()).event
         return bound or (REFERENCE_EVENTS.get(network) if self.target.defaults == "reference" else None)
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of the surfaces, and of nodes that a run disturbs."""
+        nodes = [getattr(chains, lane) for chains in (self.chains, self.gateway.chains) for lane in LANES]
+        controls = [one.control for one in nodes if one is not None and one.control is not None]
+        return (*(one.url for one in self.surfaces.values()), *controls)
+
     def claims_surface(self, surface: str) -> bool:
         """Return whether the operator claims the surface; `shared` is claimed with any."""
         return surface in self.claims.surfaces or (surface == "shared" and bool(self.claims.surfaces))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.check import Case
 from conformance.checks.rail.paid_calls import SPELLINGS, spelled
 from conformance.verdict import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
@@ -39,6 +40,17 @@ async def test_any_refusal_will_do(status: int) -> None:
     """The row asks that nothing is redeemed; which refusal it is, others judge."""
     rail = refusals(Reply(status, {"error": "tx_not_found"}))
     assert await judged(UNKNOWN, rail) == {"RAIL-PAY-06": Verdict.PASS}
+
+
+async def test_a_503_that_nobody_made_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hands nothing over and passes, and the reader is told; a 402 needs no word."""
+    noted: list[str] = []
+    monkeypatch.setattr(Case, "note", lambda _, text: noted.append(text))
+    assert await judged(UNKNOWN, refusals(Reply(402, {"error": "tx_not_found"}))) == {"RAIL-PAY-06": Verdict.PASS}
+    assert noted == []
+    assert await judged(UNKNOWN, refusals(Reply(503, {"error": "x"}))) == {"RAIL-PAY-06": Verdict.PASS}
+    assert noted
+    assert all("answered 503, as if its node were away" in text for text in noted)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 206])

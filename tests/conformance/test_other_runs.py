@@ -1,0 +1,73 @@
+"""Two runs on one stack: each that comes second says so."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from conformance import target
+from conformance.events import RUN, EventLog
+from conformance.ledger import load
+from conformance.other_runs import claimed
+from conformance.report.console import show
+from conformance.report.summary import summarise
+from conformance.runner import Plan, Run
+
+PROFILE = """
+[surfaces.agent]
+url = "http://agent.test/"
+[claims]
+surfaces = ["agent"]
+[chains.base]
+network = "base_sepolia"
+rpc = "http://base.test"
+control = "http://base.test/control"
+"""
+
+
+def test_an_address_is_one_run_s_until_that_ends(tmp_path: Path) -> None:
+    """Whoever comes second is told what is taken; a slash at the end is no other address."""
+    with claimed(["http://a.test", "http://b.test"], tmp_path) as first:
+        assert first == []
+        with claimed(["http://b.test/", "http://c.test"], tmp_path) as second:
+            assert second == ["http://b.test/"]
+    with claimed(["http://a.test", "http://b.test"], tmp_path) as after:
+        assert after == []
+
+
+def test_where_no_lock_can_be_nobody_is_noticed(tmp_path: Path) -> None:
+    """A folder that is not there stops no run."""
+    with (
+        claimed(["http://a.test"], tmp_path / "nowhere") as first,
+        claimed(["http://a.test"], tmp_path / "no") as second,
+    ):
+        assert (first, second) == ([], [])
+
+
+def test_what_a_run_disturbs_is_surfaces_and_controlled_nodes() -> None:
+    """A stack may be shared by its chains alone."""
+    assert target.parse(PROFILE).addresses == ("http://agent.test/", "http://base.test/control")
+
+
+async def test_a_run_beside_another_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the log, and on the terminal beside the verdict."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    profile = target.parse(PROFILE)
+
+    async def run() -> EventLog:
+        log = EventLog()
+        await Run(Plan((load()["AGENT-HTTP-03"],), (), seed=1, workers=1), profile, log).execute()
+        return log
+
+    assert [event for event in (await run()).of("note") if event["check"] == RUN] == []
+    with claimed(profile.addresses):
+        log = await run()
+    told = [event["text"] for event in log.of("note") if event["check"] == RUN]
+    assert len(told) == 1
+    assert "another run is under way against http://agent.test/, http://base.test/control" in told[0]
+    out = io.StringIO()
+    show(summarise(log.events), console=Console(file=out, width=300))
+    assert "another run is under way" in out.getvalue()
