@@ -9,9 +9,11 @@ import pytest
 
 from conformance.agent import EXPLAIN, SIGN, VERIFY
 from conformance.check import Inconclusive
+from conformance.checks.agent.vectors import code_is_open
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.message import Message
 from conformance.runner import registered
+from conformance.vectors import message_signatures
 from conformance.verdict import Verdict
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look, Reply, at, judged
 from tests.conformance.checks.trial import breached
@@ -163,6 +165,48 @@ async def test_a_sign_operation_that_is_not_there_is_judged() -> None:
     absent = Agent(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == SIGN else reply)
     found = await judged("demo_requests_are_signed", absent, FOREIGN)
     assert found["AGENT-SIGN-01"] is Verdict.FAIL
+
+
+class OtherCodes(Look):
+    """Names faults that no clause names by codes of its own choice."""
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return the answer with another code for what it could not parse, and no digest for a field that has none."""
+        found = super().result(judged, message, explain=explain)
+        found["error_codes"] = [CHOICES.get(code, code) for code in found["error_codes"]]
+        if explain and {"content_digest_malformed", "content_digest_unsupported"} & set(found["error_codes"]):
+            found["content_digest"] = {"computed": None}
+        return found
+
+
+CHOICES: dict[str, str] = {}
+
+
+@pytest.mark.parametrize(
+    ("code", "instead", "rows"),
+    [
+        ("", "", set()),
+        ("signature_mismatch", "key_rejected", {"AGENT-VERIFY-04"}),
+    ],
+)
+async def test_a_code_that_a_clause_states_is_demanded(
+    code: str, instead: str, rows: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A digest of nothing that is known has no stated value; a code that is stated is the one to give."""
+    monkeypatch.setitem(CHOICES, code, instead)
+    profile = FOREIGN.replace('"none"', '"reference"')
+    assert breached(await judged("vectors_are_judged", Agent(look=OtherCodes()), profile)) >= rows
+    assert (
+        "AGENT-EXPLAIN-05" in breached(await judged("vectors_are_judged", Agent(look=OtherCodes()), profile))
+    ) is False
+
+
+def test_a_fault_that_a_decision_of_ours_names_has_no_stated_code() -> None:
+    """Neither interface, standard nor profile says by which code a String as `created` is refused."""
+    known = {one.id: one for one in message_signatures()}
+    assert code_is_open(known["rfc9421/headers/created-not-an-integer/string"])
+    assert not code_is_open(known["rfc9421/headers/input-list-broken/not-closed"])
+    assert sum(map(code_is_open, known.values())) >= 11
 
 
 class Young(Look):
