@@ -69,6 +69,15 @@ class Pacer:
         allowed = (now + seconds - recent[0]) / len(recent) if recent else seconds
         one.interval = max(one.interval, min(allowed * _MARGIN, _LONGEST_INTERVAL))
 
+    def learnt(self) -> dict[str, int]:
+        """Return the calls a minute of every operation that was slowed, by `METHOD /path`."""
+        slowed = {key: one.interval for key, one in self._operations.items() if one.interval > 0}
+        found: dict[str, int] = {}
+        for (method, _, path), interval in sorted(slowed.items()):
+            name, limit = f"{method} {path}", max(1, round(_MINUTE * _MARGIN / interval))
+            found[name] = min(limit, found.get(name, limit))
+        return found
+
     def _of(self, method: str, url: str) -> _Operation:
         parts = urlsplit(url)
         # Tokens and numbers in a path are not operations of their own.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import tomlkit
 
+from conformance.agent.paths import VERIFY
 from conformance.agent.probing import AgentFound, probe_agent
 from conformance.cli.asking_nodes import with_networks
 from conformance.cli.connection import connected
@@ -21,9 +22,11 @@ from conformance.client import Answer, Client, Counter, JsonFault, Names, Thrott
 from conformance.discovery import INDEX, Operation, discover
 from conformance.drafting import checkout_nodes_help, gateway_help, gateway_tables, lanes_of, networks_of, writable
 from conformance.events import EventLog
+from conformance.gateway import RECEIPT_VERIFY
 from conformance.http_transport import HttpTransport
 from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
 from conformance.hub.probing import HubFound, probe_hub
+from conformance.measuring import measure
 from conformance.network_names import network_named
 from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
@@ -108,7 +111,7 @@ def initialise(
     addresses = [url.rstrip("/") for url in urls]
     asked = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
     asked = connected(asked, {"cacert": cacert, "insecure": insecure, "timeout": timeout})
-    found, trouble = asyncio.run(_probe(addresses, _credentials(known), asked))
+    found, limits, trouble = asyncio.run(_probe(addresses, _credentials(known), asked))
     for line in trouble:
         click.echo(f"  {one_line(line, 600)}", err=True)
     if not found:
@@ -117,10 +120,12 @@ def initialise(
     tables, notes = with_networks(_chains(chain), _offered(found))
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
-    budgets = {"request": timeout, "wait_for_expiry": wait_for_expiry}
-    text = _render(found, known, tables, pace, {name: value for name, value in budgets.items() if value}, asked.tls)
+    budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
+    text = _render(found, known, tables, {"requests_per_second": pace, "limits": limits}, budgets, asked.tls)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
+    for operation, limit in limits.items():
+        click.echo(f"  {operation}: {limit} calls a minute were let through, as [pace.limits] has it")
     _tell(found, output, chain)
 
 
@@ -195,7 +200,8 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
 
 async def _probe(
     urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], asked: Profile
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], dict[str, int], list[str]]:
+    """Return what was found of the surfaces, what limits were met, and what went wrong."""
     found: dict[str, Any] = {}
     trouble: list[str] = []
     seconds, tls = asked.budgets.request, context_of(asked.tls)
@@ -210,6 +216,9 @@ async def _probe(
             except (Unreachable, Throttled, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
+            credentials = next(iter(tenants.values()), {})
+            for path, body in _limited(gateway, agent):
+                await measure(client, transport.pacer, url + path, body, credentials if gateway is not None else {})
             if gateway is not None:
                 found["gateway"] = gateway
             if rail is not None:
@@ -224,7 +233,16 @@ async def _probe(
                 trouble.append(f"{url}: looks like no surface that is known ({known}); its / was answered {looks}")
                 if not tenants:
                     trouble.append("  a gateway that wants credentials before anything else shows itself with --tenant")
-    return found, trouble
+        limits = transport.pacer.learnt()
+    return found, limits, trouble
+
+
+def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the operations that a run calls most, with what is posted to find out how often it may."""
+    if gateway is not None:
+        yield RECEIPT_VERIFY, {gateway.bindings.get("receipt_member", "jws"): "e30.e30.AA"}
+    if agent is not None:
+        yield VERIFY, {}
 
 
 async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
@@ -311,7 +329,7 @@ def _render(
     found: Mapping[str, Any],
     tenants: Mapping[str, tuple[str, str]],
     tables: Mapping[str, Mapping[str, Any]],
-    pace: float,
+    pace: Mapping[str, Any],
     budgets: Mapping[str, float],
     tls: Tls | None = None,
 ) -> str:
@@ -335,7 +353,10 @@ def _render(
         document["hub"] = hub.bindings
     if tables:
         document["chains"] = tables
-    document["pace"] = {"requests_per_second": pace, "workers": 4 if 0 < pace <= _MODEST_PACE else 8}
+    every = float(pace["requests_per_second"])
+    document["pace"] = {"requests_per_second": every, "workers": 4 if 0 < every <= _MODEST_PACE else 8}
+    if pace.get("limits"):
+        document["pace"]["limits"] = dict(pace["limits"])
     if budgets:
         document["budgets"] = dict(budgets)
     if tls is not None and tls.cacert is not None:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.measuring import measure
 from conformance.pacing import Pacer
 from conformance.target import parse
 
@@ -73,3 +80,37 @@ def test_a_profile_gives_limits() -> None:
     waits = asked(Pacer(profile.pace.limits, clock), clock, VERIFY, 3)
     assert waits[0] == 0.0
     assert all(0.5 <= wait < 0.6 for wait in waits[1:])
+
+
+def test_what_was_learnt_is_what_a_profile_gives() -> None:
+    """The calls a minute that were let through, of operations that were slowed alone."""
+    clock = Minute()
+    pacer = Pacer(now=clock)
+    asked(pacer, clock, LINKS, 10)
+    asked(pacer, clock, VERIFY, 120, apart=0.1)
+    pacer.throttled("POST", VERIFY, 48.0)
+    assert pacer.learnt() == {"POST /v1/receipt/verify": 120}
+
+
+async def test_a_limit_is_measured_by_meeting_it() -> None:
+    """120 in a minute and then 429: the profile gets 120; who limits nothing is asked 125 times and gets nothing."""
+
+    class Limited:
+        def __init__(self, limit: int) -> None:
+            self.limit, self.asked = limit, 0
+
+        async def send(
+            self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+        ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+            del method, url, headers, body
+            self.asked += 1
+            over = self.asked > self.limit
+            fields = {"Retry-After": "60"} if over else {}
+            return 429 if over else 422, CIMultiDictProxy(CIMultiDict(fields)), b"{}"
+
+    for limit, learnt in ((120, {"POST /v1/receipt/verify": 120}), (10_000, {})):
+        target, clock = Limited(limit), Minute()
+        pacer = Pacer(now=clock)
+        await measure(Client(target, EventLog(), "init", Names(), Counter()), pacer, VERIFY, {})
+        assert pacer.learnt() == learnt
+        assert target.asked <= 125

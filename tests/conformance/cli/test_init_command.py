@@ -152,3 +152,22 @@ def test_a_body_that_nobody_vouches_for_is_not_bound(tmp_path: Path) -> None:
     assert code == 0, said
     assert profile["rail"]["bodies"] == {}
     assert f"no body that {PATH} accepts is known yet: give [rail.bodies] receipt-verify" in said
+
+
+def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
+    """An agent that lets forty verifications through gets a pace of its own for them, which a profile reads back."""
+    asked = 0
+
+    def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
+        nonlocal asked
+        if (method, target) == ("POST", "/verify/rfc9421"):
+            asked += 1
+            return (422, {"detail": []}) if asked <= 40 else (429, {"detail": "too many"})
+        return 404, {}
+
+    with served(answer) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert set(profile["pace"]["limits"]) == {"POST /verify/rfc9421"}
+    assert "POST /verify/rfc9421" in said
+    assert 40 < asked < 60
