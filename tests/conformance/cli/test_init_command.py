@@ -169,5 +169,6 @@ def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
         code, said, profile = initialised(tmp_path, there.url)
     assert code == 0, said
     assert set(profile["pace"]["limits"]) == {"POST /verify/rfc9421"}
+    assert 20 <= profile["pace"]["limits"]["POST /verify/rfc9421"] <= 40
     assert "POST /verify/rfc9421" in said
     assert 40 < asked < 60
