@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import TypeVar
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.shared.endpoints import Endpoint, endpoints
 from conformance.checks.shared.generated import says_later
-from conformance.client import Answer, Client, Late, Unreachable
+from conformance.client import Answer, Client, Late, Unreachable, retry_after
 from conformance.fuzz import corpora
 from conformance.gateway import CHECKOUT
 from conformance.oracles.strict_json import is_json_type, literal_faults
@@ -32,6 +33,7 @@ _SHOWN = 5
 _AT_ONCE = 6
 # What HTTP itself has for methods, transfer codings and versions that a server does not know (RFC 9110 section 15.6).
 _PROTOCOL = frozenset({501, 505})
+_THROTTLED, _LONGEST_REST = 429, 1.0
 _FIX = (
     "Refuse what cannot be read with a 4xx: parse in one place that turns every fault of the parser, the framework and "
     "the schema into a refusal, and keep the last resort, an answer to an unplanned fault, for faults of your own."
@@ -82,6 +84,11 @@ class Barrage:
             )
         except Unreachable:
             self.unanswered += 1
+            return
+        if answer.status == _THROTTLED:
+            # Nobody looked at the request, which so shows nothing.
+            self.unanswered += 1
+            await asyncio.sleep(min(retry_after(answer) or 0.0, _LONGEST_REST))
             return
         self.sent += 1
         self._judge(what, endpoint, answer, frozenset() if client is None else _PROTOCOL)

@@ -114,6 +114,20 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
 
 
 @pytest.mark.usefixtures("forked")
+async def test_a_429_judges_nothing(tmp_path: Path) -> None:
+    """Which no document need name: whoever is asked too fast has not looked at the request."""
+    asked = 0
+
+    def limited(call: Call, reply: Wrong) -> Wrong:
+        nonlocal asked
+        asked += call.method == "POST"
+        return Wrong(429, {"slow": "down"}) if call.method == "POST" and asked % 9 == 0 else reply
+
+    outcome = await judged(CHECK, Gateway(limited), profile(tmp_path, PATIENT))
+    assert set(outcome.verdicts.values()) == {Verdict.PASS}
+
+
+@pytest.mark.usefixtures("forked")
 async def test_a_crash_breaks_both_rows(tmp_path: Path) -> None:
     """A 500 is undocumented, and no answer to malformed input."""
     gateway = Gateway(lambda call, reply: Wrong(500, {}) if call.path.startswith("/v1") else reply)

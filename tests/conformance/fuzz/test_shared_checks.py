@@ -91,6 +91,16 @@ async def test_a_crash_is_seen(name: str, where: Callable[[Call], bool], tmp_pat
     assert outcome.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
 
 
+async def test_hostile_inputs_that_met_a_limit_show_nothing(tmp_path: Path) -> None:
+    """Where every one of them was answered 429, nobody looked at any: neither row passes."""
+
+    def limited(call: Call, reply: Reply) -> Reply:
+        return Reply(429, {"error": "x", "message": "x"}) if call.method != "GET" else reply
+
+    outcome = await judged(BODIES, Gateway(limited), profile(tmp_path))
+    assert set(outcome.verdicts.values()) <= {Verdict.INCONCLUSIVE}
+
+
 async def test_503_that_says_when_is_no_crash(tmp_path: Path) -> None:
     """A gateway whose chain is away may say so; without a time it may not."""
 
