@@ -13,6 +13,7 @@ from conformance.discovery import Operation, variations
 from conformance.payers import spellings
 from conformance.purchase import challenge, pay, present, purchase, redeem
 from conformance.quick import sample
+from conformance.refusals import refused_body
 from conformance.together import together
 
 _FIX = (
@@ -140,14 +141,19 @@ async def _unspent(case: Case, operation: Operation) -> None:
     others = [one for one in case.session.operations if one.path != operation.path]
     bodies = [*operation.other_bodies, *variations(operation.body)]
     material = Material(operation, others, bodies, [], dict(proof), [])
-    where = {"operation": operation.path}
+    where, understood = {"operation": operation.path}, False
     for change in changes(material):
         if change.axis not in _REQUEST_AXES:
             continue
         answer = await send(case, change.apply(captured))
+        understood |= change.axis == "body" and refused_body(answer) is None
         here = {**where, "axis": change.name}
         held = not (answer.status == 200 and receipts(answer))
         case.expect(change.row, held, "not served", answer.status, exchange=answer, where=here)
+    if operation.guessed and not understood:
+        # A body that is refused for itself says nothing of whether the payment would have bought it.
+        key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
+        case.inconclusive("RAIL-WELD-09", f"unbound: {operation.path} refused every other body for itself; bind {key}")
     answer = await redeem(case, operation, proof, body=quote.body)
     if answer.status != 200:
         raise Inconclusive(f"on its own request the proof was answered {answer.status}, not 200")

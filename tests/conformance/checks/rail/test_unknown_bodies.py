@@ -42,6 +42,25 @@ class Particular(Rail):
         return REFUSED if looked[self.looks] else reply
 
 
+class Strict(Rail):
+    """A rail that takes two bodies, refuses each other one for itself, and sells what a payment was quoted for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quoted: dict[str, str] = {}
+
+    def _paid_call(self, call: Call) -> Reply:
+        known = (b'{"document":"x"}', b'{"document":"y"}')
+        if call.body not in known:
+            return REFUSED
+        reply = super()._paid_call(call)
+        if reply.status == 402:
+            self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = call.path
+            return reply
+        mine = self.quoted[call.proof["payment_reference"]] == call.path and call.body == known[0]
+        return reply if mine and call.method == "POST" else self.challenge(call)
+
+
 def _with_schema(document: Any) -> Any:
     item = {"content": {"application/json": {"schema": {"type": "object"}}}}
     paths = {path: {"post": {**one["post"], "requestBody": item}} for path, one in document["paths"].items()}
@@ -76,3 +95,11 @@ async def test_a_refused_body_that_is_bound_is_a_breach() -> None:
     """Who binds a body says that the operation takes it."""
     bound = BODIES.replace('document = "x"', 'other = "x"')
     assert "RAIL-PAY-01" in breached(await judged(PAID, Particular("after it"), PROFILE + bound))
+
+
+@pytest.mark.parametrize("told", [False, True])
+async def test_other_bodies_that_are_refused_for_themselves_show_nothing(told: bool) -> None:
+    """That a payment buys no other request is seen by requests alone that could have been bought."""
+    others = "".join(f'\n[rail.other_bodies.{role}]\ndocument = "y"\n' for role in PATHS.values()) if told else ""
+    verdicts = await judged("unspent_proof_buys_only_its_request", Strict(), PROFILE + BODIES + others)
+    assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if told else Verdict.INCONCLUSIVE)
