@@ -139,7 +139,7 @@ def profile_text(facts: StackFacts) -> str:
     document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, NETWORKS[lane][1]) for lane in facts.lanes}
     if facts.sells is not None:
-        document["tenants"] = _tenants(facts.sells.tenants)
+        document["tenants"] = _tenants(facts, facts.sells.tenants)
         chains = {lane: _chain(facts, NETWORKS[lane][0]) for lane in facts.lanes if NETWORKS[lane][0] in facts.networks}
         edge = {"edge_url": facts.edge} if facts.edge else {}
         # Limits of a million calls a minute are none: rows about limits need a service of their own.
@@ -148,7 +148,7 @@ def profile_text(facts: StackFacts) -> str:
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
-        document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts.limited.tenants)}}
+        document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts, facts.limited.tenants)}}
     if facts.offline is not None:
         document["agent"] = {"offline_url": facts.offline}
     if facts.hub is not None:
@@ -173,11 +173,21 @@ def _bind(table: MutableMapping[str, Any], names: Sequence[str], value: Any) -> 
     table[names[-1]] = value
 
 
-def _tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:
+def _tenants(facts: StackFacts, tenants: Mapping[str, Tenant]) -> dict[str, Any]:
+    # A gateway in another look may have keys of its own for networks, by which a profile then names them.
+    own = {usual: key.split(".")[1] for key, usual in facts.bindings.items() if _names_network(key)}
     return {
-        name: {"id": one.id, "key": {"file": str(one.key_file)}, "payout": dict(one.payout)}
+        name: {
+            "id": one.id,
+            "key": {"file": str(one.key_file)},
+            "payout": {own.get(key, key): address for key, address in one.payout.items()},
+        }
         for name, one in tenants.items()
     }
+
+
+def _names_network(key: str) -> bool:
+    return key.startswith("networks.") and key.endswith(".network")
 
 
 def _destinations(destinations: Mapping[str, Destination]) -> dict[str, Any]:

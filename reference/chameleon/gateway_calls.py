@@ -34,6 +34,17 @@ _LABELS = {
 }
 
 
+# Keys of networks as a gateway of another make may have them, by the usual ones.
+OWN_NETWORKS = {
+    "algorand_mainnet": "algo_main",
+    "algorand_testnet": "algo_test",
+    "base_mainnet": "l2_main",
+    "base_sepolia": "l2_test",
+    "solana_mainnet": "sol_main",
+    "solana_devnet": "sol_dev",
+}
+
+
 def label_of(network: str) -> str:
     """Return the other spelling of a network in a link's `chain`, by its key."""
     chain, _, kind = network.replace("-", "_").partition("_")
@@ -94,7 +105,15 @@ def _with_wanted(shape: Shape, value: Any) -> Any:
     if shape.link_wants and isinstance(value, dict) and not isinstance(value.get(shape.link_wants), str):
         where = {"loc": ["body", shape.link_wants], "msg": "Field required", "type": "missing"}
         raise Unprocessable([where])
-    return _in_own_currency(shape, value)
+    return _by_own_network(shape, _in_own_currency(shape, value))
+
+
+def _by_own_network(shape: Shape, value: Any) -> Any:
+    """Return a link's body with the look's key of a network as the service knows it; the service's own is none then."""
+    wanted = value.get("preferred_network") if isinstance(value, dict) else None
+    if not shape.own_networks or not isinstance(wanted, str):
+        return value
+    return {**value, "preferred_network": {own: key for key, own in OWN_NETWORKS.items()}.get(wanted, f"no {wanted}")}
 
 
 def _in_own_currency(shape: Shape, value: Any) -> Any:
@@ -288,7 +307,7 @@ def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     open_schemas = {
         "/v1/resources": shape.resource != "flat",
         "/compliance/screen": shape.screen_request != "flat",
-        "/v1/payment-links": bool(shape.link_wants) or shape.link_currency != _USDC,
+        "/v1/payment-links": bool(shape.link_wants or shape.own_networks) or shape.link_currency != _USDC,
     }
     for path, is_open in open_schemas.items():
         if is_open:

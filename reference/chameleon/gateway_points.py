@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference.chameleon.gateway_calls import CODES, label_of, receipt_code
+from reference.chameleon.gateway_calls import CODES, OWN_NETWORKS, label_of, receipt_code
 from reference.chameleon.gateway_page import SELECTORS
 from reference.chameleon.points import Choice, Point
 from reference.chameleon.shape import Shape
@@ -221,6 +221,19 @@ POINTS = (
         ("1",),
         "the code that prices a link in USDC",
         (Choice("USDC"), Choice("USDCOIN", {"link_currency": "USDCOIN"}, binds={"gateway.currency": "USDCOIN"})),
+    ),
+    Point(
+        "gateway.network-keys",
+        ("1", "C-02"),
+        "keys by which a link's creation names networks",
+        (
+            Choice("usual ones"),
+            Choice(
+                "its own",
+                {"own_networks": True},
+                binds={f"networks.{own}.network": key for key, own in OWN_NETWORKS.items()},
+            ),
+        ),
     ),
     Point(
         "gateway.link-token",

@@ -108,6 +108,7 @@ class Shape:
     link_members: str = "all"
     link_wants: str = ""
     link_currency: str = "USDC"
+    own_networks: bool = False
     link_token: str = "base64url"  # noqa: S105 - a form, not a token
     times: str = "Z"
     network_labels: str = "keys"

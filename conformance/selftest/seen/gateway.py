@@ -8,6 +8,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 
 from conformance.gateway import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
+from conformance.network_names import network_named
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
 
 _HASHES = ("expected_payment_hash", "bound_to")
@@ -146,6 +147,12 @@ def _currency(wire: Wire) -> Iterator[str]:
     return (str(one.sent["currency"]) for one in _created(wire) if isinstance(one.sent.get("currency"), str))
 
 
+def _network_keys(wire: Wire) -> Iterator[str]:
+    asked = {str(one.sent["preferred_network"]) for one in _created(wire) if "preferred_network" in one.sent}
+    if asked:
+        yield "usual" if all(network_named(key) for key in asked) else "its own"
+
+
 def _link_token(wire: Wire) -> Iterator[str]:
     for one in _created(wire):
         token = str(one.object.get("token"))
@@ -272,6 +279,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.link-members": _link_members,
     "gateway.link-wants": _link_wants,
     "gateway.currency": _currency,
+    "gateway.network-keys": _network_keys,
     "gateway.link-token": _link_token,
     "gateway.link-lifetime": _lifetime,
     "gateway.times": _times,
