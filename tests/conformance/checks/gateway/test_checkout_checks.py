@@ -13,10 +13,15 @@ from conformance.check import Inconclusive
 from conformance.checkout import orders
 from conformance.checkout.browser import Browser, Rendered
 from conformance.checkout.page import Page
+from conformance.client import Client, Counter, Names
+from conformance.events import EventLog
+from conformance.session import Session
+from conformance.target import parse
 from conformance.verdict import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import (
     ELSEWHERE,
     PAYOUT,
+    PROFILE,
     Checkout,
     Link,
     Rule,
@@ -330,3 +335,16 @@ async def test_a_network_under_another_name_can_be_paid(name: str) -> None:
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
     verdicts = await judged(name, checkout, defaults="none", payout_on="algo_test")
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+
+
+def _nobodys_client() -> Client:
+    return Client(Checkout(), EventLog(), "none", Names(), Counter())
+
+
+def test_a_missing_payout_address_names_the_keys_that_may_settle_it() -> None:
+    """The payout itself, another key for the network, or another node: an operator reads which ones there are."""
+    session = Session(parse(PROFILE.format(defaults="none", payout=PAYOUT)), _nobodys_client(), Names(), 1)
+    with pytest.raises(Inconclusive) as told:
+        session.tenant_on("base_sepolia")
+    for key in ("[tenants.NAME.payout]", '[networks.KEY] network = "base_sepolia"', "[gateway.chains.LANE]"):
+        assert key in str(told.value)
