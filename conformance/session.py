@@ -283,10 +283,11 @@ class Session:
         for known in self._credentials.values():
             if network in known.payout:
                 return known
+        usual = self.profile.usual_network(network)
         raise Inconclusive(
             f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "
-            f'target has another key for it, [networks.KEY] network = "{self.profile.usual_network(network)}", or, where '
-            "its links are paid on another network, the node of that in [gateway.chains.LANE] with its network"
+            f'target has another key for it, [networks.KEY] network = "{usual}", or, where its links are paid on '
+            "another network, the node of that in [gateway.chains.LANE] with its network"
         )
 
     async def once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:
