@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
+from urllib.parse import quote
 
 import orjson
 
 from reference.gateway import refusals
 from reference.gateway.calls import Call
-from reference.store.database import Change, Database, Taken
+from reference.gateway.credentials import digest_of
+from reference.store.database import Change, Database, Taken, Write
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
@@ -25,6 +28,8 @@ from reference.web.sealing import Seal
 
 _FORM = re.compile(r"[\x21-\x7e]{1,255}")
 _ATTEMPTS = 3
+_OWNER_LENGTH = 36
+_PLAIN_PATH = "/!$&'()*+,;=:@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,21 @@ class Made:
 
 
 Make = Callable[[], Awaitable[Made]]
+# From a call's answer to what carries out its changes, and keeps the answer with them; None for what keeps nothing.
+Keep = Callable[[Mapping[str, Any]], Write | None]
+
+
+def dropped(answer: Mapping[str, Any]) -> None:
+    """Keep no answer."""
+    del answer
+
+
+class _Replayed(Exception):
+    """Somebody else has answered the same call meanwhile."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
 
 
 class Idempotency:
@@ -83,6 +103,41 @@ class Idempotency:
             return Reply(made.status, made.body, {"Content-Type": JSON})
         raise refusals.idempotency_in_progress()
 
+    async def kept(self, call: Call, make: Callable[[Keep], Awaitable[Mapping[str, Any]]]) -> Reply:
+        """Answer a creating call that carries out its own changes, 201 with what `make` returns.
+
+        Args:
+            call: The call.
+            make: Makes it; its changes and its answer it hands to what it is given.
+
+        Raises:
+            Refused: As `once`.
+        """
+        scope = _scope_of(call)
+        if (replay := await self._replay(scope, call)) is not None:
+            return replay
+
+        def keep(answer: Mapping[str, Any]) -> Write:
+            async def write(*changes: Change) -> None:
+                try:
+                    await self._carry_out(Made(201, orjson.dumps(answer), changes), scope, call)
+                except Taken:
+                    if (replay := await self._replay(scope, call)) is not None:
+                        raise _Replayed(replay) from None
+                    raise
+
+            return write
+
+        try:
+            return Reply(201, orjson.dumps(await make(keep)), {"Content-Type": JSON})
+        except _Replayed as other:
+            return other.reply
+        except (Refused, Unprocessable):
+            # What is in the way may be what the first call of this key has made meanwhile.
+            if (replay := await self._replay(scope, call)) is not None:
+                return replay
+            raise
+
     async def forget(self) -> None:
         """Drop the answers whose window is over."""
         await self._answers.forget(now=self._clock.lapsed())
@@ -121,7 +176,15 @@ def _scope_of(call: Call) -> Scope | None:
         return None
     if len(fields) != 1 or _FORM.fullmatch(fields[0]) is None:
         raise refusals.invalid_request("send one Idempotency-Key of 1 to 255 visible ASCII characters")
-    return Scope(call.tenant.tenant.id, call.request.method, call.request.path, fields[0])
+    # A path may hold anything where its operation has no form for it, and PostgreSQL has no text with NUL in it.
+    return Scope(_owner_of(call), call.request.method, quote(call.request.path, safe=_PLAIN_PATH), fields[0])
+
+
+def _owner_of(call: Call) -> str:
+    """Return whose key it is: a tenant's, or an administrator's by the credential that he calls with."""
+    if call.caller is not None:
+        return call.caller.tenant.id
+    return digest_of(call.request.one("authorization"))[:_OWNER_LENGTH]
 
 
 def _place(scope: Scope) -> bytes:

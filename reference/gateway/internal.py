@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, S
 from reference.gateway import refusals
 from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
+from reference.gateway.idempotency import Idempotency
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.protocol.destination_address import MAX_URL, URL_FORM
@@ -75,13 +76,14 @@ class NewDestination(_Request):
 class Internal:
     """The operations of administrators."""
 
-    def __init__(self, tenancy: Tenancy, webhooks: Webhooks) -> None:
+    def __init__(self, tenancy: Tenancy, webhooks: Webhooks, idempotency: Idempotency) -> None:
         self._tenancy = tenancy
         self._webhooks = webhooks
+        self._idempotency = idempotency
 
     async def create(self, call: Call) -> Reply:
         """Answer POST /internal/tenants."""
-        return json_reply(201, await self._tenancy.create(call.content.name))
+        return await self._idempotency.kept(call, lambda keep: self._tenancy.create(call.content.name, keep))
 
     async def show(self, call: Call) -> Reply:
         """Answer GET /internal/tenants/{id}."""
@@ -91,11 +93,13 @@ class Internal:
         """Answer POST …/api-keys; a live key wants the scope `live:activate` too."""
         if call.content.mode == "live" and "live:activate" not in call.scopes:
             raise refusals.forbidden_scope("live:activate")
-        return json_reply(201, await self._tenancy.add_key(call.arguments["tenant_id"], call.content.mode))
+        tenant_id, mode = call.arguments["tenant_id"], call.content.mode
+        return await self._idempotency.kept(call, lambda keep: self._tenancy.add_key(tenant_id, mode, keep))
 
     async def rotate_key(self, call: Call) -> Reply:
         """Answer POST …/api-keys/{key_id}/rotate."""
-        return json_reply(201, await self._tenancy.rotate_key(call.arguments["tenant_id"], call.arguments["key_id"]))
+        tenant_id, key_id = call.arguments["tenant_id"], call.arguments["key_id"]
+        return await self._idempotency.kept(call, lambda keep: self._tenancy.rotate_key(tenant_id, key_id, keep))
 
     async def delete_key(self, call: Call) -> Reply:
         """Answer DELETE …/api-keys/{key_id}."""
@@ -124,13 +128,15 @@ class Internal:
 
     async def add_webhook(self, call: Call) -> Reply:
         """Answer POST …/webhooks."""
-        asked: NewDestination = call.content
-        return json_reply(201, await self._webhooks.add(call.arguments["tenant_id"], asked.url, asked.events))
+        tenant_id, asked = call.arguments["tenant_id"], call.content
+        return await self._idempotency.kept(
+            call, lambda keep: self._webhooks.add(tenant_id, asked.url, asked.events, keep)
+        )
 
     async def rotate_webhook(self, call: Call) -> Reply:
         """Answer POST …/webhooks/{destination_id}/rotate."""
-        named = call.arguments
-        return json_reply(201, await self._webhooks.rotate(named["tenant_id"], named["destination_id"]))
+        tenant_id, named = call.arguments["tenant_id"], call.arguments["destination_id"]
+        return await self._idempotency.kept(call, lambda keep: self._webhooks.rotate(tenant_id, named, keep))
 
     async def delete_webhook(self, call: Call) -> Reply:
         """Answer DELETE …/webhooks/{destination_id}."""

@@ -140,7 +140,7 @@ async def opened(
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
             Documents(did, keyring, tenants.alive, clock, faults=lambda: [keyring.fault] if keyring.fault else []),
-            Internal(tenancy, webhooks),
+            Internal(tenancy, webhooks, idempotency),
         )
         routed = {one.endpoint: one for one in offered}
         app = build_app(Calls(credentials, limits), routed)

@@ -10,6 +10,7 @@ from typing import Any
 from reference.chains.lane import Lane
 from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
+from reference.gateway.idempotency import Keep, dropped
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.webhooks import Webhooks
 from reference.protocol.checkout import LinkState
@@ -66,13 +67,17 @@ class Tenancy:
         self._lanes = lanes
         self._webhooks = webhooks
 
-    async def create(self, name: str) -> dict[str, Any]:
-        """Make a tenant on trial with a test key, whose text is in the answer and nowhere else."""
+    async def create(self, name: str, keep: Keep = dropped) -> dict[str, Any]:
+        """Make a tenant on trial with a test key, whose text is in the answer and nowhere else.
+
+        `keep` may keep the answer together with what is made.
+        """
         now = self._clock.now()
         tenant = Tenant(str(uuid.uuid4()), name, "trial", "trial", now, now + self._settings.trial_days * _DAY)
         key, text = fresh_key(tenant.id, "test", self._settings.prefix, now=now)
-        await self._tenants.add(tenant, key)
-        return {**_described(tenant), "api_key": text, "key_id": key.id}
+        answer = {**_described(tenant), "api_key": text, "key_id": key.id}
+        await self._tenants.add(tenant, key, write=keep(answer))
+        return answer
 
     async def record(self, tenant_id: str) -> dict[str, Any]:
         """Return everything known of a tenant but secrets."""
@@ -178,24 +183,26 @@ class Tenancy:
             raise refusals.not_found()
         return tenant
 
-    async def add_key(self, tenant_id: str, mode: KeyMode) -> dict[str, Any]:
-        """Make a further key; a live one only after approval."""
+    async def add_key(self, tenant_id: str, mode: KeyMode, keep: Keep = dropped) -> dict[str, Any]:
+        """Make a further key; a live one only after approval. `keep` as for `create`."""
         tenant = await self.find(tenant_id)
         if mode == "live" and tenant.kyc_status != "approved":
             raise refusals.kyb_required(None)
         key, text = fresh_key(tenant_id, mode, self._settings.prefix, now=self._clock.now())
-        await self._tenants.add_key(key)
-        return {"key_id": key.id, "api_key": text, "mode": mode}
+        answer = {"key_id": key.id, "api_key": text, "mode": mode}
+        await self._tenants.add_key(key, write=keep(answer))
+        return answer
 
-    async def rotate_key(self, tenant_id: str, key_id: str) -> dict[str, Any]:
-        """Make a key in place of another, which stays valid for the overlap (P-AU-04)."""
+    async def rotate_key(self, tenant_id: str, key_id: str, keep: Keep = dropped) -> dict[str, Any]:
+        """Make a key in place of another, which stays valid for the overlap (P-AU-04). `keep` as for `create`."""
         now = self._clock.now()
         old = await self._accepted(tenant_id, key_id, now)
         until = now + self._settings.key_overlap_days * _DAY
         key, text = fresh_key(tenant_id, old.mode, self._settings.prefix, now=now)
-        if not await self._tenants.rotate_key(key_id, key, until=until):
+        answer = {"key_id": key.id, "api_key": text, "mode": key.mode, "old_valid_until": utc_text(until)}
+        if not await self._tenants.rotate_key(key_id, key, until=until, write=keep(answer)):
             raise refusals.not_found()
-        return {"key_id": key.id, "api_key": text, "mode": key.mode, "old_valid_until": utc_text(until)}
+        return answer
 
     async def delete_key(self, tenant_id: str, key_id: str) -> None:
         """End a key at once; one that has lapsed is deleted like any other (P-AU-04)."""

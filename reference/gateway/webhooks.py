@@ -8,6 +8,7 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.credentials import fresh_secret
+from reference.gateway.idempotency import Keep, dropped
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.destination_address import BadDestination
 from reference.protocol.times import utc_text
@@ -56,8 +57,10 @@ class Webhooks:
         self._seal = seal
         self._check = check
 
-    async def add(self, tenant_id: str, url: str, types: Sequence[EventType]) -> dict[str, Any]:
+    async def add(self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = dropped) -> dict[str, Any]:
         """Make a destination; its secret is in the answer and nowhere else in clear.
+
+        `keep` may keep the answer together with what is made.
 
         Raises:
             Unprocessable: No event may be sent there, or the tenant has nine already (P-WH-10, P-WH-11).
@@ -69,17 +72,19 @@ class Webhooks:
             raise _unfit("url", str(fault), "destination_address") from fault
         made = Destination(str(uuid.uuid4()), tenant_id, url, self._clock.now(), None, tuple(sorted(set(types))))
         secret = self._fresh_secret()
-        if not await self._destinations.add(made, self._sealed(made.id, secret)):
+        answer = {"destination_id": made.id, "secret": secret}
+        if not await self._destinations.add(made, self._sealed(made.id, secret), write=keep(answer)):
             raise _unfit("url", f"a tenant has up to {MOST_DESTINATIONS} destinations; delete one", "too_many")
-        return {"destination_id": made.id, "secret": secret}
+        return answer
 
-    async def rotate(self, tenant_id: str, destination_id: str) -> dict[str, Any]:
-        """Give a destination a new secret, which signs at once (P-WH-07)."""
+    async def rotate(self, tenant_id: str, destination_id: str, keep: Keep = dropped) -> dict[str, Any]:
+        """Give a destination a new secret, which signs at once (P-WH-07). `keep` as for `add`."""
         secret, now = self._fresh_secret(), self._clock.now()
         sealed = self._sealed(destination_id, secret)
-        if not await self._destinations.rotate(tenant_id, destination_id, sealed, now=now):
+        answer = {"destination_id": destination_id, "secret": secret}
+        if not await self._destinations.rotate(tenant_id, destination_id, sealed, now=now, write=keep(answer)):
             raise refusals.not_found()
-        return {"destination_id": destination_id, "secret": secret}
+        return answer
 
     async def delete(self, tenant_id: str, destination_id: str) -> None:
         """Delete a destination; what waits for it is dropped."""

@@ -45,6 +45,13 @@ class Change:
     needed: bool = False
 
 
+class Write(Protocol):
+    """Carries out several statements in one transaction, maybe with further ones (`Database.change_all`)."""
+
+    async def __call__(self, *changes: Change) -> None:
+        """Carry them out, or raise as `Database.change_all`."""
+
+
 class Database(Protocol):
     """One database. Every change is atomic, durable, and seen by each later read."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryState, EventType
-from reference.store.database import Change, Database, Row, Taken
+from reference.store.database import Change, Database, Missed, Row, Taken, Write
 from reference.store.webhook_tables import METADATA, deliveries, destinations, subscriptions
 
 
@@ -69,8 +69,10 @@ class Destinations:
         """Create the tables that are missing, those of events and deliveries too."""
         await self._database.create(METADATA)
 
-    async def add(self, destination: Destination, sealed_secret: bytes) -> bool:
+    async def add(self, destination: Destination, sealed_secret: bytes, *, write: Write | None = None) -> bool:
         """Add a destination; False when the tenant has as many as it may (P-WH-11).
+
+        `write` may carry it out with more in the same transaction.
 
         Raises:
             Taken: A destination with this id is there already.
@@ -84,7 +86,7 @@ class Destinations:
                 return False
             added = Change(_ADD, {**members, "place": place, "sealed_secret": sealed_secret})
             try:
-                await self._database.change_all(added, *asked)
+                await (write or self._database.change_all)(added, *asked)
             except Taken:
                 if await self._database.rows(_KNOWN, destination=destination.id):
                     raise
@@ -98,10 +100,16 @@ class Destinations:
             found.setdefault(row[0], []).append(row)
         return [_one(rows) for rows in found.values()]
 
-    async def rotate(self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int) -> bool:
-        """Replace a secret, which signs from now on; False when there is no such destination."""
+    async def rotate(
+        self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int, write: Write | None = None
+    ) -> bool:
+        """Replace a secret, which signs from now on; False when there is no such destination. `write` as for `add`."""
         given = {"owner": tenant_id, "destination": destination_id, "new_secret": sealed_secret, "now": now}
-        return await self._database.change(_ROTATE, **given) == 1
+        try:
+            await (write or self._database.change_all)(Change(_ROTATE, given, needed=True))
+        except Missed:
+            return False
+        return True
 
     async def delete(self, tenant_id: str, destination_id: str) -> bool:
         """Delete a destination with its secret and drop what waits for it; False when there is no such one."""

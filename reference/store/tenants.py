@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
-from reference.store.database import Change, Database, Missed, Taken
+from reference.store.database import Change, Database, Missed, Taken, Write
 from reference.store.paging import behind
 from reference.store.tenant_tables import METADATA, admin_keys, api_keys, payouts, tenants
 
@@ -126,9 +126,10 @@ class Tenants:
         """
         await self._database.rows(select(1))
 
-    async def add(self, tenant: Tenant, key: ApiKey) -> None:
-        """Add a tenant with a first key."""
-        await self._database.change_all(Change(_ADD, _members(tenant, _TENANT)), Change(_ADD_KEY, _members(key, _KEY)))
+    async def add(self, tenant: Tenant, key: ApiKey, *, write: Write | None = None) -> None:
+        """Add a tenant with a first key; `write` may carry it out with more in the same transaction."""
+        write = write or self._database.change_all
+        await write(Change(_ADD, _members(tenant, _TENANT)), Change(_ADD_KEY, _members(key, _KEY)))
 
     async def get(self, tenant_id: str) -> Tenant | None:
         """Return a tenant."""
@@ -168,19 +169,20 @@ class Tenants:
         """Return every key that a tenant has or had, the oldest first."""
         return [ApiKey(*row) for row in await self._database.rows(_KEYS, tenant_id=tenant_id)]
 
-    async def add_key(self, key: ApiKey) -> None:
-        """Add a key."""
-        await self._database.change(_ADD_KEY, **_members(key, _KEY))
+    async def add_key(self, key: ApiKey, *, write: Write | None = None) -> None:
+        """Add a key; `write` as for `add`."""
+        write = write or self._database.change_all
+        await write(Change(_ADD_KEY, _members(key, _KEY)))
 
-    async def rotate_key(self, key_id: str, fresh: ApiKey, *, until: int) -> bool:
-        """Let a key lapse and add another one of its tenant in one step.
+    async def rotate_key(self, key_id: str, fresh: ApiKey, *, until: int, write: Write | None = None) -> bool:
+        """Let a key lapse and add another one of its tenant in one step; `write` as for `add`.
 
         Returns:
             False when there is no such key, or it is lapsing or deleted already; then nothing was added.
         """
         lapse = Change(_LAPSE, {"owner": fresh.tenant_id, "key_id": key_id, "until": until}, needed=True)
         try:
-            await self._database.change_all(lapse, Change(_ADD_KEY, _members(fresh, _KEY)))
+            await (write or self._database.change_all)(lapse, Change(_ADD_KEY, _members(fresh, _KEY)))
         except Missed:
             return False
         return True

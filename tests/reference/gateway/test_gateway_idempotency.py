@@ -232,3 +232,52 @@ async def test_a_window_that_is_over_is_swept(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
     assert connection.execute(count).fetchone() == (0,)
     connection.close()
+
+
+async def as_admin(shop: Gateway, path: str, body: Any = None, key: str | None = "once") -> httpx.Response:
+    """Carry out a creating call as an administrator."""
+    headers = {"Authorization": f"Bearer {shop.admin_key}"} | ({} if key is None else {"Idempotency-Key": key})
+    return await shop.http.post(f"/internal/tenants{path}", json=body, headers=headers)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_what_administrators_create_is_created_once_a_key(
+    tmp_path: Path, database: dict[str, Any], at_once: bool
+) -> None:
+    """Tenants, keys and destinations, and their rotations: one is made, and each call gets its answer."""
+    url = "https://93.184.216.34/hooks"
+    async with gateway(tmp_path, **database) as shop:
+        tenant = (await as_admin(shop, "", {"name": "a"})).json()
+        place = f"/{tenant['tenant_id']}"
+        destination = (await as_admin(shop, f"{place}/webhooks", {"url": f"{url}/1"}, None)).json()["destination_id"]
+        spare = (await as_admin(shop, f"{place}/api-keys", {"mode": "test"}, None)).json()["key_id"]
+        calls: list[tuple[str, Any]] = [
+            ("", {"name": "b"}),
+            (f"{place}/api-keys", {"mode": "test"}),
+            (f"{place}/api-keys/{spare}/rotate", None),
+            (f"{place}/webhooks", {"url": f"{url}/2"}),
+            (f"{place}/webhooks/{destination}/rotate", None),
+        ]
+        before = await shop.internal("GET", place)
+        for path, body in calls:
+            asked = [as_admin(shop, path, body, "two") for _ in range(3)]
+            answers = await asyncio.gather(*asked) if at_once else [await one for one in asked]
+            assert [answer.status_code for answer in answers] == [201] * 3, answers[0].text
+            assert len({answer.content for answer in answers}) == 1, path
+            assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 2
+        after = await shop.internal("GET", place)
+        assert len(after["keys"]) == len(before["keys"]) + 2
+        assert len(after["destinations"]) == 2
+        refused(await as_admin(shop, f"{place}/webhooks", {"url": f"{url}/3"}, "two"), 409, "idempotency_conflict")
+        refused(await as_admin(shop, "", {"name": "c"}, "two words"), 400, "invalid_request")
+
+
+async def test_what_is_in_the_way_of_an_administrator_is_answered_anew(shop: Gateway, seller: Tenant) -> None:
+    """A refusal is not kept (P-ID-06); without a key each call makes its own."""
+    path = f"/{seller.id}/api-keys"
+    refused(await as_admin(shop, path, {"mode": "live"}), 422, "kyb_required_for_mainnet", network=None)
+    await shop.internal("POST", f"/{seller.id}/kyc", {"status": "approved"})
+    assert (await as_admin(shop, path, {"mode": "live"})).status_code == 201
+    made = [await as_admin(shop, path, {"mode": "test"}, None) for _ in range(2)]
+    assert len({answer.json()["key_id"] for answer in made}) == 2
+    refused(await as_admin(shop, f"/{seller.id}/api-keys/%00/rotate"), 404, "not_found")
