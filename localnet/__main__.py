@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from localnet import chains as chain_kinds
+from localnet import service_settings
 from localnet.chains import LANES
 from localnet.surface_names import SURFACES
 
@@ -81,6 +82,8 @@ class SettingType(click.ParamType[tuple[str, str]]):
         name, equals, text = str(value).partition("=")
         if not name or not equals:
             self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        if not service_settings.is_known(name):
+            self.fail(f"no service takes a setting {name}; nearest is {service_settings.nearest(name)}", param, ctx)
         return name, text
 
 

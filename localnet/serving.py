@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ import click
 import orjson
 
 from localnet import chains as chain_kinds
+from localnet import service_settings
 from localnet.hub import ADDONS
 from localnet.processes import ChildFault, kill_all
 from localnet.profile import WORKING_NAME, profile_text
@@ -56,6 +58,8 @@ def up(
     )
     if mutant is not None and chameleon is not None:
         raise click.UsageError("a mutant and a chameleon do not go together")
+    for name in service_settings.left_out(os.environ, plan.settings):
+        click.echo(f"weldproof up: {name} of the environment does not count here; give --setting {name}=…", err=True)
     try:
         sys.exit(asyncio.run(_serve(plan, working_profile=working_profile, as_json=as_json)))
     except (ChildFault, Missing, NodeFault) as fault:

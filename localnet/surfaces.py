@@ -65,6 +65,7 @@ class Surfaces:
             ChildFault: One did not become ready.
         """
         starts = []
+        self._write_trusted([])
         if "control_plane" in self.plan.surfaces:
             await self._hub()
             starts += [self._addon(name) for name in self.plan.addons]
@@ -99,6 +100,28 @@ class Surfaces:
         if plan.of_kind("localnet"):
             environment["WP_RAIL_NODE_BEHIND_SECONDS"] = "0"  # a node of ours may make a block only when there is need
         await self._started("rail", "rail", environment, facts.rail)
+        await self._publish_rail_keys()
+
+    async def _publish_rail_keys(self) -> None:
+        """Write the rail's public keys where the gateways look for those they trust, which read it when it changes.
+
+        A rail in a look of its own or with a rule broken may not tell them; then nobody trusts it.
+        """
+        with suppress(aiohttp.ClientError, TimeoutError, ValueError):
+            async with self.session.get(f"{self.facts.rail}/.well-known/jwks.json") as answer:
+                keys = json.loads(await answer.read()).get("keys") if answer.status == 200 else None
+            if isinstance(keys, list):
+                self._write_trusted(keys)
+
+    def _write_trusted(self, keys: Sequence[object]) -> None:
+        fresh = self._trusted.with_suffix(".new")
+        fresh.write_text(json.dumps({"keys": list(keys)}), "utf-8")
+        fresh.replace(self._trusted)
+
+    @property
+    def _trusted(self) -> Path:
+        """File of the keys, beside their own, whose receipts the gateways of the stack take."""
+        return self.plan.data_dir / "trusted_jwks.json"
 
     async def _agent(self) -> None:
         environment = {"WP_AGENT_PUBLIC_URL": self.facts.agent, "WP_AGENT_RATE": _RAISED}
@@ -169,6 +192,7 @@ class Surfaces:
         return {
             "WP_GATEWAY_PUBLIC_URL": url,
             "WP_GATEWAY_DATA_DIR": str(self.plan.data_dir / name),
+            "WP_GATEWAY_TRUSTED_JWKS": str(self._trusted),
             # Blocks come faster here than on any public network.
             "WP_CHAIN_POLL_SECONDS": "0.3",
         }

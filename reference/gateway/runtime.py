@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 import aiohttp
@@ -51,6 +52,7 @@ from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret, open_signing_key
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
+from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
 from reference.web.metrics import with_metrics
 from reference.web.resolving import AddressCheck
@@ -128,8 +130,14 @@ async def opened(
             database, seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
         )
         did = did_web(settings.public_url)
+        jwks = settings.gateway_trusted_jwks
+        trusted = LastGood(jwks or Path(), lambda: read_trusted_keys(jwks))
         with naming("WP_GATEWAY_TRUSTED_JWKS"):
-            trusted = read_trusted_keys(settings.gateway_trusted_jwks)
+            trusted()
+
+        def faults() -> list[str]:
+            return [one.fault for one in (keyring, trusted) if one.fault]
+
         check = AddressCheck(allow_loopback=settings.loopback_webhooks)
         webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
         tenancy = Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks)
@@ -137,9 +145,9 @@ async def opened(
         offered = operations(
             PaymentLinks(settings, clock, tenants, links, idempotency, lanes),
             ResourceRecords(clock, Resources(database), idempotency),
-            ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted]),
+            ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted()]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
-            Documents(did, keyring, tenants.alive, clock, faults=lambda: [keyring.fault] if keyring.fault else []),
+            Documents(did, keyring, tenants.alive, clock, faults=faults),
             Internal(tenancy, webhooks, idempotency),
         )
         routed = {one.endpoint: one for one in offered}

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance import target
+from reference.protocol.jws import sign_compact
+from reference.web.clock import WpClock
+from reference.web.keyring import KeyFile
 from tests import prepared
+from tests.reference.gateway.test_gateway_receipts import CLAIMS
 
 LANES = ("algorand", "base", "solana")
 SECRETS = ("algod_token", "payto_algorand.mnemonic", "payto_base.key", "payto_solana.json", "settler.key")
@@ -45,7 +49,9 @@ class Started:
 
 
 @contextmanager
-def start(folder: Path, *options: str, anew: bool = False) -> Iterator[Started]:
+def start(
+    folder: Path, *options: str, anew: bool = False, environment: Mapping[str, str] | None = None
+) -> Iterator[Started]:
     reading, writing = os.pipe()
     words, log = ["up", "--json", "--port-base", "0", "--data-dir", "stack", *options], folder / "up.log"
     process: prepared.Prepared | subprocess.Popen[bytes]
@@ -55,7 +61,14 @@ def start(folder: Path, *options: str, anew: bool = False) -> Iterator[Started]:
                 command = [sys.executable, "-m", "localnet", *words]
                 process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=stderr)
             else:
-                process = prepared.start("localnet", *words, env=os.environ, cwd=folder, stdout=said, stderr=stderr)
+                process = prepared.start(
+                    "localnet",
+                    *words,
+                    env={**os.environ, **(environment or {})},
+                    cwd=folder,
+                    stdout=said,
+                    stderr=stderr,
+                )
         stack = Started(process, stdout, log)
         try:
             yield stack
@@ -149,6 +162,24 @@ def _listening(pids: list[int]) -> set[int]:
     owned = {str(one.readlink()) for pid in pids for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()}
     lines = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
     return {int(one[1].rpartition(":")[2], 16) for one in lines if one[3] == "0A" and f"socket:[{one[9]}]" in owned}
+
+
+def test_the_gateway_takes_receipts_of_the_rail_beside_it(tmp_path: Path) -> None:
+    """Its hosted verifier knows the rail's key without being given a key set; and what `up` leaves out is told."""
+    left_out = {"WP_SERVICE_WORD": "Acme"}
+    with start(
+        tmp_path, "--lane", "algorand", "--surface", "rail", "--surface", "gateway", environment=left_out
+    ) as stack:
+        ready = ready_line(stack)
+        key = KeyFile(tmp_path / "stack" / "rail" / "signing_key.pem", WpClock(), 365)().active
+        body = json.dumps({"jws": sign_compact(CLAIMS, key)}).encode()
+        asked = urllib.request.Request(ready["gateway"] + "/v1/receipt/verify", body)
+        asked.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(asked, timeout=600) as answer:
+            report = json.loads(answer.read())
+        assert (report["verified"], report["key_source"], report["kid"]) == (True, "platform", key.public.kid)
+        assert "--setting WP_SERVICE_WORD=" in (tmp_path / "up.log").read_text()
+        assert stack.end() == 0
 
 
 def test_a_profile_of_the_operators_own_stays(tmp_path: Path) -> None:

@@ -70,6 +70,19 @@ async def test_a_strangers_receipt_passes_by_the_strangers_keys_alone(shop: Gate
         assert (await other.http.post(VERIFY, json={"jws": jws})).status_code == 200
 
 
+async def test_trusted_keys_are_read_again_when_they_change(tmp_path: Path) -> None:
+    """So whoever is trusted may rotate his key, or come up later, while the gateway runs."""
+    jws, trusted = sign_compact(CLAIMS, STRANGER), tmp_path / "trusted.json"
+    trusted.write_text('{"keys": []}')
+    async with gateway(tmp_path / "own", gateway_trusted_jwks=trusted) as shop:
+        refused(await shop.http.post(VERIFY, json={"jws": jws}), 422, "receipt_verification_failed")
+        trusted.write_text(json.dumps({"keys": [STRANGER.public.jwk()]}))
+        assert (await shop.http.post(VERIFY, json={"jws": jws})).status_code == 200
+        trusted.write_text("no JSON")
+        assert (await shop.http.post(VERIFY, json={"jws": jws})).status_code == 200
+        assert str(trusted) in str((await shop.http.get("/health")).json()["faults"])
+
+
 @pytest.mark.parametrize("body", [{}, {"jws": None}, {"jws": ""}])
 async def test_no_receipt_is_a_report_of_a_missing_envelope(shop: Gateway, body: dict[str, Any]) -> None:
     """Only an absent member is missed by `detail` as well (P-GR-03)."""
