@@ -211,3 +211,16 @@ def test_another_seed_is_another_key() -> None:
 
     assert other["public_key_hex"] != signed()["public_key_hex"]
     assert signed() == signed()
+
+
+def test_spare_bits_in_a_signature_s_base64_are_ignored() -> None:
+    """Structured fields are read so (RFC 9651, 4.2.7): what is verified are the bytes, and any other bytes fail."""
+    result = signed()
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    written = result["headers"]["Signature"]
+    assert written.endswith("==:")
+    for spare, code in ((1, None), (15, None), (16, "signature_mismatch")):
+        letter = alphabet[(alphabet.index(written[-4]) + spare) % 64]
+        headers = {**result["headers"], "Signature": f"{written[:-4]}{letter}==:"}
+        judged = verify(MessageVerifyRequest.model_validate(result | {"headers": headers}), now=1000)
+        assert judged["error_codes"] == ([] if code is None else [code])
