@@ -154,7 +154,7 @@ def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> 
     known = expectation(row)
     if known is not None:
         _line(console, Text(f"  {known}", style="yellow"))
-    telling = row.telling if row.verdict is not Verdict.PASS else ()
+    telling = row.against
     for finding in telling[:SHOWN_FINDINGS]:
         text = finding_text(finding, summary.exchanges, report=report)
         _line(console, Text("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n"))))

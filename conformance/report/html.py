@@ -164,7 +164,7 @@ def _causes(summary: Summary) -> Iterator[tuple[str, tuple[Card, ...]]]:
 
 
 def _card(summary: Summary, row: RowResult, shown: set[int]) -> Card:
-    telling = row.telling if row.verdict is not Verdict.PASS else ()
+    telling = row.against
     found = tuple(_shown(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
     return Card(row, found, max(0, len(telling) - SHOWN_FINDINGS))
 

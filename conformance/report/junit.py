@@ -80,7 +80,7 @@ def _result(summary: Summary, row: RowResult) -> Failure | Error | Skipped | Non
 
 def _text(summary: Summary, row: RowResult) -> str:
     parts = [f"{row.requirement.sentence}\n{standing(row)}"]
-    parts += [finding_text(finding, summary.exchanges) for finding in row.telling[:SHOWN_FINDINGS]]
-    if len(row.telling) > SHOWN_FINDINGS:
-        parts.append(f"and {len(row.telling) - SHOWN_FINDINGS} more")
+    parts += [finding_text(finding, summary.exchanges) for finding in row.against[:SHOWN_FINDINGS]]
+    if len(row.against) > SHOWN_FINDINGS:
+        parts.append(f"and {len(row.against) - SHOWN_FINDINGS} more")
     return visible("\n\n".join(parts))

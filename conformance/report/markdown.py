@@ -75,11 +75,11 @@ def _row(summary: Summary, row: RowResult) -> Iterator[str]:
     if row.verdict is Verdict.INCONCLUSIVE:
         yield f"\n{inline(row.reason or '')}"
         return
-    for finding in row.telling[:SHOWN_FINDINGS]:
+    for finding in row.against[:SHOWN_FINDINGS]:
         yield ""
         yield fenced(finding_text(finding, summary.exchanges))
-    if len(row.telling) > SHOWN_FINDINGS:
-        yield f"\n… and {len(row.telling) - SHOWN_FINDINGS} more findings."
+    if len(row.against) > SHOWN_FINDINGS:
+        yield f"\n… and {len(row.against) - SHOWN_FINDINGS} more findings."
 
 
 def _comparisons(summary: Summary) -> Iterator[str]:

@@ -82,6 +82,11 @@ class RowResult:
         return tuple(finding for finding in self.findings if finding.verdict is self.verdict)
 
     @property
+    def against(self) -> tuple[Finding, ...]:
+        """The findings that speak against the row: none of a pass, also where it was expected to fail."""
+        return () if self.verdict is Verdict.PASS else self.telling
+
+    @property
     def needs_attention(self) -> bool:
         """Whether a reader must look at the row: anything but kept, absent and documented."""
         return self.verdict in {*BAD, Verdict.WARN, Verdict.INCONCLUSIVE} or self.expected_failure in UNEXPECTED

@@ -182,12 +182,19 @@ async def explanations_show_what_is_signed(case: Case) -> None:
             where = {"components": " ".join(order), "message": what}
             document = answer.object()
             holds = answer.status == 200 and shows_components(document, one.components)
-            found = "another list, or none"
+            found = f"{answer.status}, {'that list' if holds else 'another list, or none'}"
             case.expect("AGENT-EXPLAIN-03", holds, "the components in order", found, exchange=answer, where=where)
             lacking = lacking_parameters(document, one.parameters or {})
             told = "every parameter with its value"
             holds = answer.status == 200 and not lacking
-            case.expect("AGENT-EXPLAIN-04", holds, told, f"lacking: {lacking}", exchange=answer, where=where)
+            case.expect(
+                "AGENT-EXPLAIN-04",
+                holds,
+                told,
+                f"{answer.status}, lacking: {lacking or 'none'}",
+                exchange=answer,
+                where=where,
+            )
 
 
 @check("AGENT-EXPLAIN-05", surface="agent", fix="Compute the digest from the content of the request, every time.")

@@ -67,7 +67,7 @@ def _judge_told(
         case.expect(row, True, expected, "the log tells its latest entries only")
         return
     silent = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
-    case.expect(row, not silent, expected, f"none about {len(silent)} of {len(issuers)}")
+    case.expect(row, not silent, expected, f"one about {len(issuers) - len(silent)} of {len(issuers)}")
 
 
 @check(

@@ -48,7 +48,8 @@ async def right_payment_is_paid(case: Case) -> None:
     if done is None and link.before.unseen is not None and "state" in link.before.lacking:
         raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen}")
     budget = case.profile.budgets.paid
-    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", "not Paid", exchange=link.page)
+    found = "not Paid" if done is None else "Paid"
+    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page)
     if done is None:
         raise Inconclusive("the page did not turn to Paid, so that nothing can be said of what comes after")
     await _stays(case, link, done)

@@ -157,7 +157,7 @@ def _reports(case: Case, outcomes: Sequence[Outcome]) -> None:
     member = telling([answer.object() for answer in passes], reports)
     if passes and reports:
         expected = "a member that differs between pass and fail reports"
-        case.expect("GW-RCPT-05", member is not None, expected, "none", exchange=passes[0])
+        case.expect("GW-RCPT-05", member is not None, expected, member or "none", exchange=passes[0])
     else:
         case.inconclusive("GW-RCPT-05", "there is no pass report and fail report to compare, which other rows judge")
     _codes(case, fails)

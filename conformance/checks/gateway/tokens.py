@@ -68,4 +68,6 @@ async def tokens_cannot_be_guessed(case: Case) -> None:
     case.expect("GW-LINK-17", different, "all tokens different", f"{len(set(tokens))} of {len(tokens)}")
     bits = observed_bits(tokens)
     case.expect("GW-LINK-17", bits >= _ENOUGH_BITS, "at least 64 bits of variety", f"about {bits:.0f} bits")
-    case.expect("GW-LINK-17", not counts_up(tokens[:_IN_A_ROW]), "no counter", "tokens that rise by a common step")
+    counts = counts_up(tokens[:_IN_A_ROW])
+    found = "tokens that rise by a common step" if counts else "no common step"
+    case.expect("GW-LINK-17", not counts, "no counter", found)

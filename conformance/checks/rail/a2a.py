@@ -59,7 +59,8 @@ async def orders_ask_for_payment(case: Case) -> None:
         fresh = task.id not in seen
         seen.add(task.id)
         told = "a task of its own"
-        case.expect("RAIL-A2A-03", fresh, told, "the id of another task", exchange=task.answer, where=where)
+        found = told if fresh else "the id of another task"
+        case.expect("RAIL-A2A-03", fresh, told, found, exchange=task.answer, where=where)
         await _judge_kept(case, task, where)
         _judge_terms(case, task, where)
 

@@ -54,7 +54,7 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
         if header.t is not None and header.t > _LAST_SECOND:
             faults.append("t is no number of seconds since 1970")
         form = "t=<unix seconds>,v1=<hex>"
-        case.expect("WH-SIG-02", not faults, form, f"{header.value}: {'; '.join(faults)}", exchange=one)
+        case.expect("WH-SIG-02", not faults, form, ": ".join((header.value, *faults)), exchange=one)
         short = {HeaderFault.V1_LENGTH, HeaderFault.V1_NOT_HEX, HeaderFault.NO_V1} & set(header.faults)
         case.expect("WH-SIG-03", not short, "64 hexadecimal digits", ", ".join(header.v1), exchange=one)
 

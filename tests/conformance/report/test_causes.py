@@ -104,10 +104,25 @@ def test_the_console_tells_a_cause_once() -> None:
 def test_page_and_markdown_tell_a_cause_above_its_rows() -> None:
     """Each row stands below its cause, and the first cause comes first."""
     for name, heading in (
-        ("html", "<b>5 requirements of one cause:</b> answered 401"),
+        ("html", "<b>5 requirements of one cause:</b> answered"),
         ("markdown", "**5 requirements"),
     ):
         text = formats.FORMATS[name].render(one_cause_many_rows()).decode().replace("\\", "")
         attention = text[text.index(heading) :]
         places = [attention.index(row) for row in (UNPAID, SHAPE, PAID, SERVED, WELDED, LANES, OTHER, KEYS)]
         assert places == sorted(places)
+
+
+def test_a_pass_bears_no_text_of_a_failure() -> None:
+    """Neither a pass that was expected to fail nor what could not be shown beside a pass stands as a finding of it."""
+    run = RunBuilder((UNPAID, SHAPE))
+    run.judge(UNPAID, Verdict.PASS, expected="an answer of 402", found="a text of its own")
+    run.judge(SHAPE, Verdict.PASS, expected="the body is JSON").judge(
+        SHAPE, Verdict.DOCUMENTED, expected="the node of Base cannot be made to show it"
+    )
+    events = run.finish({}, expected={UNPAID: "unexpected_pass"})
+    for name in ("junit", "sarif", "markdown"):
+        assert b"a text of its own" not in formats.FORMATS[name].render(events)
+    page = formats.FORMATS["html"].render(events).decode()
+    assert "<li>the body is JSON <span>" in page
+    assert "<li><span>documented: the node of Base cannot be made to show it</span></li>" in page
