@@ -16,6 +16,7 @@ from conformance.client import Answer, JsonFault
 from conformance.hub import documents
 from conformance.hub.services import HEALTH, Named, played
 from conformance.oracles import falcon_making
+from conformance.report.text import one_line
 from conformance.target import ProfileError
 from conformance.target.hub import HubBindings
 
@@ -48,6 +49,8 @@ NOT_ADMITTED: Final = frozenset({401, 403})
 UNBOUND_TOKEN: Final = "needs the admin token: give [hub] token, an environment variable or a file"  # noqa: S105
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CALLED_SECONDS = 5.0
+# Letters of what a control plane says that are shown.
+_SAID = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +147,9 @@ class Hub:
             Inconclusive: It is no object.
         """
         answer = await self.call("GET", PKS, retry=again)
-        value = answer.json()
-        if answer.status != 200 or not isinstance(value, dict):
-            raise Inconclusive(f"the trust set cannot be read: GET {PKS} answered {answer.status}")
+        value = answer.json() if answer.status == 200 else None
+        if not isinstance(value, dict):
+            raise Inconclusive(f"the trust set cannot be read: GET {PKS} answered {in_its_words(answer)}")
         return value
 
     @asynccontextmanager
@@ -159,9 +162,8 @@ class Hub:
         answer = await self.register(issuer)
         try:
             if not success(answer):
-                raise Inconclusive(
-                    token_refused(answer) or f"no issuer could be registered: POST {ISSUERS} answered {answer.status}"
-                )
+                reason = f"no issuer could be registered: POST {ISSUERS} answered {in_its_words(answer)}"
+                raise Inconclusive(token_refused(answer) or reason)
             yield answer
         finally:
             await self.revoke(issuer.did)
@@ -195,7 +197,7 @@ class Hub:
             for one in services:
                 answers.append(await self.register_service(one))
                 if not success(answers[-1]):
-                    reason = f"no service could be registered: POST {SERVICES} answered {answers[-1].status}"
+                    reason = f"no service could be registered: POST {SERVICES} answered {in_its_words(answers[-1])}"
                     raise Inconclusive(token_refused(answers[-1]) or reason)
             yield answers
         finally:
@@ -245,6 +247,12 @@ def success(answer: Answer) -> bool:
 def refused(answer: Answer) -> bool:
     """Return whether a call was refused, the caller being to blame."""
     return 400 <= answer.status < 500
+
+
+def in_its_words(answer: Answer) -> str:
+    """Return the status of a refusal with what the control plane itself says of it."""
+    said = one_line(answer.body.decode("utf-8", "replace"), _SAID)
+    return f"{answer.status}: {said}" if said else str(answer.status)
 
 
 def token_refused(answer: Answer) -> str:
@@ -310,14 +318,15 @@ async def with_service_body(hub: Hub) -> Hub:
 async def _found_body(hub: Hub) -> Mapping[str, Any]:
     """Return the first body that registers a service whose health is then called, else the first that is taken."""
     taken: list[Mapping[str, Any]] = []
-    reason = "unbound: no body is known that registers a service; give [hub] service_body"
+    reason = unbound = "unbound: no body is known that registers a service; give [hub] service_body"
     async with AsyncExitStack() as kept:
         service = await played(hub.case, kept, "probe")
         for template in CANDIDATES:
             trial = replace(hub, bindings=hub.bindings.model_copy(update={"service_body": template}))
             answer = await trial.register_service(service)
             if not success(answer):
-                reason = token_refused(answer) or reason
+                refusal = f"{unbound}; the usual one is answered {in_its_words(answer)}"
+                reason = token_refused(answer) or refusal
                 continue
             taken.append(template)
             await trial.posture()

@@ -348,3 +348,19 @@ async def test_keys_that_are_marked_as_revoked_may_stay_in_atb_keys() -> None:
 
     names = ("atb_keys_reflect_the_trust_set", "a_tag_stands_for_one_trust_set", "one_did_at_once_has_one_key")
     assert set(verdicts(await judged(Marking(), *names)).values()) == {"pass"}
+
+
+@pytest.mark.parametrize("path", ["/v1/issuers", "/v1/services", "/v1/issuer-pks"])
+async def test_what_a_hub_says_of_a_refusal_is_told(path: str) -> None:
+    """Its own words stand in the reason of every row that is open for it: its operator knows what they mean."""
+    words = "the table of issuers is full (SQLSTATE 53100)"
+
+    class Refusing(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            if target.startswith(path):
+                return 507, {"error": words}
+            return super().answer(method, target, credential, body)
+
+    log = await judged(Refusing(), *CHECKS)
+    reasons = {str(event["reason"]) for event in log.of("row") if event["verdict"] == "inconclusive"}
+    assert any(words in reason and "507" in reason for reason in reasons), reasons
