@@ -130,8 +130,13 @@ def verification(case: Case, received: Received) -> Verification:
     tenant = place.destination.tenant
     others = {one.name: one.secret for one in case.session.inbox.of_tenant(tenant) if one.name != place.name}
     found = construction(header, place.secret, body, others)
-    if found is None:
-        return Verification(False, string, None, None)
     form = case.profile.webhook_bindings.key or "text"
     whole = "the secret's whole text" if form == "text" else f"the secret read as {form}"
-    return Verification(False, string, f"{found.told}; it must be over {string!r} with {whole}", found.is_raw)
+    bind = (
+        f"[webhook] signed_string = {string!r}, [webhook] key = {form!r} and "
+        f"[webhook.destinations.{place.name}] secret must be what you declare: bind them where they are not"
+    )
+    if found is None:
+        return Verification(False, string, f"v1 fits no way that the suite knows; {bind}", None)
+    told = f"{found.told}; it must be over {string!r} with {whole}"
+    return Verification(False, string, f"{told}; {bind}", found.is_raw)

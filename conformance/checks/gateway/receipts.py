@@ -83,9 +83,10 @@ async def receipt_vectors(case: Case) -> None:
     answers = await together((hosted.present(case, one) for one in chosen), at_once=8)
     outcomes = list(zip(chosen, answers, strict=True))
     _needs_a_pass(hosted, outcomes)
+    unpassed = not any(one.valid and answer.status == _PASSED for one, answer in outcomes)
     for vector, answer in outcomes:
         if vector.row in case.check.rows:
-            _judge(case, vector, answer)
+            _judge(case, vector, answer, _unbound(hosted) if unpassed else None)
         _standalone(case, hosted, vector, answer)
     _without_platform(case, hosted)
     _reports(case, outcomes)
@@ -104,10 +105,19 @@ def _needs_a_pass(hosted: Verifier, outcomes: Sequence[Outcome]) -> None:
         )
 
 
-def _judge(case: Case, vector: Vector, answer: Answer) -> None:
+def _unbound(hosted: Verifier) -> str:
+    """Return what is likelier than a fault of cryptography where no true receipt passes at all."""
+    return (
+        f"No true receipt passes: is {hosted.member} the member that carries it ([gateway] receipt_member), and are "
+        "your own receipts of the profile's form? If both are so, verify them as the interface says"
+    )
+
+
+def _judge(case: Case, vector: Vector, answer: Answer, unbound: str | None) -> None:
     where = {"receipt": vector.name}
     hint = _HINTS.get(vector.row)
     if vector.valid:
+        hint = unbound or hint
         held = answer.status == _PASSED and bool(answer.object())
         case.expect(vector.row, held, "200 with a report", told(answer), exchange=answer, where=where, hint=hint)
         return

@@ -170,6 +170,14 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     await together(_bindings(case, operation, payer) for operation in case.sample(case.session.operations))
 
 
+# The profile's key of each binding's recipe.
+_RECIPES = {
+    "RAIL-RCPT-04": "request_hash",
+    "RAIL-RCPT-05": "response_hash",
+    "RAIL-RCPT-06": "settled_payment_ref",
+}
+
+
 async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
     where = {"operation": operation.path}
     seen = [await _bound(case, *await bought(case, operation), payer)]
@@ -256,8 +264,18 @@ def _judge(
             row, f"unbound: none of the recipes {', '.join(tried)} is found among the claims; bind {_KEYS[row]}"
         )
         return None
-    case.expect(row, False, f"a claim that equals recipe {bound}", sorted(claims), exchange=served.answer, where=where)
+    expected, hint = f"a claim that equals recipe {bound}", _bind(row, claims, recipes)
+    case.expect(row, False, expected, sorted(claims), exchange=served.answer, where=where, hint=hint)
     return None
+
+
+def _bind(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:
+    """Return what to bind where another usual recipe fits: the profile is then likelier wrong than the hash."""
+    fitting = next((name for name, values in recipes.items() if hashing.find_claim(claims, values) is not None), None)
+    if fitting is None:
+        return None
+    key = f'[rail] {_RECIPES[row]} = "{fitting}"'
+    return f"The receipt holds the recipe {fitting}: if that is what you hash by, bind {key}, else hash as you declare."
 
 
 def claim_at(claims: Mapping[str, Any], place: str) -> Any:

@@ -16,7 +16,12 @@ from conformance.verdict import Verdict, worst
 
 
 async def tried(
-    name: str, transport: Transport, profile: str, *, ready: Callable[[Session], None] = lambda _: None
+    name: str,
+    transport: Transport,
+    profile: str,
+    *,
+    ready: Callable[[Session], None] = lambda _: None,
+    log: EventLog | None = None,
 ) -> dict[str, Verdict]:
     """Run one check, one of every lane on Algorand, and return the verdict of each row that it judged.
 
@@ -25,10 +30,11 @@ async def tried(
         transport: Answers its requests.
         profile: Text of the target profile.
         ready: Called with the open session before the check, to give it payers.
+        log: Takes its events.
     """
     found = next(one for one in registered() if one.id == name)
     check = found.for_lane("algorand") if found.lane == "each" else found
-    names, log = Names(), EventLog()
+    names, log = Names(), EventLog() if log is None else log
     client = Client(transport, log, name, names, Counter())
     read = target.parse(profile)
     session = Session(read, client, names, 1)

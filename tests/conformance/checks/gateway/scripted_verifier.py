@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.events import EventLog
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
@@ -99,6 +100,8 @@ class Hosted:
         return 200, {self.told: True, "error_code": None, "id": self.calls}
 
 
-async def judged(name: str, hosted: Hosted, *, defaults: str = "reference", profile: str = "") -> dict[str, Verdict]:
+async def judged(
+    name: str, hosted: Hosted, *, defaults: str = "reference", profile: str = "", log: EventLog | None = None
+) -> dict[str, Verdict]:
     """Run one check against a verifier and return the verdict of each row it judged."""
-    return await tried(name, hosted, PROFILE.format(defaults=defaults) + profile)
+    return await tried(name, hosted, PROFILE.format(defaults=defaults) + profile, log=log)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conformance.events import EventLog
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import STEPS, ReceiptFault, verify_receipt
 from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
@@ -158,9 +159,13 @@ async def test_form_that_does_not_matter_is_caught() -> None:
 
 async def test_verifier_that_refuses_everything_is_caught() -> None:
     """Refusing what is true is a breach as well, where a receipt of the platform shows what is true."""
-    flawed = Hosted(judge=lambda *_: verify_receipt("", None))
-    found = breached(await judged(VECTORS, flawed))
+    flawed, log = Hosted(judge=lambda *_: verify_receipt("", None)), EventLog()
+    found = breached(await judged(VECTORS, flawed, log=log))
     assert {"GW-RCPT-06", "GW-RCPT-09", "GW-RCPT-10", "GW-RCPT-12", DIFF} <= found
+    hints = [str(one["hint"]) for one in log.of("judgement") if one["row"] == "GW-RCPT-06" and one["verdict"] != "pass"]
+    # A member that nobody reads is likelier than a verifier that takes nothing.
+    assert hints
+    assert all("[gateway] receipt_member" in hint for hint in hints)
 
 
 async def test_reports_that_tell_nothing_are_caught() -> None:

@@ -14,6 +14,7 @@ from algosdk import account
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.events import EventLog
 from conformance.oracles.hashing import jcs_bytes, sha256_hex
 from conformance.session import Session
 from conformance.verdict import Verdict
@@ -204,14 +205,14 @@ class Payer:
         return {"tx_id": tx_id, "payment_reference": entry["extra"]["payment_reference"]}
 
 
-async def judged(name: str, rail: Rail, profile: str = PROFILE) -> dict[str, Verdict]:
+async def judged(name: str, rail: Rail, profile: str = PROFILE, log: EventLog | None = None) -> dict[str, Verdict]:
     """Run one check against a rail and return the verdict of each row it judged."""
 
     def ready(session: Session) -> None:
         session._payers["algorand"] = Payer(rail)
         rail.calls.clear()
 
-    return await tried(name, rail, profile, ready=ready)
+    return await tried(name, rail, profile, ready=ready, log=log)
 
 
 def _reference(data: bytes) -> str:

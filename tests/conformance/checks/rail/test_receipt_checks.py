@@ -11,6 +11,7 @@ import pytest
 from conformance.checks.rail.keys import names_host
 from conformance.checks.rail.receipts import changed_once, claim_at, is_published
 from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
+from conformance.events import EventLog
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.verdict import Verdict
@@ -264,3 +265,19 @@ def test_security_counts_where_no_empty_requirement_lifts_it() -> None:
     assert security_requirements({"paths": paths}) == ["GET /b"]
     assert security_requirements({"paths": paths, "security": [{"key": []}]}) == ["GET /a", "GET /b"]
     assert security_requirements({"paths": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "bound", "fits", "row"),
+    [
+        ("request_hash", "jcs-body", "jcs-envelope", "RAIL-RCPT-04"),
+        ("response_hash", "raw-body", "jcs-result", "RAIL-RCPT-05"),
+    ],
+)
+async def test_a_recipe_that_fits_is_told_with_its_key(key: str, bound: str, fits: str, row: str) -> None:
+    """Where another usual recipe fits, the profile is likelier wrong than the hash; else nothing of that is said."""
+    log, profile = EventLog(), f'{PROFILE}[rail]\n{key} = "{bound}"\n'
+    assert row in breached(await judged(BOUND, Rail(), profile, log))
+    hints = [event["hint"] for event in log.of("judgement") if (event["row"], event["verdict"]) == (row, "fail")]
+    assert hints
+    assert all(f'bind [rail] {key} = "{fits}"' in hint for hint in hints)
