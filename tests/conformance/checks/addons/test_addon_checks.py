@@ -303,10 +303,11 @@ async def test_the_working_folder_s_profile_is_the_target_of_other_rows(tmp_path
     """`run CP --addon` wants a control plane, which ./weldproof.toml names; an addon's own rows want none."""
     (tmp_path / "weldproof.toml").write_text("neither read nor written [")
     addon = ("--addon", "--addon-url", "here", "--", "true")
-    ids: tuple[str, ...]
-    for ids in ((), ("CP-ADDON-01",)):
+    alone: tuple[tuple[str, ...], ...] = ((), ("CP-ADDON-01",))
+    for ids in alone:
         code, said = await ran(*ids, *addon, cwd=tmp_path)
         assert (code, "--addon-url here: give an address" in said) == (2, True), said
-    for ids in (("CP",), ("CP-ADDON-01", "CP-TRUST")):
+    beyond: tuple[tuple[str, ...], ...] = (("CP",), ("CP-ADDON-01", "CP-TRUST"))
+    for ids in beyond:
         code, said = await ran(*ids, *addon, cwd=tmp_path)
         assert (code, "weldproof.toml: not TOML" in said) == (2, True), said
