@@ -167,10 +167,9 @@ async def opened(
             for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
         exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
-        is_edge = settings.gateway_role == "edge"
-        gate = Gate(app.url_map, routed, limits, edge=is_edge)
+        gate = Gate(app.url_map, routed, limits, edge=told is None)
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
-        token = None if is_edge else settings.metrics_token_file
+        token = None if told is None else settings.metrics_token_file
         yield with_metrics(served, token, GatewayMeasures(Payments(database), clock, lanes))
 
 

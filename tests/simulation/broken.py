@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from reference.rail.door import Door
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing
-from reference.store.database import Change
+from reference.store.database import Change, Taken
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
@@ -109,7 +110,8 @@ async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:
 
 async def _note_alone(self: UnservedPayments, row_id: int, tx_id: str, *, now: int) -> bool:
     note = insert(refunds).values(claim_id=row_id, tx_id=tx_id, refunded_at=now)
-    await self._database.change_all(Change(note))
+    with suppress(Taken):
+        await self._database.change_all(Change(note))
     return True
 
 

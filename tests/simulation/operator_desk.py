@@ -109,8 +109,9 @@ async def _at_desk(
                 done = await act(desk)
         except (NotDone, DatabaseUnavailable, Misconfigured) as reason:
             market.judge.note("operator", "not done", reason)
-        if not ended.done():
-            ended.set_result(done)
+        finally:
+            if not ended.done():
+                ended.set_result(done)
 
     machine.at_death.append(lambda: None if ended.done() else ended.set_result(None))
     if may_die:
