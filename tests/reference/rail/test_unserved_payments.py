@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -107,6 +109,40 @@ def test_given_back_and_refused_at_every_door(
     assert (one["id"], one["state"], one["refund_tx_id"]) == (number, "refunded", GIVEN_BACK)
     [row] = rows_of(rail)
     assert (row.state, row.answer) == (State.REFUNDED, None)
+
+
+@pytest.mark.parametrize("words", [("serve",), ("refunded", "--transaction", GIVEN_BACK)])
+def test_a_payer_who_comes_while_the_operator_acts(
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...]
+) -> None:
+    """Two payers press on while the command starts, looks and writes: one outcome, the same for all from then on."""
+    rail, proof, number = left_paid(own_rail, payer, **database)
+    rail.start()
+    command = [sys.executable, "-m", "reference.rail", "payments", words[0], number, *words[1:]]
+    acting = subprocess.Popen(
+        command, env=rail.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(random.uniform(0, 2))
+    answers: list[httpx.Response] = []
+
+    def press() -> None:
+        while not any(one.status_code == 200 or one.json()["error"] == "payment_refunded" for one in answers[-1:]):
+            answers.append(rail.present(proof))
+
+    with ThreadPoolExecutor() as payers:
+        for one in [payers.submit(press) for _ in range(2)]:
+            one.result(120)
+    out, err = acting.communicate(timeout=120)
+    last = rail.present(proof)
+    bodies = {one.content for one in [*answers, last] if one.status_code == 200}
+    refused = {code_of(one) for one in answers if one.status_code != 200}
+    [row] = rows_of(rail)
+    if acting.returncode == 0 and words[0] == "refunded":
+        assert (bodies, code_of(last), row.state) == (set(), (409, "payment_refunded"), State.REFUNDED)
+        return
+    assert refused <= {(409, "payment_in_progress")}
+    assert (bodies, row.state) == ({row.answer}, State.SPENT)
+    assert out.rstrip("\n").encode() == row.answer if acting.returncode == 0 else "it was served at" in err
 
 
 @pytest.mark.parametrize("words", [("serve",), ("refunded", "--transaction", GIVEN_BACK)])
