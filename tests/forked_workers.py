@@ -28,6 +28,8 @@ from typing import Any
 
 import pytest
 
+from tests import prepared
+
 _CONTEXT = multiprocessing.get_context("fork")
 # Seconds that workers have to end by themselves when a terminal interrupted them too, and when they are asked to.
 _BY_THEMSELVES, _ASKED = 10, 60
@@ -71,6 +73,7 @@ class _Workers:
         places = range(len(session.items))
         files = [list(some) for _, some in itertools.groupby(places, lambda place: session.items[place].path)]
         todo = iter(files)
+        prepared.shared()
         try:
             for some in itertools.islice(todo, self._count):
                 self._start(session, some)

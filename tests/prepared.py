@@ -1,4 +1,4 @@
-"""Processes of our services whose imports are done: a parent a module imports once, and each start is a fork of it.
+"""Processes of our services whose imports are done: a parent a module imports once a run, and each start forks it.
 
 `python -m reference.rail` spends its first seconds on imports, and tests start hundreds of services to show what only a
 process shows: what it keeps, what a kill leaves, how it ends. Each of these is still a process of its own, with its own
@@ -9,14 +9,17 @@ is run: its catalog imports what it breaks, here as in a process started anew.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
+import errno
 import fcntl
+import functools
 import gc
+import hashlib
 import importlib
 import json
 import os
 import runpy
+import secrets
 import select
 import signal
 import socket
@@ -36,6 +39,8 @@ _REQUEST_BYTES = 180_000
 _MOST_DESCRIPTORS = 16
 _FLOOR = 512  # descriptors of a request are kept from here on until they are put in their places below
 _STATUS = struct.Struct("!i")
+_PEER = struct.Struct("3i")
+_CONNECTING_SECONDS = 60
 # Programs that run others, and which.
 _RUNNING = {"tests.reference.jumping": ("reference.rail", "reference.gateway")}
 
@@ -87,21 +92,11 @@ class Prepared:
 
 
 class _Parent:
-    """The process that imported a module, and forks."""
+    """A line to the process that imported a module, and forks."""
 
-    def __init__(self, module: str, of_python: Mapping[str, str]) -> None:
-        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def __init__(self, door: socket.socket) -> None:
+        self._door = door
         self._asking = threading.Lock()
-        with theirs:
-            words = [sys.executable, "-P", __file__, module, str(theirs.fileno())]
-            ours = {name: value for name, value in os.environ.items() if not name.startswith((*_OURS, "PYTHON"))}
-            clean = {**ours, **of_python}
-            self._process = subprocess.Popen(words, env=clean, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        atexit.register(self._end)
-
-    def _end(self) -> None:
-        self._door.close()
-        self._process.wait()
 
     def fork(self, request: Mapping[str, Any], fds: Sequence[int]) -> Prepared:
         """Start a process with these descriptors in the places that the request names."""
@@ -116,6 +111,16 @@ class _Parent:
         return Prepared(int(told), reading)
 
 
+@functools.cache
+def shared() -> tuple[str, int]:
+    """Return the name of this run's parents, and a descriptor that ends when this process and its forks are gone.
+
+    Workers that are forked after a first call have the same parents: each module is imported once for all of them.
+    """
+    ending, _ = os.pipe()
+    return secrets.token_hex(8), ending
+
+
 _PARENTS: dict[object, _Parent] = {}
 _MAKING = threading.Lock()  # tests that start several side by side do so in threads
 
@@ -124,8 +129,38 @@ def _parent(module: str, of_python: Mapping[str, str]) -> _Parent:
     key = (module, *sorted(of_python.items()))
     with _MAKING:
         if key not in _PARENTS:
-            _PARENTS[key] = _Parent(module, of_python)
+            _PARENTS[key] = _Parent(_connected(module, of_python, hashlib.sha256(repr(key).encode()).hexdigest()[:16]))
         return _PARENTS[key]
+
+
+def _connected(module: str, of_python: Mapping[str, str], key: str) -> socket.socket:
+    """Connect to a parent, which the first who asks for it starts."""
+    run, ending = shared()
+    address = f"\0weldproof-tests-{run}-{key}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        if _is_first(listening, address):
+            listening.listen()
+            given = [listening.fileno(), ending]
+            words = [sys.executable, "-P", __file__, module, *map(str, given)]
+            ours = {name: value for name, value in os.environ.items() if not name.startswith((*_OURS, "PYTHON"))}
+            # It outlives this worker where others need it, and ends with the run.
+            subprocess.Popen(words, env={**ours, **of_python}, pass_fds=given, stdin=subprocess.DEVNULL)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    deadline = time.monotonic() + _CONNECTING_SECONDS
+    while door.connect_ex(address) != 0:  # the other has its name and does not listen yet
+        assert time.monotonic() < deadline, f"nobody forks {module}"
+        time.sleep(0.01)
+    return door
+
+
+def _is_first(listening: socket.socket, address: str) -> bool:
+    try:
+        listening.bind(address)
+    except OSError as fault:
+        if fault.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
 
 
 def start(
@@ -215,35 +250,68 @@ def _prepare(module: str) -> None:
     gc.freeze()
 
 
-def _forked(door: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Fork for each request; return in a child, with its request, and None once nobody is there to ask."""
-    running: dict[int, tuple[int, int]] = {}
-    asked = select.poll()  # without a descriptor of its own, which a child would close by its number
-    asked.register(door.fileno(), select.POLLIN)
-    while True:
-        for ready, _ in asked.poll():
-            if ready == door.fileno():
-                payload, fds, _, _ = socket.recv_fds(door, _REQUEST_BYTES, _MOST_DESCRIPTORS)
-                if not payload:
+class _Forking:
+    """The process that imported a module: it forks for whoever is connected, until the run ends."""
+
+    def __init__(self, listening: socket.socket, ending: int) -> None:
+        self._listening = listening
+        self._ending = ending
+        self._running: dict[int, tuple[int, int]] = {}
+        self._doors: dict[int, socket.socket] = {}
+        self._asked = select.poll()  # without a descriptor of its own, which a child would close by its number
+        for fd in (listening.fileno(), ending):
+            self._asked.register(fd, select.POLLIN)
+
+    def forked(self) -> tuple[dict[str, Any], list[int]] | None:
+        """Return in each child, with its request and descriptors, and None once nobody is there to ask."""
+        while True:
+            for ready, _ in self._asked.poll():
+                if ready == self._ending:
                     return None
-                pid = os.fork()
-                if pid == 0:
-                    door.detach()
-                    return json.loads(payload), fds[1:]
-                for fd in fds[1:]:
-                    os.close(fd)
-                watched = os.pidfd_open(pid)
-                running[watched] = (pid, fds[0])
-                asked.register(watched, select.POLLIN)
-                door.send(str(pid).encode())
-            else:
-                pid, status = running.pop(ready)
-                asked.unregister(ready)
-                os.close(ready)
-                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
-                    os.write(status, _STATUS.pack(code))
-                os.close(status)
+                if ready == self._listening.fileno():
+                    self._open()
+                elif ready in self._running:
+                    self._tell_end(ready)
+                else:
+                    found = self._start(ready)
+                    if found is not None:
+                        return found
+
+    def _open(self) -> None:
+        """Let in who is the user whose tests these are: the name is no secret."""
+        door, _ = self._listening.accept()
+        user = _PEER.unpack(door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[1]
+        if user == os.getuid():
+            self._doors[door.fileno()] = door
+            self._asked.register(door.fileno(), select.POLLIN)
+
+    def _start(self, ready: int) -> tuple[dict[str, Any], list[int]] | None:
+        payload, fds, _, _ = socket.recv_fds(self._doors[ready], _REQUEST_BYTES, _MOST_DESCRIPTORS)
+        if not payload:
+            self._asked.unregister(ready)
+            self._doors.pop(ready).close()
+            return None
+        pid = os.fork()
+        if pid == 0:
+            for one in (self._listening, *self._doors.values()):
+                one.detach()
+            return json.loads(payload), fds[1:]
+        for fd in fds[1:]:
+            os.close(fd)
+        watched = os.pidfd_open(pid)
+        self._running[watched] = (pid, fds[0])
+        self._asked.register(watched, select.POLLIN)
+        self._doors[ready].send(str(pid).encode())
+        return None
+
+    def _tell_end(self, ready: int) -> None:
+        pid, status = self._running.pop(ready)
+        self._asked.unregister(ready)
+        os.close(ready)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+            os.write(status, _STATUS.pack(code))
+        os.close(status)
 
 
 def _become(request: Mapping[str, Any], fds: Sequence[int]) -> None:
@@ -263,7 +331,7 @@ def _become(request: Mapping[str, Any], fds: Sequence[int]) -> None:
 
 if __name__ == "__main__":
     _prepare(sys.argv[1])
-    _asked = _forked(socket.socket(fileno=int(sys.argv[2])))
+    _asked = _Forking(socket.socket(fileno=int(sys.argv[2])), int(sys.argv[3])).forked()
     if _asked is not None:
         _become(*_asked)
         runpy.run_module(_asked[0]["module"], run_name="__main__", alter_sys=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,6 +15,24 @@ import pytest
 
 from tests import prepared
 from tests.reference.worker_process import environment
+
+ROOT = Path(__file__).parents[1]
+_ASKING = """
+import os
+from pathlib import Path
+from tests import prepared
+
+HERE = Path(__file__).parent
+SETTINGS = {"WP_MODE": "test", "WP_AGENT_PORT": "0"}
+
+def test_it():
+    with (HERE / "log").open("ab") as log:
+        process = prepared.start("reference.agent", env=os.environ | SETTINGS, stdout=log, stderr=log)
+    parent = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]
+    process.kill()
+    process.wait(60)
+    (HERE / f"parent-{os.getpid()}").write_text(parent)
+"""
 
 
 def test_it_is_as_the_program_started_anew(tmp_path: Path) -> None:
@@ -32,3 +54,18 @@ def test_a_signal_that_ends_it_is_told() -> None:
         process.kill()
         assert [process.wait(120), process.wait(0), process.poll()] == [-signal.SIGKILL] * 3
         process.kill()
+
+
+def test_workers_share_what_was_imported(tmp_path: Path) -> None:
+    """Processes that workers on forks of one process start have the same parent, which ends with the run."""
+    for name in ("one", "other"):
+        (tmp_path / f"test_{name}.py").write_text(_ASKING, "utf-8")
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    options = ("-p", "tests.forked_workers", "--workers", "2", "-p", "no:cacheprovider", "-c", "/dev/null")
+    words = [sys.executable, "-c", code, str(ROOT), *options, str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout
+    first, second = (path.read_text("ascii") for path in tmp_path.glob("parent-*"))
+    assert first == second
+    with contextlib.suppress(ProcessLookupError):
+        assert select.select([os.pidfd_open(int(first))], [], [], 60)[0]
