@@ -73,6 +73,8 @@ class _Workers:
         places = range(len(session.items))
         files = [list(some) for _, some in itertools.groupby(places, lambda place: session.items[place].path)]
         todo = iter(files)
+        threads = [*Path("/proc/self/task").iterdir()]
+        assert len(threads) == 1, "a test's imports start threads: a fork would have none of them"
         prepared.shared()
         try:
             for some in itertools.islice(todo, self._count):
