@@ -118,8 +118,7 @@ async def opened(
             await chain_time.begin()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
-        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-        known = KnownKeys(database)
+        known, keyring = KnownKeys(database), KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
             await open_signing_key(known, "gateway", keyring)
         with naming("WP_GATEWAY_DATA_DIR"):
@@ -169,8 +168,8 @@ async def opened(
         exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
         gate = Gate(app.url_map, routed, limits, edge=told is None)
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
-        token = None if told is None else settings.metrics_token_file
-        yield with_metrics(served, token, GatewayMeasures(Payments(database), clock, lanes))
+        measures = GatewayMeasures(Payments(database), clock, lanes)
+        yield with_metrics(served, settings.metrics_token_file if told is not None else None, measures)
 
 
 async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:
