@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from conformance import target
@@ -28,23 +26,14 @@ control = "http://base.test/control"
 """
 
 
-def test_an_address_is_one_run_s_until_that_ends(tmp_path: Path) -> None:
+def test_an_address_is_one_run_s_until_that_ends() -> None:
     """Whoever comes second is told what is taken; a slash at the end is no other address."""
-    with claimed(["http://a.test", "http://b.test"], tmp_path) as first:
+    with claimed(["http://a.test", "http://b.test"]) as first:
         assert first == []
-        with claimed(["http://b.test/", "http://c.test"], tmp_path) as second:
+        with claimed(["http://b.test/", "http://c.test"]) as second:
             assert second == ["http://b.test/"]
-    with claimed(["http://a.test", "http://b.test"], tmp_path) as after:
+    with claimed(["http://a.test", "http://b.test"]) as after:
         assert after == []
-
-
-def test_where_no_lock_can_be_nobody_is_noticed(tmp_path: Path) -> None:
-    """A folder that is not there stops no run."""
-    with (
-        claimed(["http://a.test"], tmp_path / "nowhere") as first,
-        claimed(["http://a.test"], tmp_path / "no") as second,
-    ):
-        assert (first, second) == ([], [])
 
 
 def test_what_a_run_disturbs_is_surfaces_and_controlled_nodes() -> None:
@@ -52,9 +41,8 @@ def test_what_a_run_disturbs_is_surfaces_and_controlled_nodes() -> None:
     assert target.parse(PROFILE).addresses == ("http://agent.test/", "http://base.test/control")
 
 
-async def test_a_run_beside_another_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_beside_another_says_so() -> None:
     """In the log, and on the terminal beside the verdict."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     profile = target.parse(PROFILE)
 
     async def run() -> EventLog:
