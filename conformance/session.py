@@ -287,7 +287,7 @@ class Session:
         raise Inconclusive(
             f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "
             f'target has another key for it, [networks.KEY] network = "{usual}", or, where its links are paid on '
-            "another network, the node of that in [gateway.chains.LANE] with its network"
+            f"another network, the node of that in [gateway.chains.{network.partition('_')[0]}] with its network"
         )
 
     async def once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:

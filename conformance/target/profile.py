@@ -239,6 +239,7 @@ class Profile(Table):
         clock: The target's test clock.
         budgets: What the suite may wait for.
         pace: How fast it asks.
+        tls: Whose certificates are trusted.
         secrets: Further secrets that no report may show, by name.
         xfail: Known breaches.
     """

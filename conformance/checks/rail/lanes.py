@@ -90,7 +90,7 @@ async def reference_account_is_told(case: Case) -> None:
             return
         where = {"operation": operation.path}
         expected = "one reference account in extra"
-        case.expect("RAIL-LANE-05", bool(found), expected, "none", exchange=quote.answer, where=where)
+        case.expect("RAIL-LANE-05", bool(found), expected, found or "none", exchange=quote.answer, where=where)
         told.update(dict.fromkeys(found, operation.path))
     fresh = len(told) == 2 * len(case.session.operations)
     case.expect("RAIL-LANE-05", fresh, "a reference account of its own for each token", f"{len(told)} different ones")

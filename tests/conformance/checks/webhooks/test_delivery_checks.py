@@ -293,7 +293,10 @@ HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
         VERIFIES,
         Flaws(header=lambda one: header(one.now, "y", f"{one.now}.".encode() + one.body)),
         {"WH-SIG-04"},
-        "v1 fits no way that the suite knows; [webhook] signed_string = '{t}.{body}' and [webhook.destinations.",
+        (
+            "v1 fits no way that the suite knows; [webhook] signed_string = '{t}.{body}', "
+            "[webhook] key = 'text' and [webhook.destinations."
+        ),
     ),
     "a plain hash": (
         VERIFIES,
