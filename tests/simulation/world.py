@@ -104,6 +104,8 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     made: list[PayingChain] = [*sending]
     if scenario.kinds is None or set(scenario.kinds) & operations.SETTLING:
         made.append(Base(nodes, random.Random(f"{seed}:base")))
+    for name in [name for name in os.environ if name.startswith(("WP_NODE_", "WP_INDEXER_"))]:
+        del os.environ[name]  # of the world before, whose chains may be others
     for chain in made:
         key = chain.network.upper()
         os.environ[f"WP_NODE_{key}"], *rest = (f"http://{host}" for host in chain.hosts)
