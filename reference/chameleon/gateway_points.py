@@ -307,7 +307,6 @@ POINTS = (
         (
             Choice("lifted"),
             Choice("120 a minute", settings={"WP_RECEIPT_VERIFY_RATE": "120"}),
-            Choice("600 a minute", settings={"WP_RECEIPT_VERIFY_RATE": "600"}),
         ),
     ),
     Point(
