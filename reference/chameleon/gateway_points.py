@@ -301,15 +301,6 @@ POINTS = (
         (Choice("a bucket"), Choice("a window", {"tenant_limit": "window"})),
     ),
     Point(
-        "gateway.verify-limit",
-        ("24",),
-        "whether the service that everybody calls keeps the limit of receipt verification, or has it lifted",
-        (
-            Choice("lifted"),
-            Choice("120 a minute", settings={"WP_RECEIPT_VERIFY_RATE": "120"}),
-        ),
-    ),
-    Point(
         "gateway.page",
         ("8", "C-13"),
         "markup of the checkout page",

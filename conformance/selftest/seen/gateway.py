@@ -32,7 +32,6 @@ _CODES = {
 }
 _INTERNAL = "/internal"
 _RATE, _IN_A_MINUTE = 300, 361
-_THROTTLED, _LIMITS = 429, ("x-ratelimit-limit", "ratelimit-policy")
 _STEP, _TOLERANCE = 600, 5
 _AMOUNT = re.compile(r">\s*((?:USDC )?[0-9]+[.,][0-9]+(?: USDC)?)\s*<")
 _STATE = re.compile(r'(?:id="state"|id="standing"|class="stand")[^>]*>([^<]+)<')
@@ -203,16 +202,6 @@ def _tenant_limit(wire: Wire) -> Iterator[str]:
             yield "a window" if statuses[:_IN_A_MINUTE].count(429) <= _IN_A_MINUTE - _RATE else "a bucket"
 
 
-def _verify_limit(wire: Wire) -> Iterator[str]:
-    """Tell by the limit that a verification is told of, or by the 429 that came."""
-    for one in wire.of("gateway"):
-        told = next((one.headers[name] for name in _LIMITS if name in one.headers), None)
-        if one.path == RECEIPT_VERIFY and told is not None:
-            yield told
-        elif one.path == RECEIPT_VERIFY and one.status == _THROTTLED:
-            yield "kept"
-
-
 def _is_page(one: Exchange) -> bool:
     return one.surface == "gateway" and one.path.startswith(CHECKOUT) and "<html" in one.text[:400]
 
@@ -287,7 +276,6 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.idempotency-conflict": _conflict,
     "gateway.replay-header": _replay_header,
     "gateway.tenant-limit": _tenant_limit,
-    "gateway.verify-limit": _verify_limit,
     "gateway.page": each(_page, "gateway"),
     "gateway.qr": each(_qr, "gateway"),
     "gateway.amount-text": each(_amount, "gateway"),
