@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import aiohttp
@@ -52,13 +51,12 @@ from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret, open_signing_key
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
-from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
 from reference.web.metrics import with_metrics
 from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
-from reference.web.trusted_keys import read_trusted_keys
+from reference.web.trusted_keys import open_trusted_keys
 
 _log = get_logger()
 _TEND_SECONDS = 60.0
@@ -118,7 +116,8 @@ async def opened(
             await chain_time.begin()
         except DatabaseUnavailable as fault:
             raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
-        known, keyring = KnownKeys(database), KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+        known = KnownKeys(database)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
             await open_signing_key(known, "gateway", keyring)
         with naming("WP_GATEWAY_DATA_DIR"):
@@ -129,10 +128,8 @@ async def opened(
             database, seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
         )
         did = did_web(settings.public_url)
-        jwks = settings.gateway_trusted_jwks
-        trusted = LastGood(jwks or Path(), lambda: read_trusted_keys(jwks))
         with naming("WP_GATEWAY_TRUSTED_JWKS"):
-            trusted()
+            trusted = open_trusted_keys(settings.gateway_trusted_jwks)
 
         def faults() -> list[str]:
             return [one.fault for one in (keyring, trusted) if one.fault]
@@ -158,18 +155,18 @@ async def opened(
         checkout = Checkout(settings, clock, database, lanes, limits, sign=sign, did=did)
         checkout.add_routes(app)
         dashboard = Dashboard(settings, clock, credentials, sessions, limits, tenancy, webhooks)
-        told = None  # an edge host has no dashboard (P-GW-04)
-        if settings.gateway_role == "api":
+        is_edge, told = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
+        if not is_edge:
             dashboard.add_routes(app)
             told = dashboard.told
             works = (work(settings, database, clock, seal) for work in beside)
             for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
         exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
-        gate = Gate(app.url_map, routed, limits, edge=told is None)
+        gate = Gate(app.url_map, routed, limits, edge=is_edge)
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
         measures = GatewayMeasures(Payments(database), clock, lanes)
-        yield with_metrics(served, settings.metrics_token_file if told is not None else None, measures)
+        yield with_metrics(served, None if is_edge else settings.metrics_token_file, measures)
 
 
 async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ from reference.web.logs import get_logger
 from reference.web.metrics import with_metrics
 from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
-from reference.web.trusted_keys import read_trusted_keys
+from reference.web.trusted_keys import open_trusted_keys
 
 Duty = Callable[[], Awaitable[None]]
 
@@ -290,10 +290,8 @@ async def signing_keys(
     keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
     with naming("WP_RAIL_SIGNING_KEY_FILE"):
         await open_signing_key(known, "rail", keyring)
-    trusted = LastGood(settings.rail_trusted_jwks or Path(), lambda: read_trusted_keys(settings.rail_trusted_jwks))
     with naming("WP_RAIL_TRUSTED_JWKS"):
-        trusted()
-    return keyring, trusted
+        return keyring, open_trusted_keys(settings.rail_trusted_jwks)
 
 
 def signer_with(

@@ -8,6 +8,20 @@ from typing import Any
 
 import orjson
 
+from reference.web.last_good import LastGood
+
+
+def open_trusted_keys(path: Path | None) -> LastGood[tuple[Mapping[str, Any], ...]]:
+    """Return the keys of a JWKS file as they are now, the last good ones while it cannot be read.
+
+    Raises:
+        OSError: It cannot be read at all.
+        ValueError: It holds no JWKS.
+    """
+    keys = LastGood(path or Path(), lambda: read_trusted_keys(path))
+    keys()
+    return keys
+
 
 def read_trusted_keys(path: Path | None) -> tuple[Mapping[str, Any], ...]:
     """Return the keys of a JWKS file; none where no file is named.
