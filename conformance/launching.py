@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.check import Inconclusive
-from conformance.children import ended
+from conformance.children import Child, ended
 from conformance.client import Names
 from conformance.watch import marking, temporary_folder
 
@@ -84,7 +84,7 @@ class Running:
 
     url: str
     folder: Path
-    _process: asyncio.subprocess.Process
+    _process: Child
     _words: Path
     _names: Names
 
@@ -160,7 +160,7 @@ async def _started(program: Program, names: Names, folder: Path, words: Path, at
         url = at or f"http://127.0.0.1:{port}"
         if not program.takes_port and at is None and await _takes_connections("127.0.0.1", port):
             raise Inconclusive(f"another program listens at port {port}, where {program.what} is taken to listen")
-        found = Running(url.rstrip("/"), folder, await _spawned(program, port, folder, words), words, names)
+        found = Running(url.rstrip("/"), folder, _spawned(program, port, folder, words), words, names)
         try:
             if await found.answers(READY_SECONDS):
                 return found
@@ -176,19 +176,12 @@ async def _started(program: Program, names: Names, folder: Path, words: Path, at
     raise AssertionError("every attempt returns or raises")
 
 
-async def _spawned(program: Program, port: int, folder: Path, words: Path) -> asyncio.subprocess.Process:
+def _spawned(program: Program, port: int, folder: Path, words: Path) -> Child:
     command = [_filled(word, port, folder) for word in program.words]
     environment = environment_of({name: _filled(value, port, folder) for name, value in program.environment.items()})
     with words.open("wb") as log:
         try:
-            return await asyncio.create_subprocess_exec(
-                *command,
-                env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            return Child(command, environment, log)
         except OSError as fault:
             raise Inconclusive(f"{program.what} cannot be started: {command[0]}: {fault.strerror}") from fault
 

@@ -21,6 +21,7 @@ PART: Final = re.compile(r"[^/:]{6,}")
 # Letters of the pieces by which secrets are found, and from one piece to the next.
 _PIECE: Final = 6
 _STEP: Final = 7
+_PIECES: Final = re.compile(f"(.{{{_PIECE}}}).{{0,{_STEP - _PIECE}}}", re.DOTALL)
 
 
 class Secrets:
@@ -53,19 +54,16 @@ class Secrets:
 
     def replaced(self, text: str) -> str:
         """Return `text` with a name for each secret."""
-        place = self._next(text, 0)
-        while place is not None:
+        for place in self._may_stand_in(text):
             value = self._values[place]
             text = text.replace(value, self._names[value])
-            place = self._next(text, place + 1)
         return text
 
-    def _next(self, text: str, first: int) -> int | None:
-        """Return the place of the first secret from `first` on that stands in `text`."""
+    def _may_stand_in(self, text: str) -> list[int]:
+        """Return the places of the secrets that may stand in `text`, in the order in which they came."""
         pieces = self._pieces
-        met = {piece for at in range(0, len(text), _STEP) if (piece := text[at : at + _PIECE]) in pieces}
-        places = set(self._short).union(*(pieces[piece] for piece in met))
-        return min((place for place in places if place >= first and self._values[place] in text), default=None)
+        met = pieces.keys() & _PIECES.findall(text)
+        return sorted(set(self._short).union(*(pieces[piece] for piece in met))) if met or self._short else []
 
 
 def words_of(text: str) -> list[str]:

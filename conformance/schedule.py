@@ -3,9 +3,9 @@
 Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
 done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, and then what moves
 the clock. Meanwhile the workers go on with what none of that touches: checks of surfaces behind which no chain is,
-while chains are disturbed, and to the end those that judge programs of their own. They are fewer meanwhile: what can
-only run one after the other is what everybody waits for in the end. Last comes what disturbs a chain while it moves the
-clock, by itself.
+while chains are disturbed, and to the end those that judge programs of their own; only the longest of these begin with
+the first. They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Last
+comes what disturbs a chain while it moves the clock, by itself.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from conformance.typical import typical_seconds
 
 # Their answers come from no chain.
 _WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
-# What takes so many seconds elsewhere begins before the rest, so that nobody has to wait for it in the end.
+# What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
+# and what takes so many as if it were of every kind.
 _LONG_SECONDS: Final = 3.0
+_LONGEST_SECONDS: Final = 10.0
 
 
 def company(one: Check, profile: Profile) -> str:
@@ -58,6 +60,11 @@ class _Queue:
     def __post_init__(self) -> None:
         self.left = len(self.waiting)
         self._told()
+
+    @property
+    def has_longest(self) -> bool:
+        """Whether the next check is one of the longest."""
+        return bool(self.waiting) and _length(self.waiting[-1]) >= _LONGEST_SECONDS
 
     def ended(self) -> None:
         """Count one as over."""
@@ -112,16 +119,20 @@ class Schedule:
         yield own
 
     async def _worker(self, number: int) -> None:
+        if 0 < number < len(self._queues) and self._queues[number].has_longest:
+            await self._next(self._queues[number])
         for queue in self._queues:
             while queue.waiting:
                 async with self._room:
                     await self._room.wait_for(lambda: number == 0 or number < self._workers - self._in_turns)
-                if not queue.waiting:
-                    break
-                try:
-                    await self._run(queue.waiting.pop())
-                finally:
-                    queue.ended()
+                if queue.waiting:
+                    await self._next(queue)
+
+    async def _next(self, queue: _Queue) -> None:
+        try:
+            await self._run(queue.waiting.pop())
+        finally:
+            queue.ended()
 
     async def _alone(self) -> None:
         """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""

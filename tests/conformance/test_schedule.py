@@ -179,6 +179,23 @@ async def test_what_takes_long_elsewhere_begins_first() -> None:
     assert began[20:] != known[:20]
 
 
+async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
+    """Whoever comes last is waited for, were it of a surface behind which no chain is."""
+    longest = "generated_calls_of_the_control_plane"
+    ordinary = [check(f"ordinary{n}", _turns) for n in range(6)]
+    without_chain = [check(name, _turns, "control_plane") for name in (longest, "short")]
+    own = [check(f"own{n}", _turns, "control_plane", self_contained=True) for n in range(2)]
+    log = await run(*own, *without_chain, *ordinary, workers=3)
+    began = [event["check"] for event in log.of("check.started")]
+    assert longest in began[:3]
+    assert not {"short", "own0", "own1"} & set(began[:6])
+
+
+async def _turns(_: Case) -> None:
+    for _turn in range(20):
+        await asyncio.sleep(0)
+
+
 def _nodes(rail: str, checkouts: str) -> dict[str, Any]:
     return {
         "chains": Chains(base=BaseChain(rpc=NOBODY, control=rail)),

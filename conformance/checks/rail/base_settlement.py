@@ -199,7 +199,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
         return
     stakes, operation = Stakes(case, payer), case.session.operations[0]
     await control(case, operation)
-    honest, dishonest = await stakes.stake(operation), await stakes.stake(operation)
+    honest, dishonest = await together(stakes.stake(operation) for _ in range(2))
     right, wrong = await honest.sign(), await dishonest.sign()
     await payer.control("lag", blocks=_LAG)
     try:

@@ -60,7 +60,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     """A settlement that is in no block yet serves nobody, and one that fails in its block serves nobody ever.
 
     Keeps the rail's settlements in the node's pool by the node's own control and presents four authorizations; moves
-    one payer's money away, has one cancel and one use the nonce to pay itself, in blocks of their own; then lets the
+    one payer's money away, has one cancel and one use the nonce to pay itself, in blocks without them; then lets the
     settlements in and presents all again. Expects that none is served while it waits, that the untouched one is
     afterwards, and the other three never.
     """
@@ -90,18 +90,17 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
         "uses the nonce to pay itself": pays_itself,
     }
     stakes = Stakes(case, payer)
-    all_ = [await stakes.stake(operation, coin=True) for _ in acts]
-    given = [await stake.sign() for stake in all_]
+    all_ = await together(stakes.stake(operation, coin=True) for _ in acts)
+    given = await together(stake.sign() for stake in all_)
     async with _fault(payer, "withhold"):
         answers = await together(stake.present(case, one) for stake, one in zip(all_, given, strict=True))
         await payer.control("fault", name="withhold", seed=1, count=0)
-        for (what, act), answer, stake, one in zip(acts.items(), answers, all_, given, strict=True):
+        for what, answer in zip(acts, answers, strict=True):
             _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
-            await act(stake, one)
-            if act is not nothing:
-                await stake.recount()
-    for what, stake, one in list(zip(acts, all_, given, strict=True))[1:]:
-        answer = await _once_more(case, stake, one)
+        await together(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
+        await together(stake.recount() for stake in all_[1:])
+    again = await together(_once_more(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True))
+    for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
     await _served_once(case, all_[0], given[0], "its settlement was held up for a while")
@@ -146,9 +145,11 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     operation = case.session.operations[0]
     await control(case, operation)
     stakes = Stakes(case, payer)
-    await _lost_from_the_pool(case, payer, await stakes.stake(operation, prices=3))
-    await _mined_and_taken_back(case, payer, await stakes.stake(operation, prices=3))
-    await _served_and_taken_back(case, payer, await stakes.stake(operation, prices=3))
+    # No reorganisation must take back what gave the accounts their money.
+    lost, mined, served = await together(stakes.stake(operation, prices=3) for _ in range(3))
+    await _lost_from_the_pool(case, payer, lost)
+    await _mined_and_taken_back(case, payer, mined)
+    await _served_and_taken_back(case, payer, served)
 
 
 async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: Stake) -> None:

@@ -301,10 +301,12 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     operation = case.session.operations[0]
     await control(case, operation)
     stakes = Stakes(case, payer)
-    ready: list[tuple[Stake, Authorization, Authorization]] = []
-    for _ in names:
+
+    async def prepare() -> tuple[Stake, Authorization, Authorization]:
         stake, poor = await stakes.stake(operation, prices=3), await stakes.stake(operation, prices=0)
-        ready.append((stake, await stake.sign(), await poor.sign()))
+        return stake, await stake.sign(), await poor.sign()
+
+    ready = await together(prepare() for _ in names)
     for name, (_, honest, empty) in zip(names, ready, strict=True):
         await _through_a_fault(case, payer, name, (honest, empty))
     await together(
