@@ -86,7 +86,8 @@ async def ended(process: Process, seconds: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:
-        await asyncio.wait_for(process.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -189,7 +189,8 @@ async def _run(given: Mapping[str, Any], lines: asyncio.StreamReader) -> None:
     if process.returncode is None:
         process.terminate()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _END_SECONDS)
+            async with asyncio.timeout(_END_SECONDS):
+                await process.wait()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     _say(ended=await process.wait())

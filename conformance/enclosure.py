@@ -106,7 +106,8 @@ async def words_before() -> tuple[str, ...]:
     nothing = asyncio.subprocess.DEVNULL
     try:
         trial = await asyncio.create_subprocess_exec(*words, "true", stdin=nothing, stdout=nothing, stderr=nothing)
-        allowed = await asyncio.wait_for(trial.wait(), _TRIAL_SECONDS) == 0
+        async with asyncio.timeout(_TRIAL_SECONDS):
+            allowed = await trial.wait() == 0
     except (OSError, TimeoutError):
         return ()
     return words if allowed else ()
@@ -161,7 +162,8 @@ async def enclosed(
         finally:
             process.stdin.close()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), _END_SECONDS)
+                async with asyncio.timeout(_END_SECONDS):
+                    await process.wait()
             await ended(process, _END_SECONDS)
             await reading
 

@@ -93,7 +93,8 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
 async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
     assert process.stdout is not None  # noqa: S101 - always piped above
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), _READY_SECONDS)
+        async with asyncio.timeout(_READY_SECONDS):
+            line = await process.stdout.readline()
         path = Path(orjson.loads(line)["profile"])
     except (TimeoutError, orjson.JSONDecodeError, KeyError, TypeError) as fault:
         said = words.read_text("utf-8", "replace").strip() or "it said nothing"

@@ -56,7 +56,8 @@ class RawTransport:
         data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
         try:
             upgrading = any(name.lower() == "upgrade" for name, _ in headers)
-            answer = await asyncio.wait_for(self._exchange(method, data, ends=not upgrading), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                answer = await self._exchange(method, data, ends=not upgrading)
         except TimeoutError as fault:
             self._silent += 1
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault

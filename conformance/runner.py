@@ -44,6 +44,7 @@ CHECK_PACKAGES = (
 
 # How long an interrupted run waits for the clean-up of its checks, and again of its session.
 _CLEAN_UP_SECONDS = 1.2
+_INTERRUPTED = "the run was interrupted"
 _DISTURBED = "each disturbs what the other judges, so repeat this one alone before you rely on it"
 
 
@@ -281,9 +282,12 @@ class Run:
         except (Unreachable, Inconclusive, JsonFault) as reason:
             outcome, error = "unreachable", str(reason)
         except asyncio.CancelledError:
-            outcome, error = "cancelled", "the run was interrupted"
+            outcome, error = "cancelled", _INTERRUPTED
             raise
-        except Exception as fault:  # noqa: BLE001 - a fault of the suite is a verdict of its own
+        except Exception as fault:
+            if self._interrupted:  # what the check had started may have ended before it
+                outcome, error = "cancelled", _INTERRUPTED
+                raise asyncio.CancelledError from fault
             outcome, error = "fault", "".join(traceback.format_exception_only(fault)).strip()
             self.log.add("note", check=one.id, text=self.names.redact(traceback.format_exc()))
         finally:

@@ -23,7 +23,8 @@ async def words_before() -> tuple[str, ...]:
     nothing = asyncio.subprocess.DEVNULL
     try:
         trial = await asyncio.create_subprocess_exec(*words, "true", stdin=nothing, stdout=nothing, stderr=nothing)
-        allowed = await asyncio.wait_for(trial.wait(), _SECONDS) == 0
+        async with asyncio.timeout(_SECONDS):
+            allowed = await trial.wait() == 0
     except (OSError, TimeoutError):
         return ()
     return words if allowed else ()

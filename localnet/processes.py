@@ -126,7 +126,8 @@ class Child:
         """
         assert self._process.stdout is not None  # noqa: S101 - always piped above
         try:
-            line = await asyncio.wait_for(self._process.stdout.readline(), READY_SECONDS)
+            async with asyncio.timeout(READY_SECONDS):
+                line = await self._process.stdout.readline()
             ready = orjson.loads(line)
         except (TimeoutError, orjson.JSONDecodeError) as fault:
             raise ChildFault(f"{self.name} did not become ready: {self.last_words()}") from fault
@@ -153,7 +154,8 @@ class Child:
         if self.running:
             self._signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), END_SECONDS)
+                async with asyncio.timeout(END_SECONDS):
+                    await self._process.wait()
         self._signal(signal.SIGKILL)
         if self.running:
             await self._process.wait()

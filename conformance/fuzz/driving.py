@@ -88,7 +88,8 @@ async def _conversation(
     asked: tuple[Request, Answer | None] | None = None
     while True:
         try:
-            line = await asyncio.wait_for(source.readline(), patience)
+            async with asyncio.timeout(patience):
+                line = await source.readline()
         except TimeoutError as fault:
             raise ValueError(f"nothing was said for {patience:g} s") from fault
         if not line:

@@ -83,7 +83,8 @@ class AlgorandNode:
         """Run a blocking SDK call on a thread; only the node's own refusals come through as they are."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)
         try:
-            return await asyncio.wait_for(running, self._budgets.request)
+            async with asyncio.timeout(self._budgets.request):
+                return await running
         except TimeoutError as fault:
             raise Inconclusive(f"the Algorand node gave no answer within {self._budgets.request:g} s") from fault
         except _STRANGE as fault:

@@ -74,7 +74,8 @@ class BaseNode:
             Inconclusive: The node could not be asked.
         """
         try:
-            return await asyncio.wait_for(asked, self._budgets.request)
+            async with asyncio.timeout(self._budgets.request):
+                return await asked
         except TimeoutError as fault:
             raise Inconclusive(f"the Base node gave no answer within {self._budgets.request:g} s") from fault
         except ContractLogicError as fault:
@@ -160,7 +161,8 @@ class BaseNode:
 
     async def _submit(self, sender: Account, raw: bytes) -> None:
         try:
-            await asyncio.wait_for(self.web3.eth.send_raw_transaction(raw), self._budgets.request)
+            async with asyncio.timeout(self._budgets.request):
+                await self.web3.eth.send_raw_transaction(raw)
         except Web3RPCError as fault:
             self._nonces.pop(sender.address, None)
             raise Refused(f"the Base node refused the transaction: {fault.message}"[:_SHORT]) from fault
@@ -186,7 +188,8 @@ class BaseNode:
     async def receipt(self, tx_id: str) -> Mapping[str, Any] | None:
         """Return a transaction's receipt, None while it is in no block."""
         try:
-            return await asyncio.wait_for(self.web3.eth.get_transaction_receipt(tx_id), self._budgets.request)  # type: ignore[arg-type]
+            async with asyncio.timeout(self._budgets.request):
+                return await self.web3.eth.get_transaction_receipt(tx_id)  # type: ignore[arg-type]
         except TransactionNotFound:
             return None
         except (TimeoutError, *_STRANGE) as fault:

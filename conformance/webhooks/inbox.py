@@ -236,7 +236,8 @@ class Inbox:
             if len(found) >= count or left <= 0:
                 return found
             try:
-                await asyncio.wait_for(self._changed.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
             except TimeoutError:
                 continue
 

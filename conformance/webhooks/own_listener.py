@@ -65,7 +65,8 @@ async def own_listener(header: str, signed_string: str, tolerance: float) -> Asy
 
 async def _ready(lines: asyncio.StreamReader) -> dict[str, str]:
     try:
-        ready: dict[str, str] = json.loads(await asyncio.wait_for(lines.readline(), _READY_SECONDS))
+        async with asyncio.timeout(_READY_SECONDS):
+            ready: dict[str, str] = json.loads(await lines.readline())
     except (TimeoutError, ValueError) as fault:
         raise Inconclusive("our own listener did not start") from fault
     return ready

@@ -209,7 +209,8 @@ class Receiver:
                 return tuple(found)
             try:
                 # Each arrival wakes all who wait, whoever clears the event: nobody sleeps over one he has not seen.
-                await asyncio.wait_for(self._changed.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
             except TimeoutError:
                 continue
 
@@ -282,7 +283,8 @@ class Receiver:
     async def _passed(self, seconds: float) -> None:
         """Wait, but no longer than the receiver is open."""
         try:
-            await asyncio.wait_for(self._closing.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
         except TimeoutError:
             return
 

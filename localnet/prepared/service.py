@@ -165,7 +165,8 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None  # noqa: S101 - always piped above
     process.stdin.close()
     try:
-        await asyncio.wait_for(process.wait(), _END_SECONDS)
+        async with asyncio.timeout(_END_SECONDS):
+            await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -365,7 +365,8 @@ def _each_read_bounded() -> None:
             self._reader = reader
 
         async def read(self, most: int) -> bytes:
-            return await asyncio.wait_for(self._reader.read(most), 2)
+            async with asyncio.timeout(2):
+                return await self._reader.read(most)
 
     def answering(answered: Callable[..., Any]) -> Callable[..., Any]:
         return lambda http, reader: answered(http, Reading(reader))

@@ -221,7 +221,8 @@ class Redeemer:
 
     async def _join(self, working: asyncio.Task[Served]) -> Served:
         try:
-            return await asyncio.wait_for(asyncio.shield(working), self._settings.rail_join_wait)
+            async with asyncio.timeout(self._settings.rail_join_wait):
+                return await asyncio.shield(working)
         except TimeoutError as late:
             raise in_progress() from late
 

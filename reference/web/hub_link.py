@@ -130,7 +130,8 @@ class HubLink:
         """Wait until the hub was asked once, whatever came of it, but no longer than `seconds`."""
         if self.settings.url:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._asked.wait()
 
     async def run(self) -> None:
         """Stay joined until cancelled."""
@@ -167,7 +168,8 @@ class HubLink:
             else:
                 failures, delay = failures + 1, retry_seconds(failures)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._back.wait(), delay)
+                async with asyncio.timeout(delay):
+                    await self._back.wait()
 
     async def _may_register(self) -> None:
         """Wait until the trust set was asked for, which the contract has first."""

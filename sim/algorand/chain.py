@@ -218,7 +218,8 @@ class Chain:
             if left <= 0:
                 return
             try:
-                await asyncio.wait_for(self._sealed.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._sealed.wait()
             except TimeoutError:
                 return
 

@@ -322,7 +322,8 @@ async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
         taken = success(await started.hub.register(issuer))
         # Who asks the server late asks it now.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(database.asked.wait(), _ASKED_SECONDS)
+            async with asyncio.timeout(_ASKED_SECONDS):
+                await database.asked.wait()
         return taken
 
 

@@ -143,11 +143,10 @@ class _Calls:
         if request.secured and admitted:
             headers += self._credentials().items()
         body = None if request.body is None else base64.b64decode(request.body)
-        call = self.case.client.call(
-            request.method, self.base + request.target, body=body, headers=headers, patient=False
-        )
+        url = self.base + request.target
         try:
-            answer = await asyncio.wait_for(call, _REQUEST_SECONDS)
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                answer = await self.case.client.call(request.method, url, body=body, headers=headers, patient=False)
         except TimeoutError as fault:
             raise Unreachable(f"no whole answer within {_REQUEST_SECONDS:g} s") from fault
         if answer.status == _THROTTLED:

@@ -49,7 +49,8 @@ async def statuses(
             if status.state is not LinkState.ACTIVE:
                 return
             with suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), every)
+                async with asyncio.timeout(every):
+                    await event.wait()
 
 
 def _told(status: Status) -> bytes:

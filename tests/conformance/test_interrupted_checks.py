@@ -1,0 +1,45 @@
+"""Checks that are at work when a run is interrupted: what they do of it is no fault of the suite."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.check import Case, Check
+from conformance.events import EventLog
+from conformance.ledger import load
+from conformance.runner import Plan, Run
+from conformance.target import Claims, Profile, Surface
+
+ROW, ANOTHER = "X-ROB-01", "X-JSON-01"
+NOBODY = "http://127.0.0.1:9"
+
+
+async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
+    began = asyncio.Event()
+
+    async def breaks(_: Case) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise EOFError("the program ended early") from None
+
+    async def never(case: Case) -> None:
+        case.expect(ANOTHER, True, "nothing", "nothing")
+
+    profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
+    checks = tuple(
+        Check(name, (row,), "gateway", None, exclusive, "", body)
+        for name, row, body, exclusive in (("breaks", ROW, breaks, False), ("never", ANOTHER, never, "surface"))
+    )
+    log = EventLog()
+    run = asyncio.create_task(
+        Run(Plan((load()[ROW], load()[ANOTHER]), checks, seed=1, workers=1), profile, log).execute()
+    )
+    async with asyncio.timeout(600):
+        await began.wait()
+        run.cancel()
+        await run
+    assert [(event["check"], event["outcome"]) for event in log.of("check.finished")] == [("breaks", "cancelled")]
+    assert {event["id"]: event["verdict"] for event in log.of("row")} == {ROW: "inconclusive", ANOTHER: "inconclusive"}
+    assert not [event for event in log.of("note") if "Traceback" in event["text"]]
