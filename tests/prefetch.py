@@ -32,6 +32,7 @@ PACKAGES = (
     "tests/differential/circle",
     "tests/outside/agentcash",
     "tests/outside/falcon",
+    "tests/outside/x402",
     "tests/sim/solana/js",
 )
 # A registry may be out of breath once; what was got halfway is begun anew.

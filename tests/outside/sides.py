@@ -7,6 +7,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Protocol
 
+from algosdk import account
+from algosdk.v2client.algod import AlgodClient
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from solders.keypair import Keypair
@@ -114,3 +116,33 @@ class SolanaSide:
         parameters = [str(held), {"commitment": "confirmed"}]
         call = {"jsonrpc": "2.0", "id": 1, "method": "getTokenAccountBalance", "params": parameters}
         return int(asked(self.url, call)["result"]["value"]["amount"])
+
+
+class AlgorandSide:
+    """The simulated Algorand through py-algorand-sdk."""
+
+    network = "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k"
+    usdc = 31566704
+
+    def __init__(self, stack: dict[str, str]) -> None:
+        self.url, self.control, self.payee = stack["algod"], stack["control"], stack["payto_algorand"]
+        self.token = Path(stack["algod_token_file"]).read_text("ascii").strip()
+        self.algod = AlgodClient(self.token, self.url)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The node's URL and token."""
+        return {"ALGOD_URL": self.url, "ALGOD_TOKEN": self.token}
+
+    def new_payer(self, key_file: Path) -> str:
+        """Write a key in base64, seed and public key; the account gets coin for fees too."""
+        key, address = account.generate_account()
+        key_file.write_text(key, "ascii")
+        for verb, amount in (("fund", 10_000_000), ("mint", GIVEN)):
+            assert asked(self.control, {"verb": verb, "address": address, "amount": str(amount)})["ok"]
+        return str(address)
+
+    def dollars(self, address: str) -> int:
+        """Ask for the holding."""
+        held: Any = self.algod.account_asset_info(address, self.usdc)
+        return int(held["asset-holding"]["amount"])

@@ -1,0 +1,283 @@
+"""npm's stock x402 clients for Algorand and Solana: what they make of the rail's 402, and what it takes to be served.
+
+Nothing of `@x402/fetch`, `@x402/avm` and `@x402/svm` is changed. Their `exact` schemes sign a transfer without the
+weld, so the rail refuses it by name, over either header, and no money counts. Served is who registers a hook for 402s,
+the packages' own place for other ways to pay, that pays the weld.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from algosdk import encoding, transaction
+from algosdk.error import AlgodHTTPError
+from solders.keypair import Keypair
+from solders.message import to_bytes_versioned
+from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
+from spl.token.instructions import get_associated_token_address
+
+from localnet.npm import node_modules
+from programs.node import node
+from tests.outside.sides import GIVEN, AlgorandSide, SolanaSide, asked
+
+HERE = Path(__file__).parent / "x402"
+PATH = "/pay/v1/compliance/receipt"
+BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
+PRICE = 50_000
+TRANSFER_CHECKED = 12
+SIDES: Mapping[str, Callable[[dict[str, str]], AlgorandSide | SolanaSide]] = {
+    "algorand": AlgorandSide,
+    "solana": SolanaSide,
+}
+Offer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Account:
+    """A fresh account that was given a dollar."""
+
+    address: str
+    key: str
+
+
+class Lane:
+    """What the stock client of one lane said and did, all asked of one run of it, and the chain that it did it on."""
+
+    def __init__(self, name: str, stack: dict[str, str], folder: Path) -> None:
+        self.name, self.url = name, stack["rail"] + PATH
+        self.side = SIDES[name](stack)
+        self.offer: Offer = httpx.post(self.url, json=BODY, timeout=600).json()
+        self.entry = self.entry_of(self.offer)
+        self._folder, self._accounts = folder, 0
+        self.signer, self.buyer, self.welder, self.astray, self.other = (self._account() for _ in range(5))
+        self.before = self.holdings()
+        offers, calls = self._offers(), self._calls()
+        said = self._said({"key": self.signer.key, "offers": list(offers.values()), "calls": calls})
+        self.made = dict(zip(offers, said["offers"], strict=True))
+        self.bought, self.served, self.refused = said["calls"]
+        self.after = self.holdings()
+
+    def entry_of(self, offer: Offer) -> dict[str, Any]:
+        """Return this lane's entry of a 402."""
+        found: dict[str, Any]
+        (found,) = (one for one in offer["accepts"] if one["network"] == self.side.network)
+        return found
+
+    def _offers(self) -> dict[str, Offer]:
+        """Return 402s: the rail's own, some that must not be paid, and two that ask for something else."""
+        sponsored = {**self.entry["extra"], "feePayer": self.other.address}
+        return {
+            "right": self.offer,
+            "another network": {**self.offer, "accepts": [one for one in self.offer["accepts"] if one != self.entry]},
+            "another scheme": self._changed(scheme="upto"),
+            "another asset": self._changed(asset="1"),
+            "above a dollar": self._changed(amount="1000001"),
+            "no atomic units": self._changed(amount="0.05 USDC"),
+            "another payee": self._changed(payTo=self.other.address),
+            "another fee payer": self._changed(extra=sponsored),
+        }
+
+    def _changed(self, **members: object) -> Offer:
+        return {**self.offer, "accepts": [{**self.entry, **members}]}
+
+    def _calls(self) -> list[dict[str, Any]]:
+        """Return calls: by the stock client alone, with a hook that welds, with one that welds to another challenge."""
+        extra = self.entry["extra"]
+        wrong = {name: extra[name] for name in ("payment_reference", "svm_reference_pubkey") if name in extra}
+        accounts = ((self.buyer, None), (self.welder, {}), (self.astray, wrong))
+        return [{"key": one.key, "weld": weld} for one, weld in accounts]
+
+    def _said(self, question: dict[str, Any]) -> dict[str, list[Any]]:
+        where = {"url": self.side.url, "token": self.side.environment.get("ALGOD_TOKEN", "")}
+        told = {"lane": self.name, "node": where, "url": self.url, "body": BODY, **question}
+        words = [str(node().path), str(HERE / "stock.mjs"), str(node_modules(HERE).parent)]
+        done = subprocess.run(words, input=json.dumps(told), capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stderr
+        said: dict[str, list[Any]] = json.loads(done.stdout)
+        return said
+
+    def _account(self) -> Account:
+        self._accounts += 1
+        file = self._folder / f"{self.name}{self._accounts}.key"
+        return Account(self.side.new_payer(file), file.read_text("ascii"))
+
+    def holdings(self) -> tuple[int, ...]:
+        """Return what the payee holds, and who signed, bought, welded and went astray."""
+        accounts = (self.signer, self.buyer, self.welder, self.astray)
+        return tuple(self.side.dollars(one) for one in (self.side.payee, *(each.address for each in accounts)))
+
+    def received_at(self, payee: str) -> str:
+        """Return where money for somebody arrives."""
+        if self.name == "algorand":
+            return payee
+        mint = Pubkey.from_string(self.entry["asset"])
+        return str(get_associated_token_address(Pubkey.from_string(payee), mint))
+
+    def answered(self, header: str, payment: object) -> tuple[int, str]:
+        """Return status and code of the rail's answer to a payment."""
+        value = base64.b64encode(json.dumps(payment).encode()).decode()
+        answer = httpx.post(self.url, json=BODY, headers={header: value}, timeout=600)
+        assert "Retry-After" not in answer.headers
+        return answer.status_code, answer.json()["error"]
+
+
+@pytest.fixture(scope="module")
+def algorand(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Lane:
+    return Lane("algorand", stack, tmp_path_factory.mktemp("algorand"))
+
+
+@pytest.fixture(scope="module")
+def solana(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Lane:
+    return Lane("solana", stack, tmp_path_factory.mktemp("solana"))
+
+
+@pytest.fixture(params=list(SIDES))
+def lane(request: pytest.FixtureRequest) -> Lane:
+    found: Lane = request.getfixturevalue(request.param)
+    return found
+
+
+def transferred(lane: Lane, payload: dict[str, Any]) -> tuple[str, str, int, str]:
+    """Return what a payload's transaction would do: payer, asset, amount, receiver (on Solana the token account)."""
+    if lane.name == "algorand":
+        sent = encoding.msgpack_decode(payload["paymentGroup"][payload["paymentIndex"]]).transaction
+        assert isinstance(sent, transaction.AssetTransferTxn)
+        return sent.sender, str(sent.index), sent.amount, sent.receiver
+    message = solana_transaction(payload).message
+    (one,) = (each for each in message.instructions if each.data[0] == TRANSFER_CHECKED and len(each.accounts) == 4)
+    _, mint, destination, authority = (str(message.account_keys[at]) for at in one.accounts)
+    return authority, mint, int.from_bytes(one.data[1:9], "little"), destination
+
+
+def solana_transaction(payload: dict[str, Any]) -> VersionedTransaction:
+    return VersionedTransaction.from_bytes(base64.b64decode(payload["transaction"]))
+
+
+def test_the_stock_client_signs_what_is_asked_and_is_not_served(lane: Lane) -> None:
+    """It finds its lane in the 402 and signs price, asset and payee; neither header takes it, and nothing moves."""
+    unpaid, paid = lane.bought
+    assert (unpaid["status"], unpaid["body"]["error"], unpaid["signature"]) == (402, "payment_required", None)
+    assert (paid["status"], paid["body"]["error"], paid["proof"]) == (402, "payment_not_welded", None)
+    payload = json.loads(base64.b64decode(paid["signature"]))
+    assert (payload["x402Version"], payload["accepted"]) == (2, lane.entry_of(unpaid["body"]))
+    expected = (lane.buyer.address, lane.entry["asset"], PRICE, lane.received_at(lane.entry["payTo"]))
+    assert transferred(lane, payload["payload"]) == expected
+    for header in ("PAYMENT-SIGNATURE", "X-PAYMENT"):
+        assert lane.answered(header, payload) == (402, "payment_not_welded")
+    assert lane.side.dollars(lane.buyer.address) == GIVEN
+
+
+@pytest.mark.parametrize(
+    ("offer", "reason"),
+    [
+        ("another network", "No network/scheme registered"),
+        ("another scheme", "No network/scheme registered"),
+        ("another asset", "only default assets"),
+        ("above a dollar", "spendControls.maxAmountPerPayment"),
+        ("no atomic units", "Invalid amount"),
+    ],
+)
+def test_it_stops_at_what_it_must_not_pay(lane: Lane, offer: str, reason: str) -> None:
+    """The control: the rail's 402 with one thing changed, and nothing is signed."""
+    assert "made" in lane.made["right"]
+    assert reason in lane.made[offer]["refused"]
+
+
+def test_it_signs_for_whom_it_is_told(lane: Lane) -> None:
+    """The control of what is read from its transactions: another payee is another receiver."""
+    *_, found = transferred(lane, lane.made["another payee"]["made"]["payload"])
+    assert found == lane.received_at(lane.other.address)
+
+
+def test_with_a_hook_that_welds_it_is_served(lane: Lane) -> None:
+    """A hook that pays the weld is enough, and pays the price once."""
+    unpaid, served = lane.served
+    assert (unpaid["status"], served["status"], served["signature"]) == (402, 200, None)
+    assert served["body"]["result"]["verdict"] == "ALLOW"
+    assert served["body"]["payable_receipt"].count(".") == 2
+    assert lane.side.dollars(lane.welder.address) == GIVEN - PRICE
+
+
+def test_with_a_hook_that_welds_to_another_challenge_it_is_not(lane: Lane) -> None:
+    """The control: the money arrives, and neither the hook's proof nor what the client then signs is served."""
+    answers = [(one["status"], one["body"].get("error")) for one in lane.refused]
+    assert answers == [(402, "payment_required"), (402, "weld_mismatch"), (402, "payment_not_welded")]
+    payee, signer, buyer, welder, astray = (now - then for now, then in zip(lane.after, lane.before, strict=True))
+    assert (payee, signer, buyer, welder, astray) == (2 * PRICE, 0, 0, -PRICE, -PRICE)
+
+
+def test_what_it_signs_on_algorand_is_money_that_does_not_count(algorand: Lane) -> None:
+    """The control of the balances: the node takes the signed group, unchanged; the rail serves nobody for it."""
+    made, side = algorand.made["right"]["made"], algorand.side
+    assert isinstance(side, AlgorandSide)
+    (signed,) = (encoding.msgpack_decode(one) for one in made["payload"]["paymentGroup"])
+    signed.transaction.amount += 1
+    with pytest.raises(AlgodHTTPError, match="At least one signature didn't pass verification"):
+        side.algod.send_transaction(signed)
+    signed.transaction.amount -= 1
+    tx_id = side.algod.send_transaction(signed)
+    transaction.wait_for_confirmation(side.algod, tx_id, 10)
+    assert side.dollars(algorand.signer.address) == GIVEN - PRICE
+    proof = {"tx_id": tx_id, "payment_reference": made["accepted"]["extra"]["payment_reference"]}
+    assert algorand.answered("X-PAYMENT", proof) == (402, "weld_mismatch")
+
+
+def test_what_it_signs_on_solana_nobody_can_send(solana: Lane) -> None:
+    """The rail's fee payer has no key: the node refuses the transaction, with any signature in that place."""
+    signed = solana_transaction(solana.made["right"]["made"]["payload"])
+    assert str(signed.message.account_keys[0]) == solana.entry["extra"]["feePayer"]
+    for whole in (signed, sponsored(signed, Keypair())):
+        assert "signature" in sent(solana, whole)["error"]["message"]
+
+
+def test_with_a_fee_payer_that_signs_it_is_money_that_does_not_count(solana: Lane) -> None:
+    """The control of that: given somebody's fee payer it moves money; the rail serves nobody for it."""
+    made = solana.made["another fee payer"]["made"]
+    signed = solana_transaction(made["payload"])
+    tx_id = sent(solana, sponsored(signed, Keypair.from_json(solana.other.key)))["result"]
+    finalized(solana, tx_id)
+    assert solana.side.dollars(solana.signer.address) == GIVEN - PRICE
+    proof = {"tx_id": tx_id, "payment_reference": made["accepted"]["extra"]["payment_reference"]}
+    assert solana.answered("X-PAYMENT", proof) == (402, "weld_mismatch")
+
+
+def sponsored(signed: VersionedTransaction, sponsor: Keypair) -> VersionedTransaction:
+    """Return a transaction with somebody's signature in its fee payer's place."""
+    signature = sponsor.sign_message(to_bytes_versioned(signed.message))
+    return VersionedTransaction.populate(signed.message, [signature, *signed.signatures[1:]])
+
+
+def sent(lane: Lane, whole: VersionedTransaction) -> Any:
+    """Return a Solana node's answer to a transaction."""
+    wire = base64.b64encode(bytes(whole)).decode()
+    parameters = [wire, {"encoding": "base64"}]
+    return asked(lane.side.url, {"jsonrpc": "2.0", "id": 1, "method": "sendTransaction", "params": parameters})
+
+
+def finalized(lane: Lane, tx_id: str) -> None:
+    """Wait until a Solana transaction is final."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": [[tx_id]]}
+    while True:
+        (status,) = asked(lane.side.url, call)["result"]["value"]
+        if status is not None and status["confirmationStatus"] == "finalized":
+            return
+        time.sleep(0.1)
+
+
+def test_every_package_is_pinned() -> None:
+    """It comes from registry.npmjs.org with a hash."""
+    lock = json.loads((HERE / "package-lock.json").read_text("utf-8"))
+    for place, one in lock["packages"].items():
+        if place:
+            assert one["resolved"].startswith("https://registry.npmjs.org/"), place
+            assert one["integrity"].startswith("sha512-"), place
