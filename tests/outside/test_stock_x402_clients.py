@@ -94,8 +94,11 @@ class Lane:
         """Return calls: by the stock client alone, with a hook that welds, with one that welds to another challenge."""
         extra = self.entry["extra"]
         wrong = {name: extra[name] for name in ("payment_reference", "svm_reference_pubkey") if name in extra}
-        accounts = ((self.buyer, None), (self.welder, {}), (self.astray, wrong))
-        return [{"key": one.key, "weld": weld} for one, weld in accounts]
+        return [
+            {"key": self.buyer.key, "weld": None},
+            {"key": self.welder.key, "weld": {}},
+            {"key": self.astray.key, "weld": wrong},
+        ]
 
     def _said(self, question: dict[str, Any]) -> dict[str, list[Any]]:
         where = {"url": self.side.url, "token": self.side.environment.get("ALGOD_TOKEN", "")}
