@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import ssl
 
 import aiohttp
 
 # A TLS record of an alert: what a server of TLS says to plain HTTP.
 _ALERT = "\\x15\\x03"
+# An HTTP/2 frame of settings, as Python shows bytes: what a server of HTTP/2 says first to whomever it hears.
+_SETTINGS = re.compile(r"b['\"]\\x00\\x00(?:\\x[0-9a-f]{2}|\\?.)\\x04\\x00\\x00\\x00\\x00\\x00")
 _SHOWN = 200
 # What the client reads of a status line or a field.
 _LONGEST_LINE = 8190
@@ -60,6 +63,8 @@ def no_http(said: str, url: str) -> str:
     """Return what is said of bytes that are no HTTP answer, by what its reader says of them."""
     if _ALERT in said or "\x15\x03" in said:
         return f"what came is TLS, no plain HTTP{_other_scheme(url)}"
+    if _SETTINGS.search(said) is not None:
+        return "what came is HTTP/2, and the suite speaks HTTP/1.1"
     if "bytes when reading" in said:
         return f"its answer has a line of more than {_LONGEST_LINE} bytes in its head, of which no more is read"
     return f"what came is no HTTP answer: {' '.join(said.split())[:_SHOWN]}"

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests import prepared
+from tests.conformance.node_servers import node_servers
 from tests.conformance.wrong_targets import (
     Serve,
     answering,
@@ -68,6 +69,20 @@ ALIKE: dict[str, tuple[Serve, str]] = {
     "another service's 200": (answering("200 OK", b'{"hello":"world"}'), "200 with application/json"),
     "another service's 401": (answering("401 Unauthorized", b'{"error":"no token"}'), "looks like no surface"),
     "another service's 404": (OTHERS, "looks like no surface"),
+}
+
+# Servers of stock Node.js: the scheme that is asked for, and what is said.
+OF_NODE = {
+    "tls": ("https", "unable to get local issuer certificate; give --cacert FILE"),
+    "plain at Node's TLS port": ("http", "the connection was closed without an answer; if it speaks TLS"),
+    "right": ("https", "does not speak TLS: is its address http://"),
+    "redirecting": ("http", "its / was answered 302 to /login"),
+    "unrouted": ("http", "its / was answered 404 with an HTML page"),
+    "resetting": ("http", "the connection was reset before an answer came"),
+    "hanging_up": ("http", "the connection was closed without an answer"),
+    "breaking": ("http", "its answer was cut off"),
+    "endless": ("http", "its answer is longer than"),
+    "http2": ("http", "what came is HTTP/2, and the suite speaks HTTP/1.1"),
 }
 
 
@@ -141,6 +156,28 @@ def test_a_server_that_answers_everything_alike_is_no_surface(name: str, tmp_pat
     assert code in {1, 3}, sentence
     assert "pass" not in verdicts.values(), verdicts
     assert not sentence.startswith("Passed")
+
+
+def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
+    """`init` says of each what came of it; a run passes nothing of what was reset or redirects."""
+    with node_servers(tmp_path) as places:
+        at = {**places, "plain at Node's TLS port": places["tls"]}
+        urls = {name: f"{scheme}://{at[name]}" for name, (scheme, _) in OF_NODE.items()}
+        done = weldproof(tmp_path, "init", *urls.values(), "--timeout", "60")
+        undecided(judged(tmp_path, urls["resetting"], "--timeout", "60"), OF_NODE["resetting"][1])
+        code, verdicts, sentence = judged(tmp_path, urls["redirecting"], "--timeout", "60")
+    lines = {line.strip().partition(": ")[0]: line for line in done.stderr.splitlines()}
+    for name, (_, said) in OF_NODE.items():
+        assert said in lines[urls[name]], name
+    unwritten(done, tmp_path, "looks like no surface")
+    assert (code, "pass" in verdicts.values()) in {(1, False), (3, False)}, sentence
+
+
+def test_a_server_of_node_that_is_right_becomes_a_profile(tmp_path: Path) -> None:
+    """The control: one of the same servers, with its certificate's authority. Rows pass on one in test_kept_by_node."""
+    with node_servers(tmp_path) as places:
+        done = initialised(tmp_path, f"https://{places['tls']}", "--cacert", "authority.pem")
+    assert (done.returncode, "1 paid operations" in done.stdout) == (0, True), done.stderr
 
 
 @pytest.mark.parametrize("days", [1, -1])
