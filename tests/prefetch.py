@@ -20,7 +20,8 @@ from programs.nginx import nginx
 from programs.node import node
 from programs.postgres import postgres
 from tests.outside.a2a.environments import LINES, python_of
-from tests.outside.x402.environment import programs_of_validators, python_of_client
+from tests.outside.validators.environment import programs_of_validators
+from tests.outside.x402.environment import python_of_client
 from tests.sim.algorand.differential.oracle import environment
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +48,7 @@ PROGRAMS: Mapping[str, Callable[[], Program]] = {
 }
 THINGS: Mapping[str, Callable[[], object]] = {
     **{f"the A2A SDK, line {line}": partial(python_of, line) for line in LINES},
-    "the x402 validators": programs_of_validators,
+    "x402-conformance, x402-inspect and a2a-lint": programs_of_validators,
     "the x402 package's Solana client": python_of_client,
     "the go-algorand evaluator": environment,
     **{f"npm packages of {package}": partial(npm.node_modules, ROOT / package) for package in PACKAGES},

@@ -1,6 +1,6 @@
 """Validators of the field find no error in what the rail publishes and in its challenges, and errors in spoiled ones.
 
-AgentCash's discovery, x402-conformance and x402-inspect, each as its registry has it.
+AgentCash's discovery, x402-conformance, x402-inspect and a2a-lint, each as its registry has it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import pytest
 
 from localnet.npm import node_modules
 from programs.node import node
-from tests.outside.x402.environment import programs_of_validators
+from tests.conformance.wrong_targets import routing, standing
+from tests.outside.validators.environment import programs_of_validators
 
 AGENTCASH = Path(__file__).parent / "agentcash"
 PRICES = {
@@ -175,3 +176,24 @@ def test_x402_inspect_finds_no_error(stack: dict[str, str], header: str, kind: s
     assert by_x402_inspect(value) == (kind, [])
     del document[member]
     assert by_x402_inspect(in_base64(document)) == (kind, [member])
+
+
+def by_a2a_lint(agent: str) -> tuple[int, list[str]]:
+    """Return how a2a-lint ends that reads an agent's card and sends it a message, and the places of its errors."""
+    words = [str(programs_of_validators() / "a2a-lint"), agent, "--live", "--strict", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    findings = json.loads(done.stdout)["findings"]
+    return done.returncode, [one["field"] for one in findings if one["level"] == "error"]
+
+
+def test_a2a_lint_finds_no_error(stack: dict[str, str]) -> None:
+    """Neither in the card nor in what a message is answered; a card without a member has one, or one for elsewhere."""
+    assert by_a2a_lint(stack["rail"]) == (0, [])
+    path = "/.well-known/agent-card.json"
+    card = httpx.get(stack["rail"] + path).json()
+    without = {name: value for name, value in card.items() if name != "version"}
+    with standing(routing({("GET", path): (200, without)})) as place:
+        assert by_a2a_lint(f"http://{place}") == (1, ["version"])
+    elsewhere = {**card, "url": stack["rail"] + "/nowhere"}
+    with standing(routing({("GET", path): (200, elsewhere)})) as place:
+        assert by_a2a_lint(f"http://{place}") == (1, ["(live)"])

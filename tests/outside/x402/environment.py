@@ -1,8 +1,7 @@
-"""What PyPI has of x402, in environments of the project's cache under the digests of their pins.
+"""The environment of PyPI's x402 package with its Solana client, in the project's cache under the digest of its pins.
 
-They are made at first use, or ahead of it by `python -m tests.prefetch`; later runs need no network. Nothing of them
-ever gets into the project's environment: x402-conformance would load itself into every pytest there, and the Solana
-client of the `x402` package wants an older solana-py.
+It is made at first use, or ahead of it by `python -m tests.prefetch`; later runs need no network. The project's own
+environment has the package without that client, which wants an older solana-py.
 """
 
 from __future__ import annotations
@@ -11,24 +10,13 @@ from pathlib import Path
 
 from programs import python_packages
 
-_HERE = Path(__file__).parent
-
-
-def programs_of_validators() -> Path:
-    """Return the folder with the programs `x402conf` and `x402-inspect`, getting them at first use.
-
-    Raises:
-        Missing: They could not be got; the text says what to do.
-    """
-    pins = _HERE / "validators.txt"
-    return python_packages.environment("x402", pins, what="x402-conformance and x402-inspect") / "bin"
+_PINS = Path(__file__).parent / "python.txt"
 
 
 def python_of_client() -> Path:
-    """Return the interpreter of an environment with the x402 package and its Solana client, making it at first use.
+    """Return the environment's interpreter, making it at first use.
 
     Raises:
         Missing: It could not be made; the text says what to do.
     """
-    pins = _HERE / "python.txt"
-    return python_packages.environment("x402", pins, what="the x402 package with Solana") / "bin" / "python"
+    return python_packages.environment("x402", _PINS, what="the x402 package with Solana") / "bin" / "python"
