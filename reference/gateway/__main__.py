@@ -1,4 +1,4 @@
-"""`weldproof-gateway`: serve the gateway, rotate its signing key, make keys for administrators.
+"""`weldproof-gateway`: serve the gateway, rotate its signing key, make administrators' keys, see to payments.
 
 The program is where surfaces meet: it alone knows both the gateway and the dispatcher that runs beside it.
 """
@@ -16,6 +16,7 @@ import time
 import click
 
 from reference.gateway.credentials import SCOPES
+from reference.gateway.payments_command import payments
 from reference.gateway.runtime import new_admin_key, running
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
@@ -68,6 +69,9 @@ def admin_key(scopes: tuple[str, ...]) -> None:
     except Misconfigured as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
+
+
+main.add_command(payments)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ async def opened(
     Lanes that are added later are served, too.
     """
     async with AsyncExitStack() as exits:
-        database = open_database(_dsn(settings))
+        database = open_database(database_dsn(settings))
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
@@ -175,7 +175,7 @@ async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str
     Raises:
         DatabaseUnavailable: It was not made.
     """
-    database = open_database(_dsn(settings))
+    database = open_database(database_dsn(settings))
     try:
         tenants = Tenants(database)
         await tenants.prepare()
@@ -199,7 +199,8 @@ async def _admit_first(settings: GatewaySettings, tenants: Tenants, known: Known
     await known.add(name, secret_id(key.encode()), now=clock.now())
 
 
-def _dsn(settings: GatewaySettings) -> str:
+def database_dsn(settings: GatewaySettings) -> str:
+    """Return where a gateway's database is; the folder of its own file is made."""
     if settings.gateway_db:
         return settings.gateway_db
     with naming("WP_GATEWAY_DATA_DIR"):

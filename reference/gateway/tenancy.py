@@ -12,16 +12,16 @@ from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
 from reference.gateway.idempotency import Keep, dropped
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.uncounted import UncountedPayments, listed
 from reference.gateway.webhooks import Webhooks
-from reference.protocol.checkout import LinkState
-from reference.protocol.networks import NETWORKS, canonical_tx_id
+from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of
 from reference.store.links import Links, Listed
-from reference.store.payments import Payment, Payments, PaymentState, Uncounted
+from reference.store.payments import Payments, PaymentState
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
-from reference.web.errors import Refused, Unprocessable
+from reference.web.errors import Unprocessable
 
 _DAY = 86400
 _PAGE = 50
@@ -64,6 +64,7 @@ class Tenancy:
         self._tenants = tenants
         self._links = links
         self._payments = payments
+        self._uncounted = UncountedPayments(clock, payments)
         self._lanes = lanes
         self._webhooks = webhooks
 
@@ -96,7 +97,7 @@ class Tenancy:
     async def payments(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
         """Return a tenant's payments, newest first; `amount` is atomic units as text (P-CK-10)."""
         await self.find(tenant_id)
-        return [_listed(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
+        return [listed(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
 
     async def listed(self, after: str | None = None) -> Page:
         """Return a page of tenants, the newest first."""
@@ -110,44 +111,13 @@ class Tenancy:
         return Page.of([self._shown_link(one) for one in found], "id")
 
     async def uncounted(self, tenant_id: str) -> list[dict[str, Any]]:
-        """Return a tenant's payments that counted for nothing, with their links and the reason (P-CK-10).
-
-        Late ones first, then those that moved too little, each newest first; `refund_tx_id` and `refunded_at` are null
-        until one is noted as given back.
-        """
+        """Return a tenant's payments that counted for nothing, as `UncountedPayments.of_tenant`."""
         await self.find(tenant_id)
-        states = (PaymentState.LATE, PaymentState.SHORT)
-        return [
-            {
-                **_listed(one.payment),
-                "label": one.link.label,
-                "token": one.link.token,
-                "reason": _reason(one),
-                "refund_tx_id": one.refund_tx_id,
-                "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
-            }
-            for state in states
-            for one in await self._payments.uncounted(tenant_id, state)
-        ]
+        return await self._uncounted.of_tenant(tenant_id)
 
     async def refund(self, tenant_id: str, payment_id: str, transaction: str) -> None:
-        """Note that a payment that counted for nothing was given back; nothing can be paid by it any more.
-
-        Raises:
-            Refused: 404, there is none; 409, it was given back already or has paid something meanwhile.
-            Unprocessable: That is no other transaction of its network.
-        """
-        payment = await self._payments.one_uncounted(tenant_id, payment_id)
-        if payment is None:
-            raise refusals.not_found()
-        try:
-            named = canonical_tx_id(NETWORKS[payment.network], transaction)
-        except ValueError as fault:
-            raise _no_refund(str(fault)) from fault
-        if named == payment.tx_id:
-            raise _no_refund("that is the transaction that paid")
-        if not await self._payments.give_back(payment, named, now=self._clock.now()):
-            raise Refused(409, "payment_not_refundable", "this payment was given back already, or has paid something")
+        """Note that a payment of a tenant was given back, as `UncountedPayments.refund`."""
+        await self._uncounted.refund(payment_id, transaction, tenant_id=tenant_id)
 
     def offered(self) -> list[str]:
         """Return the keys of the networks that are offered now, in the order of the network table."""
@@ -267,19 +237,6 @@ def _no_address(key: str) -> dict[str, Any]:
     return {"loc": ["body", key, "payout_address"], "msg": f"not an address of {key}", "type": "address_form"}
 
 
-def _no_refund(why: str) -> Unprocessable:
-    return Unprocessable([{"loc": ["body", "transaction"], "msg": why, "type": "transaction_form"}])
-
-
-def _reason(late: Uncounted) -> str:
-    """Return why a payment counted for nothing: its amount, what had ended its link, or its block's time."""
-    if late.payment.state is PaymentState.SHORT:
-        return "wrong_amount"
-    if late.link_state in {LinkState.PAID, LinkState.CANCELLED}:
-        return late.link_state
-    return "after_expiry" if late.payment.block_time > late.link.expires_at else "seen_after_expiry"
-
-
 def _described(tenant: Tenant) -> dict[str, Any]:
     return {
         "tenant_id": tenant.id,
@@ -297,19 +254,4 @@ def _shown(key: ApiKey) -> dict[str, Any]:
         "created_at": utc_text(key.created_at),
         "valid_until": None if key.valid_until is None else utc_text(key.valid_until),
         "revoked_at": None if key.revoked_at is None else utc_text(key.revoked_at),
-    }
-
-
-def _listed(payment: Payment) -> dict[str, Any]:
-    return {
-        "payment_id": payment.id,
-        "state": payment.state,
-        "link_id": payment.link_id,
-        "network": payment.network,
-        "tx_id": payment.tx_id,
-        "amount": str(payment.value),
-        "payer": payment.payer,
-        "block_time": utc_text(payment.block_time),
-        "seen_at": utc_text(payment.seen_at),
-        "reversed_at": None if payment.reversed_at is None else utc_text(payment.reversed_at),
     }

@@ -21,13 +21,10 @@ from reference.rail.signing import Signer
 from reference.store.redemptions import Answer, Redemption, Redemptions
 from reference.store.unserved import Unserved, UnservedPayments, UnservedState
 from reference.web.clock import WpClock
+from reference.web.operating import NotDone
 
 # Beyond a lease, for those who take it first.
 _PATIENCE_SECONDS = 10.0
-
-
-class NotDone(Exception):
-    """What an operator asked for was not done; the text says why, and nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Entry:
         """Return it as JSON: the number as text, as it goes beyond what every reader of JSON keeps."""
         one = self.payment
         return {
-            "id": None if one.id is None else str(one.id),
+            "id": one.name,
             "state": one.state.value,
             "since": utc_text(one.since),
             "paid_at": None if one.paid_at is None else utc_text(one.paid_at),
@@ -160,6 +157,22 @@ class PaymentsDesk:
             await self._paid(row_id)
             raise NotDone("it changed meanwhile; ask again")
 
+    async def refund_unclaimed(self, moved_by: str, tx_id: str) -> None:
+        """Mark what is `moved_unclaimed` as given back, as `refund` does a payment that has a claim.
+
+        Args:
+            moved_by: The transaction that it is listed with.
+            tx_id: The one that gave it back.
+
+        Raises:
+            NotDone: None is listed with that transaction, or it was claimed meanwhile.
+        """
+        named = _canonical(tx_id)
+        if named == moved_by:
+            raise NotDone("that is the transaction that moved the money; name the one that gave it back")
+        if not await self._unserved.give_back_unclaimed(moved_by, named, now=self._clock.now()):
+            raise NotDone("no money that moved without a claim is listed with that transaction; look at the list again")
+
     async def _paid(self, row_id: int) -> Redemption:
         """Return a payment that was not served.
 
@@ -210,7 +223,7 @@ def _words(one: Unserved, ends: str) -> tuple[str, str]:
     if one.state is UnservedState.UNCLAIMED:
         return (
             "what the rail sent moved the money, and no claim is left",
-            "served if the same proof comes within its lifetime; else give it back; it cannot be marked here",
+            "served if the same proof comes within its lifetime; or give it back, named by its transaction",
         )
     if one.state is UnservedState.WAITING_FOR_NODE:
         return (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +13,7 @@ import click
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
-from reference.rail.payments import Entry, NotDone, PaymentsDesk
+from reference.rail.payments import Entry, PaymentsDesk
 from reference.rail.runtime import ledger_dsn, signer_with, signing_keys
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
@@ -25,9 +23,9 @@ from reference.store.opening import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.unserved import UnservedPayments
 from reference.web.clock import WpClock
-from reference.web.settings import EXIT_USAGE, Misconfigured, read_settings
+from reference.web.operating import carried_out
+from reference.web.settings import Misconfigured, read_settings
 
-EXIT_NOT_DONE = 1
 _MOST = 1000
 _COLUMNS = "{:<20} {:<20} {:<17} {:<19} {:<19} {}"
 _HEAD = _COLUMNS.format("ID", "SINCE", "STATE", "LANE", "SERVICE", "AMOUNT")
@@ -70,16 +68,21 @@ def serve(row_id: int) -> None:
 
 
 @payments.command()
-@click.argument("row_id", metavar="ID", type=int)
+@click.argument("named", metavar="ID")
 @click.option("--transaction", required=True, metavar="TX", help="The transaction that gave the money back.")
-def refunded(row_id: int, transaction: str) -> None:
+def refunded(named: str, transaction: str) -> None:
     """Mark a payment that was not served as given back.
+
+    ID is as it is listed: a number, or the transaction of one that is moved_unclaimed.
 
     Sends nothing: give the money back first. Its proof is refused with payment_refunded from then on, also by a worker
     that is making its answer now. Ends with 1, and changes nothing, where it is not paid or was served.
     """
-    _carried_out(lambda desk: desk.refund(row_id, transaction))
-    click.echo(f"{row_id} is marked as given back; it is never served.")
+    if named.isdecimal():
+        _carried_out(lambda desk: desk.refund(int(named), transaction))
+    else:
+        _carried_out(lambda desk: desk.refund_unclaimed(named, transaction))
+    click.echo(f"{named} is marked as given back; it is never served.")
 
 
 def _carried_out(act: Callable[[PaymentsDesk], Awaitable[_Result]]) -> _Result:
@@ -90,16 +93,7 @@ def _carried_out(act: Callable[[PaymentsDesk], Awaitable[_Result]]) -> _Result:
         async with opened_desk(settings) as desk:
             return await act(desk)
 
-    try:
-        return asyncio.run(run())
-    except NotDone as reason:
-        click.echo(f"Not done: {reason}.", err=True)
-        sys.exit(EXIT_NOT_DONE)
-    except Misconfigured as fault:
-        click.echo(str(fault), err=True)
-    except DatabaseUnavailable as fault:
-        click.echo(f"WP_RAIL_DB: the database cannot be asked ({fault}); nothing is known to be done", err=True)
-    sys.exit(EXIT_USAGE)
+    return carried_out(run, away=DatabaseUnavailable, setting="WP_RAIL_DB")
 
 
 @asynccontextmanager
@@ -131,10 +125,9 @@ def _lines(found: Sequence[Entry]) -> list[str]:
         one = entry.payment
         network = NETWORKS.get(one.network)
         amount = amount_pretty(int(one.amount), network.asset_label) if network and one.amount else one.amount or "-"
-        named = "-" if one.id is None else str(one.id)
         lines.append(
             _COLUMNS.format(
-                named, utc_text(one.since), one.state.value, one.network, one.service_id or "-", amount
+                one.name or "-", utc_text(one.since), one.state.value, one.network, one.service_id or "-", amount
             ).rstrip()
         )
         facts = [("transaction", one.tx_id), ("payer", one.payer), ("given back by", one.refund_tx_id)]

@@ -125,7 +125,12 @@ class Redeemer:
 
     @staticmethod
     def refuse_foreign(rows: list[Redemption], presented: Presented, call: Call) -> None:
-        """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder."""
+        """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder.
+
+        One that was given back without a claim is refused as such, whatever it is presented for.
+        """
+        if any(row.is_refunded and row.payment_key == presented.payment_key and not row.service_id for row in rows):
+            raise payment_refunded()
         for row in rows:
             same = (row.token, row.payment_key, row.request_hash) == (
                 presented.token.text,

@@ -343,8 +343,16 @@ class Settler:
         if seen.status in _WAITING:
             await self._push(sent, seen.status)
         elif seen.final:
-            fate = Fate.SETTLED if seen.status is TxStatus.CONFIRMED else Fate.FAILED
-            await self._settlements.close(sent, fate, now=self._clock.now())
+            await self._settlements.close(sent, await self._fate_of(sent, seen), now=self._clock.now())
+
+    async def _fate_of(self, sent: Settlement, seen: ObservedTransaction) -> Fate:
+        """Return what became of a settlement that is final and has no claim."""
+        if seen.status is TxStatus.CONFIRMED:
+            return Fate.SETTLED
+        token = Token.parse(sent.token)
+        since = 0 if token is None else token.unix - AGE_SKEW_SECONDS
+        use = await self.lane.use_of(read_authorization(sent), since)
+        return Fate.OVERTAKEN if use.used and not use.cancelled else Fate.FAILED
 
     @staticmethod
     def _refusal(code: str, presented: Presented) -> PaymentRefused:

@@ -141,7 +141,7 @@ _OF_TENANT = (
     .limit(bindparam("most"))
 )
 _LINK = tuple(Link.__slots__)
-_UNCOUNTED = (
+_EACH_UNCOUNTED = (
     select(
         *(_ROW[name] for name in _NAMES),
         *(links.c[name] for name in _LINK),
@@ -154,13 +154,16 @@ _UNCOUNTED = (
         .outerjoin(link_ends, link_ends.c.link_id == links.c.id)
         .outerjoin(refunds, refunds.c.payment_id == _ROW.id)
     )
-    .where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.state == bindparam("state"), ~_PAID_ANOTHER)
+    .where(_ROW.state == bindparam("state"), ~_PAID_ANOTHER)
     .order_by(_ROW.seen_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_ONE_UNCOUNTED = _SELECT.where(
-    _ROW.id == bindparam("payment_id"), _ROW.tenant_id == bindparam("tenant_id"), ~_IS_PAID, ~_PAID_ANOTHER
-)
+_UNCOUNTED = _EACH_UNCOUNTED.where(_ROW.tenant_id == bindparam("tenant_id"))
+_UNCOUNTED_OF_ALL = {
+    True: _EACH_UNCOUNTED.where(refunds.c.tx_id.isnot(None)),
+    False: _EACH_UNCOUNTED.where(refunds.c.tx_id.is_(None)),
+}
+_ONE_UNCOUNTED = _SELECT.where(_ROW.id == bindparam("payment_id"), ~_IS_PAID, ~_PAID_ANOTHER)
 _NOTE_REFUND = insert(refunds).values({name: bindparam(name) for name in ("payment_id", "tx_id", "refunded_at")})
 _is_refunded = exists().where(refunds.c.payment_id == _ROW.id).correlate(payments)
 _each = select(_ROW.state, _ROW.network, _is_refunded.label("refunded")).where(~_IS_PAID, ~_PAID_ANOTHER).subquery()
@@ -239,15 +242,16 @@ class Payments:
 
     async def uncounted(self, tenant_id: str, state: str, *, most: int = 500) -> Sequence[Uncounted]:
         """Return a tenant's payments that counted for nothing, `late` or `short`, newest first (P-CK-10)."""
-        rows = await self._database.rows(_UNCOUNTED, tenant_id=tenant_id, state=state, most=most)
-        end = len(_NAMES) + len(_LINK)
-        found = zip(_all([row[: len(_NAMES)] for row in rows]), rows, strict=True)
-        return [Uncounted(payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
+        return _uncounted(await self._database.rows(_UNCOUNTED, tenant_id=tenant_id, state=state, most=most))
 
-    async def one_uncounted(self, tenant_id: str, payment_id: str) -> Payment | None:
-        """Return a payment of a tenant that counted for nothing."""
-        rows = await self._database.rows(_ONE_UNCOUNTED, tenant_id=tenant_id, payment_id=payment_id)
-        return next(iter(_all(rows)), None)
+    async def uncounted_of_all(self, state: str, *, refunded: bool, most: int) -> Sequence[Uncounted]:
+        """Return every tenant's that counted for nothing and were not given back, or were, newest first."""
+        return _uncounted(await self._database.rows(_UNCOUNTED_OF_ALL[refunded], state=state, most=most))
+
+    async def one_uncounted(self, payment_id: str, *, tenant_id: str | None = None) -> Payment | None:
+        """Return a payment that counted for nothing, of a tenant or of anybody."""
+        found = _all(await self._database.rows(_ONE_UNCOUNTED, payment_id=payment_id))
+        return next((one for one in found if tenant_id in {None, one.tenant_id}), None)
 
     async def give_back(self, payment: Payment, tx_id: str, *, now: int) -> bool:
         """Note that a payment was given back, and use up its transfer: nothing can be paid by it any more.
@@ -305,6 +309,12 @@ class Payments:
                 await self._database.change_all(*changes)
         except Taken:
             return
+
+
+def _uncounted(rows: Sequence[Row]) -> Sequence[Uncounted]:
+    end = len(_NAMES) + len(_LINK)
+    found = zip(_all([row[: len(_NAMES)] for row in rows]), rows, strict=True)
+    return [Uncounted(payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
 
 
 def _all(rows: Sequence[Row]) -> Sequence[Payment]:

@@ -245,11 +245,11 @@ class Redemptions:
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
 
     def _new_id(self) -> int:
-        """Return a number of 63 bits that grows with time until 2094, the lower 22 bits by chance.
+        """Return a fresh number, no two of this worker the same.
 
-        No two of this worker are the same. Should another worker's be, that claim is refused and made anew.
+        Should another worker's be, that claim is refused and made anew.
         """
-        self._newest = max(self._newest + 1, _first_id(time.time()) | secrets.randbits(22))
+        self._newest = max(self._newest + 1, fresh_id())
         return self._newest
 
     async def unpaid_claims(self, token: str) -> list[Redemption]:
@@ -380,6 +380,11 @@ class Redemptions:
             await self._database.change(_RECHECKED, row_id=row_id)
         else:
             await self._database.change(_REVERSED, row_id=row_id, attested=attestation)
+
+
+def fresh_id() -> int:
+    """Return a number for a row: 63 bits that grow with time until 2094, the lower 22 bits by chance."""
+    return _first_id(time.time()) | secrets.randbits(22)
 
 
 def _first_id(unix: float) -> int:

@@ -12,10 +12,13 @@ from sqlalchemy import and_, bindparam, case, exists, func, insert, literal_colu
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.networks import NETWORKS
+from reference.store import used_transfers
 from reference.store.database import Change, Database, Missed, Row, Taken
 from reference.store.orders import order_of
+from reference.store.redemptions import fresh_id
 from reference.store.settlements import Fate
 from reference.store.tables import kept_claims, orders, redemptions, refunds, settlements
+from reference.store.used_transfers import SOME_TRANSFER, UsedBy
 
 
 class UnservedState(StrEnum):
@@ -40,7 +43,7 @@ class Unserved:
     """A payment that nobody was served for.
 
     Attributes:
-        id: The redemption's number; None where no claim is left.
+        id: The redemption's number; None where no claim is left, and the transaction stands for it.
         state: Where it stands.
         since: Unix seconds of when it was presented, or sent where no claim is left.
         network: Network key.
@@ -70,6 +73,16 @@ class Unserved:
     has_order: bool = False
     refund_tx_id: str | None = None
     refunded_at: int | None = None
+
+    @property
+    def name(self) -> str | None:
+        """What an operator names it by: its number, or the transaction that moved it and has no claim.
+
+        None while something without a claim is on its way, as nothing can be done about it.
+        """
+        if self.id is not None:
+            return str(self.id)
+        return self.tx_id if self.state is UnservedState.UNCLAIMED else None
 
 
 # How long a settlement that moved money and has no claim is listed.
@@ -112,8 +125,13 @@ _REFUNDED = (
     .limit(bindparam("most"))
 )
 _CLAIMED = exists().where(_OF_THE_CLAIM).correlate(settlements)
-_PAID_FOR = exists().where(_OF_THE_CLAIM, _ROW.paid_at.isnot(None)).correlate(settlements)
-_UNCLAIMED = or_(and_(_OPEN, ~_CLAIMED), and_(_MOVED, _SENT.closed_at > bindparam("since"), ~_PAID_FOR))
+# Whichever token it was for: an authorization moves its money once (`rail_paid_payment`).
+_PAID_FOR = exists().where(_ROW.payment_key == _SENT.payment_key, _ROW.paid_at.isnot(None)).correlate(settlements)
+_MOVED_ALONE = and_(_MOVED, _SENT.closed_at > bindparam("since"), ~_PAID_FOR)
+_UNCLAIMED = or_(and_(_OPEN, ~_CLAIMED), _MOVED_ALONE)
+_EACH_MOVED = select(
+    _SENT.hashes, _SENT.caip2, _SENT.settler, _SENT.nonce, _SENT.payment_key, _SENT.payer, _SENT.authorization
+).where(_MOVED_ALONE)
 _SENT_ALONE = (
     select(_SENT.fate, _SENT.sent_at, _SENT.caip2, _SENT.hashes, _SENT.payer)
     .where(_UNCLAIMED)
@@ -130,6 +148,12 @@ _GIVE_BACK = (
     .values(spent_at=bindparam("now"), lease=None, lease_counter=_ROW.lease_counter + 1)
 )
 _NOTE = insert(refunds).values({name: bindparam(name) for name in ("claim_id", "tx_id", "refunded_at")})
+# A row of the ledger for what has none: a payment that is paid and over.
+_STANDS_FOR = (
+    *("id", "token", "payment_key", "request_hash", "service_id", "network", "tx_id", "amount", "pay_to"),
+    *("claimed_at", "claim_order", "expires_at", "lease_counter", "payer", "paid_at", "spent_at"),
+)
+_STAND_FOR = insert(redemptions).values({name: bindparam(name) for name in _STANDS_FOR})
 _REFUND_OF = select(_REFUND.tx_id).where(_REFUND.claim_id == bindparam("claim_id"))
 
 
@@ -191,6 +215,64 @@ class UnservedPayments:
         except (Missed, Taken):
             return False
         return True
+
+    async def give_back_unclaimed(self, moved_by: str, tx_id: str, *, now: int) -> bool:
+        """Mark a payment that is `moved_unclaimed` as given back, in one transaction: from then on nobody can claim it.
+
+        It gets the row that it lacks, paid, over and without an answer. Of this and a worker that marks its claim as
+        paid, the index of paid payments lets only one come first.
+
+        Args:
+            moved_by: The transaction that it is listed with.
+            tx_id: The one that gave it back.
+            now: Unix seconds.
+
+        Returns:
+            Whether it was. Not when none is listed with that transaction, or it was claimed meanwhile.
+        """
+        found = await self._database.rows(_EACH_MOVED, since=now - LISTED_SECONDS)
+        sent = next((row for row in found if _newest(row[0]) == moved_by), None)
+        if sent is None:
+            return False
+        row = _standing_for(sent, now)
+        hashes = orjson.loads(sent[0])
+        used = [
+            used_transfers.use(row["network"], one, SOME_TRANSFER, UsedBy.CALL, str(row["id"]), now=now)
+            for one in hashes
+        ]
+        note = Change(_NOTE, {"claim_id": row["id"], "tx_id": tx_id, "refunded_at": now})
+        try:
+            await self._database.change_all(Change(_STAND_FOR, row), *used, note)
+        except Taken:
+            return False
+        return True
+
+
+def _standing_for(sent: Row, now: int) -> dict[str, Any]:
+    """Return the row of a payment that has none, from the settlement that moved it.
+
+    Its token may have bought something by another payment, so the row does not have it; what was asked for is unknown.
+    """
+    hashes, caip2, settler, nonce, payment_key, payer, authorization = sent
+    terms = orjson.loads(authorization)
+    return {
+        "id": fresh_id(),
+        "token": f"unclaimed:{caip2}:{settler}:{nonce}",
+        "payment_key": payment_key,
+        "request_hash": "",
+        "service_id": "",
+        "network": _key_of(caip2),
+        "tx_id": _newest(hashes),
+        "amount": str(terms["value"]),
+        "pay_to": terms["to"],
+        "claimed_at": now,
+        "claim_order": 0,
+        "expires_at": now,
+        "lease_counter": 0,
+        "payer": payer,
+        "paid_at": now,
+        "spent_at": now,
+    }
 
 
 def _of(row: Row) -> Unserved:

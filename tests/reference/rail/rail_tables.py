@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from reference.store import tables
 from reference.store.database import Database
@@ -49,6 +49,15 @@ def settlements_of(rail: Rail) -> list[Settlement]:
         return [one for some in found for one in some]
 
     return _read(rail, reading)
+
+
+def drop_claims(rail: Rail) -> None:
+    """Take every claim that is not paid out of a rail's ledger, as if it had been dropped."""
+
+    async def dropping(database: Database) -> None:
+        await database.change(delete(tables.redemptions).where(tables.redemptions.c.paid_at.is_(None)))
+
+    _read(rail, dropping)
 
 
 def claims_on(rail: Rail, token: str) -> list[Redemption]:

@@ -14,12 +14,13 @@ import pytest
 from reference.chains.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.rail.kept import KeptClaims
-from reference.rail.payments import NotDone, PaymentsDesk
+from reference.rail.payments import PaymentsDesk
 from reference.rail.signing import Signer
 from reference.store.opening import sqlite_dsn
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
+from reference.web.operating import NotDone
 from tests.reference.rail.scripted_workers import BODY, NETWORK, SERVICE, Bench, opened_bench, tx_id
 
 GIVEN_BACK = tx_id(25)

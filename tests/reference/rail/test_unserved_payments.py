@@ -21,7 +21,7 @@ from tests.reference.rail.a2a.a2a_client import ERROR, RECEIPTS, STATUS, opened,
 from tests.reference.rail.base_stack import BasePayer, SimulatedBase, until
 from tests.reference.rail.rail_answers import code_of
 from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, proof_of
-from tests.reference.rail.rail_tables import rows_of, settlements_of
+from tests.reference.rail.rail_tables import drop_claims, rows_of, settlements_of
 
 GIVEN_BACK = "B" * 51 + "A"
 
@@ -194,6 +194,71 @@ def test_what_was_sent_on_base_is_listed_until_it_is_served(
     status, answer, err = payments(rail, "serve", one["id"])
     assert (status, err) == (0, "")
     assert rail.present(proof).text == answer.rstrip("\n")
+
+
+def sent_without_a_claim(rail: Rail, chain: SimulatedBase, payer: BasePayer) -> dict[str, Any]:
+    """Have a rail send what a payer authorized, into no block yet, and lose its claim; return the proof."""
+    chain.control("fault", name="withhold", count=1000)
+    proof = payer.authorize(rail.quote())
+    assert code_of(rail.present(proof)) == (402, "tx_not_confirmed")
+    rail.stop()
+    drop_claims(rail)
+    rail.start()
+    [sent] = listed(rail)
+    assert (sent["id"], sent["state"]) == (None, "sent")
+    return proof
+
+
+@pytest.mark.parametrize("by_stranger", [False, True])
+def test_money_that_moved_without_a_claim_is_given_back(
+    own_rail: Callable[..., Rail],
+    on_base: dict[str, str],
+    calm_base: SimulatedBase,
+    base_payer: BasePayer,
+    database: dict[str, str],
+    by_stranger: bool,
+) -> None:
+    """The rail's transaction moved it, or a stranger's did before; marked once, its proof is refused for good."""
+    rail = own_rail(**on_base | database | {"WP_RAIL_CONFIRM_WAIT": "0.2"})
+    proof = sent_without_a_claim(rail, calm_base, base_payer)
+    calm_base.control("fault", name="withhold", count=0)
+    if by_stranger:
+        BasePayer(calm_base).use(proof)
+    calm_base.control("release")
+    [moved] = until(lambda: [one for one in listed(rail) if one["state"] == "moved_unclaimed"])
+    [sent] = settlements_of(rail)
+    assert (moved["id"], moved["tx_id"], moved["payer"]) == (
+        sent.hashes[-1],
+        sent.hashes[-1],
+        proof["authorization"]["from"].lower(),
+    )
+    for words in (
+        ("refunded", moved["id"], "--transaction", moved["id"]),
+        ("refunded", "0x00", "--transaction", GIVEN_BACK),
+    ):
+        assert payments(rail, *words)[0] == 1
+    assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 0
+    assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 1
+    assert listed(rail) == []
+    [one] = listed(rail, "--refunded")
+    assert (one["state"], one["tx_id"], one["refund_tx_id"]) == ("refunded", moved["id"], GIVEN_BACK)
+    assert (one["network"], one["amount"], one["payer"]) == ("base_mainnet", "50000", moved["payer"])
+    for _ in range(2):
+        assert code_of(rail.present(proof)) == (409, "payment_refunded")
+
+
+def test_money_that_moved_without_a_claim_is_served_to_its_payer(
+    own_rail: Callable[..., Rail], on_base: dict[str, str], calm_base: SimulatedBase, base_payer: BasePayer
+) -> None:
+    """Who comes in time is served as before, and then nothing is left to give back."""
+    rail = own_rail(**on_base | {"WP_RAIL_CONFIRM_WAIT": "0.2"})
+    proof = sent_without_a_claim(rail, calm_base, base_payer)
+    calm_base.calm()
+    [moved] = until(lambda: [one for one in listed(rail) if one["state"] == "moved_unclaimed"])
+    assert rail.present(proof).status_code == 200
+    assert listed(rail) == []
+    assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 1
+    assert rail.present(proof).status_code == 200
 
 
 def test_without_a_ledger_or_a_database_nothing_is_made(own_rail: Callable[..., Rail]) -> None:

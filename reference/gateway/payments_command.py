@@ -1,0 +1,121 @@
+"""`weldproof-gateway payments`: what came for links and counted for nothing, and what an operator gave back of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import click
+
+from reference.gateway.runtime import database_dsn
+from reference.gateway.settings import GatewaySettings
+from reference.gateway.uncounted import UncountedPayments, described
+from reference.protocol.money import amount_pretty
+from reference.protocol.networks import NETWORKS
+from reference.protocol.times import utc_text
+from reference.store.database import DatabaseUnavailable
+from reference.store.links import Links
+from reference.store.opening import open_database
+from reference.store.payments import Payments, Uncounted
+from reference.web.clock import WpClock
+from reference.web.errors import Refused, Unprocessable
+from reference.web.operating import NotDone, carried_out
+from reference.web.settings import Misconfigured, read_settings
+
+_MOST = 1000
+_COLUMNS = "{:<36} {:<20} {:<6} {:<17} {:<19} {}"
+_HEAD = _COLUMNS.format("ID", "SEEN", "STATE", "REASON", "NETWORK", "AMOUNT")
+_Result = TypeVar("_Result")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--refunded", is_flag=True, help="List those that were given back instead.")
+@click.option("--most", type=click.IntRange(1, 100_000), default=_MOST, show_default=True, help="List no more.")
+@click.pass_context
+def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
+    """List payments that counted for no link, of every tenant: they came too late, or moved too little.
+
+    Reads the database of the gateway's settings, beside its workers or without any. Ends with 0 whether or not there
+    are any, and with 2 when settings or database cannot be used.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    found = _carried_out(lambda uncounted: uncounted.of_all(refunded=refunded, most=most + 1))
+    shown, more = found[:most], len(found) > most
+    if as_json:
+        rows = [{"tenant_id": one.payment.tenant_id, **described(one)} for one in shown]
+        click.echo(json.dumps({"payments": rows, "more": more}, indent=2))
+        return
+    click.echo("\n".join(_lines(shown)) if shown else "There are none.")
+    if more:
+        click.echo(f"There are more than {most}; see --most.", err=True)
+
+
+@payments.command()
+@click.argument("payment_id", metavar="ID")
+@click.option("--transaction", required=True, metavar="TX", help="The transaction that gave the money back.")
+def refunded(payment_id: str, transaction: str) -> None:
+    """Mark a payment that counted for no link as given back.
+
+    Sends nothing: give the money back first. Nothing is paid by its transfer from then on. Ends with 1, and changes
+    nothing, where it was given back before or has paid something.
+    """
+    _carried_out(lambda uncounted: _refund(uncounted, payment_id, transaction))
+    click.echo(f"{payment_id} is marked as given back; nothing is paid by it any more.")
+
+
+async def _refund(uncounted: UncountedPayments, payment_id: str, transaction: str) -> None:
+    try:
+        await uncounted.refund(payment_id, transaction)
+    except Unprocessable as fault:
+        raise NotDone("; ".join(str(one["msg"]) for one in fault.detail)) from fault
+    except Refused as refusal:
+        gone = "there is no payment of that id that counted for no link"
+        raise NotDone(gone if refusal.status == 404 else refusal.message) from refusal
+
+
+def _carried_out(act: Callable[[UncountedPayments], Awaitable[_Result]]) -> _Result:
+    settings = read_settings(GatewaySettings)
+
+    async def run() -> _Result:
+        async with _opened(settings) as uncounted:
+            return await act(uncounted)
+
+    return carried_out(run, away=DatabaseUnavailable, setting="WP_GATEWAY_DB")
+
+
+@asynccontextmanager
+async def _opened(settings: GatewaySettings) -> AsyncIterator[UncountedPayments]:
+    folder = settings.gateway_data_dir
+    if not settings.gateway_db and not (folder / "gateway.sqlite3").exists():
+        raise Misconfigured(f"WP_GATEWAY_DATA_DIR: {folder} holds no database; give the gateway's own settings")
+    database = open_database(database_dsn(settings))
+    try:
+        await Links(database, settings.word).prepare()
+        yield UncountedPayments(WpClock(settings.clock_offset_file), Payments(database))
+    finally:
+        await database.close()
+
+
+def _lines(found: Sequence[Uncounted]) -> list[str]:
+    lines = [_HEAD]
+    for one in found:
+        told = described(one)
+        network = NETWORKS.get(one.payment.network)
+        amount = amount_pretty(one.payment.value, network.asset_label) if network else told["amount"]
+        place = (told["payment_id"], told["seen_at"], one.payment.state.value, told["reason"], told["network"], amount)
+        lines.append(_COLUMNS.format(*place))
+        refunded_at = "" if one.refunded_at is None else f", {utc_text(one.refunded_at)}"
+        given_back = one.refund_tx_id and f"{one.refund_tx_id}{refunded_at}"
+        facts = (
+            ("tenant", one.payment.tenant_id),
+            ("link", f"{one.link.id} ({one.link.label!r})"),
+            ("transaction", one.payment.tx_id),
+            ("payer", one.payment.payer),
+            ("given back by", given_back),
+        )
+        lines += [f"    {name}: {value}" for name, value in facts if value]
+    return lines

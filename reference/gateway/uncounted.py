@@ -1,0 +1,108 @@
+"""Payments that counted for no link, late or too small: seen, and noted as given back (P-CK-10).
+
+The dashboard asks for those of one tenant, the operator's command for everybody's; the rules are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reference.gateway import refusals
+from reference.protocol.checkout import LinkState
+from reference.protocol.networks import NETWORKS, canonical_tx_id
+from reference.protocol.times import utc_text
+from reference.store.payments import Payment, Payments, PaymentState, Uncounted
+from reference.web.clock import WpClock
+from reference.web.errors import Refused, Unprocessable
+
+_STATES = (PaymentState.LATE, PaymentState.SHORT)
+
+
+class UncountedPayments:
+    """Lists payments that counted for nothing, and notes those that were given back."""
+
+    def __init__(self, clock: WpClock, payments: Payments) -> None:
+        self._clock = clock
+        self._payments = payments
+
+    async def of_tenant(self, tenant_id: str) -> list[dict[str, Any]]:
+        """Return a tenant's, given back or not: late ones first, then the small, each the newest first.
+
+        `refund_tx_id` and `refunded_at` are null until one is noted as given back.
+        """
+        return [described(one) for state in _STATES for one in await self._payments.uncounted(tenant_id, state)]
+
+    async def of_all(self, *, refunded: bool, most: int) -> Sequence[Uncounted]:
+        """Return everybody's that are not given back, or those that are, the newest first."""
+        found = [
+            one
+            for state in _STATES
+            for one in await self._payments.uncounted_of_all(state, refunded=refunded, most=most)
+        ]
+        return sorted(found, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
+
+    async def refund(self, payment_id: str, transaction: str, *, tenant_id: str | None = None) -> None:
+        """Note that a payment was given back; nothing can be paid by it any more.
+
+        Args:
+            payment_id: The payment.
+            transaction: The transaction that gave it back.
+            tenant_id: Whose it must be; None for anybody's.
+
+        Raises:
+            Refused: 404, there is none; 409, it was given back already or has paid something meanwhile.
+            Unprocessable: That is no other transaction of its network.
+        """
+        payment = await self._payments.one_uncounted(payment_id, tenant_id=tenant_id)
+        if payment is None:
+            raise refusals.not_found()
+        try:
+            named = canonical_tx_id(NETWORKS[payment.network], transaction)
+        except ValueError as fault:
+            raise _no_refund(str(fault)) from fault
+        if named == payment.tx_id:
+            raise _no_refund("that is the transaction that paid")
+        if not await self._payments.give_back(payment, named, now=self._clock.now()):
+            raise Refused(409, "payment_not_refundable", "this payment was given back already, or has paid something")
+
+
+def described(one: Uncounted) -> dict[str, Any]:
+    """Return a payment that counted for nothing as JSON, with its link and the reason."""
+    return {
+        **listed(one.payment),
+        "label": one.link.label,
+        "token": one.link.token,
+        "reason": _reason(one),
+        "refund_tx_id": one.refund_tx_id,
+        "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
+    }
+
+
+def listed(payment: Payment) -> dict[str, Any]:
+    """Return a payment as JSON; `amount` is atomic units as text (P-CK-10)."""
+    return {
+        "payment_id": payment.id,
+        "state": payment.state,
+        "link_id": payment.link_id,
+        "network": payment.network,
+        "tx_id": payment.tx_id,
+        "amount": str(payment.value),
+        "payer": payment.payer,
+        "block_time": utc_text(payment.block_time),
+        "seen_at": utc_text(payment.seen_at),
+        "reversed_at": None if payment.reversed_at is None else utc_text(payment.reversed_at),
+    }
+
+
+def _no_refund(why: str) -> Unprocessable:
+    return Unprocessable([{"loc": ["body", "transaction"], "msg": why, "type": "transaction_form"}])
+
+
+def _reason(late: Uncounted) -> str:
+    """Return why a payment counted for nothing: its amount, what had ended its link, or its block's time."""
+    if late.payment.state is PaymentState.SHORT:
+        return "wrong_amount"
+    if late.link_state in {LinkState.PAID, LinkState.CANCELLED}:
+        return late.link_state
+    return "after_expiry" if late.payment.block_time > late.link.expires_at else "seen_after_expiry"
