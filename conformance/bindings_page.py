@@ -32,7 +32,7 @@ _HEAD = """\
 `weldproof.toml` says how a target is reached, what it claims, and what it calls the things whose names the interface
 leaves open. A key that the interface leaves open and nobody binds is discovered, or the rows that need it are
 inconclusive and name it: `unbound: … bind [gateway] currency`. An unknown key, or a value that no row could use, ends
-`weldproof run` with exit code 2.
+`weldproof run` with exit code 2. A path that is not absolute is relative to the folder of the profile.
 
 `weldproof init` writes a first profile. Keys in capitals stand for names of your choice. Where a value is shown, it is
 the reference's own, which shows its form.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -11,7 +10,7 @@ from pydantic import AfterValidator, Field
 from conformance.oracles.receipts import STEPS
 from conformance.target.chains import Chains
 from conformance.target.grammar import keys_of, one_of
-from conformance.target.tables import Table
+from conformance.target.tables import ProfilePath, Table
 from conformance.target.templates import placeholders
 
 Rate: TypeAlias = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
@@ -76,7 +75,7 @@ class GatewayBindings(Table):
     screen_body: Mapping[str, Any] | None = None
     screen_receipt_member: str | None = None
     screen_fixtures: Fixtures | None = None
-    receipt_file: Path | None = None
+    receipt_file: ProfilePath | None = None
     memo: MemoWays | None = None
     checkout_selectors: Selectors | None = None
     trial: Mapping[str, int] | None = None

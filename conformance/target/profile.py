@@ -17,7 +17,7 @@ from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
-from conformance.target.tables import ProfileError, Secret, Table
+from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 
 Bindings = TypeVar("Bindings", bound=Table)
@@ -111,7 +111,7 @@ class LimitedService(Table):
     """
 
     url: str
-    offset_file: Path | None = None
+    offset_file: ProfilePath | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
 
 
@@ -146,7 +146,7 @@ class Clock(Table):
             must follow the same file, as those of `weldproof up` do, or payments and challenges are apart in time.
     """
 
-    offset_file: Path | None = None
+    offset_file: ProfilePath | None = None
 
 
 class Budgets(Table):
@@ -192,7 +192,7 @@ class Tls(Table):
         insecure: Accept any certificate: whoever answers may be somebody else, which the report says.
     """
 
-    cacert: Path | None = None
+    cacert: ProfilePath | None = None
     insecure: bool = False
 
     @model_validator(mode="after")
@@ -371,14 +371,19 @@ def _leaves(prefix: str, value: Mapping[str, Any], default: object) -> Iterable[
             yield key, member
 
 
-def parse(text: str, *, source: str = "weldproof.toml") -> Profile:
+def parse(text: str, *, source: str = "weldproof.toml", folder: Path | None = None) -> Profile:
     """Read a profile from TOML text.
+
+    Args:
+        text: The text.
+        source: What faults call it.
+        folder: What relative paths in it are relative to; None for the working folder.
 
     Raises:
         ProfileError: The text is no TOML or holds an unknown key or a wrong value; the text names the key.
     """
     try:
-        return Profile.model_validate(tomllib.loads(text))
+        return Profile.model_validate(tomllib.loads(text), context={"folder": folder})
     except tomllib.TOMLDecodeError as fault:
         raise ProfileError(f"{source}: not TOML: {fault}") from fault
     except ValidationError as fault:
@@ -397,4 +402,4 @@ def load(path: Path) -> Profile:
         text = path.read_text("utf-8")
     except OSError as fault:
         raise ProfileError(f"cannot read {path}: {fault.strerror}") from fault
-    return parse(text, source=str(path))
+    return parse(text, source=str(path), folder=path.parent)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
 
 class ProfileError(Exception):
@@ -19,16 +19,25 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _from_folder(path: Path, info: ValidationInfo) -> Path:
+    folder: Path | None = (info.context or {}).get("folder")
+    return path if folder is None else folder / path
+
+
+# A path in a profile: a relative one is relative to the profile's folder, which the reading gives as its context.
+ProfilePath: TypeAlias = Annotated[Path, AfterValidator(_from_folder)]
+
+
 class Secret(Table):
     """A secret by reference: exactly one of an environment variable or a file.
 
     Attributes:
         env: Name of the environment variable that holds it.
-        file: Path of the file that holds it, and nothing else.
+        file: Path of the file that holds it, and nothing else; a relative one is relative to the profile's folder.
     """
 
     env: str | None = None
-    file: Path | None = None
+    file: ProfilePath | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

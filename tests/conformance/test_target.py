@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from conformance.oracles import hashing
-from conformance.target import REFERENCE_GATEWAY, REFERENCE_RAIL, ProfileError, Secret, parse
+from conformance.target import REFERENCE_GATEWAY, REFERENCE_RAIL, ProfileError, Secret, load, parse
 from conformance.target.rail import RequestHash, ResponseHash, SettledRef
+from conformance.target.tables import Table
 
 
 def test_reference_bindings_apply_only_where_asked_for() -> None:
@@ -203,3 +206,74 @@ def test_networks_are_written_in_events_as_the_reference_does_unless_bound() -> 
     assert told == ["algorand:testnet", "eip155:84532", None]
     theirs = parse('[networks.base_sepolia]\nevent = "base:sepolia"\n')
     assert (theirs.network_event("base_sepolia"), theirs.network_event("algorand_testnet")) == ("base:sepolia", None)
+
+
+# Every key of a profile that is a path, with a file of that name beside the profile.
+PATHS = """
+[gateway]
+receipt_file = "sub/receipt"
+[clock]
+offset_file = "sub/clock"
+[limited.gateway]
+url = "http://localhost:1"
+offset_file = "sub/limited"
+[tls]
+cacert = "sub/ca.pem"
+[secrets]
+further = { file = "sub/secret" }
+[tenants.first]
+id = "t"
+key = { file = "sub/key" }
+[webhook.destinations]
+first = { url = "http://localhost:1", secret = { file = "sub/webhook" } }
+[hub]
+token = { file = "sub/token" }
+audit_key = { file = "sub/audit" }
+postgres = { file = "sub/postgres" }
+[chains.algorand]
+algod = "http://localhost:1"
+token = { file = "sub/algod" }
+funder = { file = "sub/funder" }
+"""
+
+
+def paths_in(value: object) -> Iterator[Path]:
+    """Yield every path of a profile's model."""
+    if isinstance(value, Path):
+        yield value
+    members = (
+        value.values() if isinstance(value, Mapping) else vars(value).values() if isinstance(value, BaseModel) else ()
+    )
+    for member in members:
+        yield from paths_in(member)
+
+
+def test_paths_are_relative_to_the_folder_of_the_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the suite is started: each path of the file, secrets too; an absolute one stays as it is."""
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    (folder / "weldproof.toml").write_text(PATHS, "utf-8")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    profile = load(folder / "weldproof.toml")
+    found = list(paths_in(profile))
+    assert {one.parent for one in found} == {folder / "sub"}
+    assert len(found) == PATHS.count("sub/")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "token").write_text("a-token", "utf-8")
+    assert profile.hub.token is not None
+    assert profile.hub.token.read() == "a-token"
+    token = load(Path("../profiles/weldproof.toml")).hub.token
+    assert token is not None
+    assert token.read() == "a-token"
+    (folder / "weldproof.toml").write_text(f"[clock]\noffset_file = '{tmp_path}/clock'", "utf-8")
+    assert load(folder / "weldproof.toml").clock.offset_file == tmp_path / "clock"
+
+
+def test_every_path_of_the_models_is_one_of_the_profile() -> None:
+    """A path that were read from the working folder would be a field of the plain type."""
+    tables = [Table]
+    for table in tables:
+        tables += table.__subclasses__()
+        for name, field in table.model_fields.items():
+            assert Path not in (field.annotation, *get_args(field.annotation)), (table, name)
