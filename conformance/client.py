@@ -163,6 +163,14 @@ class Paced(Protocol):
         """Their turns."""
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """A transport that knows who has ever answered in its run."""
+
+    def has_answered(self, url: str) -> bool:
+        """Return whether any answer came from the address of a URL."""
+
+
 class Client:
     """The recording client of one check."""
 
@@ -173,6 +181,10 @@ class Client:
         self._counter = counter
         self._ordinals = Counter()
         self.names = names
+
+    def has_answered(self, url: str) -> bool:
+        """Return whether the address of a URL has answered anything in this run, as far as is known."""
+        return not isinstance(self._transport, Remembering) or self._transport.has_answered(url)
 
     def over(self, transport: Transport) -> Client:
         """Return a client of the same check, which counts on, that sends over another transport."""

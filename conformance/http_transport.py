@@ -64,6 +64,10 @@ class HttpTransport:
         self._open = False
         await self._connections.close()
 
+    def has_answered(self, url: str) -> bool:
+        """Return whether any answer came from the address of a URL."""
+        return _origin(URL(url, encoded=True)) in self._answered
+
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:

@@ -19,6 +19,10 @@ FIRST_TIME: Final = 10**9
 INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _MOST_PAGES = 10_000
 _STEPS = 4
+# Entries of the shortest page that a log is taken to be told in.
+_LEAST_PAGE = 10
+# Entries of the shortest page that a log is taken to be told in.
+_LEAST_PAGE = 10
 
 
 async def log_of(hub: Hub) -> Entries:
@@ -46,6 +50,49 @@ async def log_of(hub: Hub) -> Entries:
 def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
     """Return how many entries tell of a DID."""
     return sum(documents.tells_of(entry, did) for entry in log)
+
+
+def may_be_a_page(hub: Hub, *logs: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether logs that were read one after the other, all alike, may be the first page of a longer log.
+
+    One that tells its oldest entries first shows no new ones then, and no query is bound that continues it.
+    """
+    chain = hub.bindings.audit_chain
+    is_bound = hub.bindings.audit_page is not None and chain is not None and chain.seq is not None
+    return not is_bound and len(logs[0]) >= _LEAST_PAGE and all(list(one) == list(logs[0]) for one in logs)
+
+
+def first_page(log: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is said of a log that may be a page."""
+    return (
+        f"unbound: the same {len(log)} entries were read before and after the change, which may be the first page of "
+        f"GET {AUDIT}; bind [hub] audit_page and [hub.audit_chain] seq, by which the next ones are asked for"
+    )
+
+
+async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
+    """Let a log pass that may show what is new, even if that is missing in it.
+
+    One that tells its oldest entries first, in pages, shows nothing new once its first page is full, and no query may
+    be bound that continues it. Another registration and its revocation tell.
+
+    Raises:
+        Inconclusive: It is the same after those, and long enough for a page.
+    """
+    if _is_continued(hub) or len(log) < _LEAST_PAGE:
+        return
+    async with hub.registered(hub.new_issuer("page")):
+        pass
+    if await log_of(hub) == list(log):
+        raise Inconclusive(
+            f"unbound: whatever was changed, GET {AUDIT} told the same {len(log)} entries, which may be its first "
+            "page; bind [hub] audit_page and [hub.audit_chain] seq, by which the next ones are asked for"
+        )
+
+
+def _is_continued(hub: Hub) -> bool:
+    chain = hub.bindings.audit_chain
+    return hub.bindings.audit_page is not None and chain is not None and chain.seq is not None
 
 
 def entries_in(hub: Hub, answer: Answer) -> Entries:

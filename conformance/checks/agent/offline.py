@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.agent import agent_of, signer
 from conformance.agent import subject as signed
 from conformance.agent.subjects import raw_public
-from conformance.check import Case, check
+from conformance.check import Case, Inconclusive, check
 from conformance.checks.agent.verify import is_negative, is_positive, said
 from conformance.client import Unreachable
 from conformance.oracles.message_signatures import keys
@@ -44,7 +44,21 @@ async def verification_needs_no_network(case: Case) -> None:
             try:
                 answer = await agent.verify(each)
             except Unreachable as fault:
+                await _there(case, bound)
                 case.expect("AGENT-VERIFY-20", False, told, fault, where=where)
                 continue
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
             case.expect("AGENT-VERIFY-20", holds, told, said(agent, answer), exchange=answer, where=where)
+
+
+async def _there(case: Case, url: str) -> None:
+    """See that something is at an address at all.
+
+    Raises:
+        Inconclusive: Nothing answers there.
+    """
+    try:
+        if not case.client.has_answered(url):
+            await case.client.call("GET", url)
+    except Unreachable as fault:
+        raise Inconclusive(f"nothing at [agent] offline_url answers: {fault}") from fault

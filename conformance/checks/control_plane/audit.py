@@ -10,7 +10,7 @@ from typing import Any
 from conformance.check import Case, Inconclusive, check
 from conformance.hub import documents
 from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
-from conformance.hub.log_reading import FIRST_TIME, INSTANT, entries_about, log_of
+from conformance.hub.log_reading import FIRST_TIME, INSTANT, entries_about, log_of, refuse_full_page
 from conformance.oracles import audit_chain
 from conformance.target import ProfileError
 from conformance.target.hub import ChainNames
@@ -67,12 +67,15 @@ async def trust_changes_are_logged(case: Case) -> None:
     logs = (start, registered, revoked, first, last)
     counts = [entries_about(log, issuer.did) for log in (start, registered, revoked)]
     told = f"entries about it: {', then '.join(map(str, counts))}"
-    case.expect("CP-AUDIT-02", counts[1] > counts[0], "an entry about the registration", told)
-    case.expect("CP-AUDIT-03", counts[2] > counts[1], "an entry about the revocation", told)
+    for row, place, change in (("CP-AUDIT-02", 0, "registration"), ("CP-AUDIT-03", 1, "revocation")):
+        seen = counts[place + 1] > counts[place]
+        if seen or await may_be_missed(case, hub, row, logs[place + 1]):
+            case.expect(row, seen, f"an entry about the {change}", told)
     if replaced:
         fresh = entries_about([one for one in last if one not in first], rekeyed.did)
         where, found = {"registered": "with another key"}, f"new entries about it: {fresh}"
-        case.expect("CP-AUDIT-02", fresh > 0, "an entry about the other key", found, where=where)
+        if fresh or await may_be_missed(case, hub, "CP-AUDIT-02", last):
+            case.expect("CP-AUDIT-02", fresh > 0, "an entry about the other key", found, where=where)
     windowed = hub.bindings.audit_page is None
     for earlier, later in itertools.pairwise(logs):
         kept = _goes_on(earlier, later, windowed=windowed)
@@ -84,6 +87,16 @@ async def trust_changes_are_logged(case: Case) -> None:
         own = () if chain is None else (chain.seq, chain.prev, chain.mac)
         differ = said(both[0], own) != said(both[-1], own)
         case.expect("CP-AUDIT-03", differ, "an entry unlike that of the registration", "another" if differ else "alike")
+
+
+async def may_be_missed(case: Case, hub: Hub, row: str, log: Entries) -> bool:
+    """Return whether an entry that is missing in a log could have been there; else the row is inconclusive."""
+    try:
+        await refuse_full_page(hub, log)
+    except Inconclusive as reason:
+        case.inconclusive(row, str(reason))
+        return False
+    return True
 
 
 def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:
@@ -273,6 +286,8 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
         ]
         missed = await hub.revoke(absent.did)
         after = await log_of(hub)
+        if after == before:
+            await refuse_full_page(hub, after)
     if not all(map(refused, answers)):
         raise Inconclusive("one of these changes was not refused, which other rows judge")
     fresh = [one for one in after if one not in before]

@@ -110,7 +110,7 @@ class Barrage:
         """Judge what held: nothing broke, and the surface still answers.
 
         Raises:
-            Inconclusive: Nothing was answered.
+            Inconclusive: Nothing was answered, so that nobody knows whether it ever did.
         """
         plain = partial(self.case.client.call, good.method, good.url, json_body=good.body, headers=good.headers)
         try:
@@ -119,6 +119,8 @@ class Barrage:
             except Late:
                 answer = await plain()  # what is slow once may still be at work on what came before
         except Unreachable as fault:
+            if not self.sent and not self.case.client.has_answered(good.url):
+                raise Inconclusive(f"nothing was answered, a plain call neither: {fault}") from fault
             found = f"after {self.sent} hostile requests: {fault}"
             self.case.expect("X-ROB-01", False, "the service still answers", found, where={"surface": self.surface})
             return

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,35 @@ async def test_hostile_inputs_that_met_a_limit_show_nothing(tmp_path: Path) -> N
 
     outcome = await judged(BODIES, Gateway(limited), profile(tmp_path))
     assert set(outcome.verdicts.values()) <= {Verdict.INCONCLUSIVE}
+
+
+class Dead(Gateway):
+    """A gateway that answers nothing, or nothing any more from the first hostile body on."""
+
+    def __init__(self, *, answered: bool) -> None:
+        super().__init__()
+        self._has_answered = self._lives = answered
+
+    def has_answered(self, url: str) -> bool:
+        """Return what the run knows."""
+        del url
+        return self._has_answered
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer while it lives."""
+        self._lives = self._lives and (body is None or b'"currency"' in body)
+        if self._lives:
+            return await super().send(method, url, headers, body)
+        raise Unreachable("nobody is there")
+
+
+@pytest.mark.parametrize(("answered", "verdict"), [(True, WARN), (False, Verdict.INCONCLUSIVE)])
+async def test_who_never_answered_did_not_break(answered: bool, verdict: Verdict, tmp_path: Path) -> None:
+    """One that answered before and then nothing at all is broken; of one that never did, nothing is known."""
+    outcome = await judged(BODIES, Dead(answered=answered), profile(tmp_path))
+    assert outcome.verdicts.get("X-ROB-01") is verdict, outcome.found
 
 
 async def test_503_that_says_when_is_no_crash(tmp_path: Path) -> None:

@@ -221,6 +221,46 @@ async def test_a_chain_that_only_its_key_can_tell_leaves_one_row_open() -> None:
     assert verdicts(log) == {"CP-AUDIT-02": "pass", "CP-AUDIT-03": "pass", "CP-AUDIT-04": "inconclusive"}
 
 
+class Paged(Hub):
+    """A hub that tells its log ten entries a page, the oldest first, after some of other changes."""
+
+    def __init__(self, before: int, flaw: str = "") -> None:
+        super().__init__(flaw, look="foreign")
+        for number in range(before):
+            self._write("written before", f"did:web:older-{number}.example")
+
+    def _audit(self, query: str) -> object:
+        after = int(query.removeprefix("after=")) + 1 if query else 0
+        return {"log": self._retold()[after : after + 10]}
+
+
+LOGGED = ("trust_changes_are_logged", "changes_at_once_make_one_chain", "refused_changes_are_not_logged_as_done")
+NEXT_PAGE = 'audit_page = "after={seq}"\naudit_chain = { mac = "hash", seq = "number" }\n'
+
+
+@pytest.mark.parametrize("before", [8, 9, 10, 30])
+@pytest.mark.parametrize("name", LOGGED)
+async def test_a_log_that_is_told_in_pages_is_not_held_against_a_hub(name: str, before: int) -> None:
+    """Its first page is full before the changes or with them: what it cannot show is open until the key is bound."""
+    log = await judged(Paged(before), name, profile=FOREIGN)
+    assert breached(log) == set()
+    reasons = [row["reason"] for row in log.of("row") if row["verdict"] == "inconclusive"]
+    assert reasons or before < 9
+    assert all("bind [hub] audit_page" in one for one in reasons)
+    bound = await judged(Paged(before), name, profile=FOREIGN + NEXT_PAGE)
+    assert set(verdicts(bound).values()) == {"pass"}
+
+
+@pytest.mark.parametrize(("flaw", "row"), [("registered", "CP-AUDIT-02"), ("revoked", "CP-AUDIT-03")])
+async def test_a_long_log_without_an_entry_is_seen(flaw: str, row: str) -> None:
+    """What shows other changes is no full page: the missing entry is missed."""
+    hub = Hub(f"does not log {flaw}", look="foreign")
+    for number in range(12):
+        hub._write("written before", f"did:web:older-{number}.example")
+    log = await judged(hub, LOGGED[0], profile=FOREIGN)
+    assert row in breached(log)
+
+
 async def test_a_service_body_that_nobody_knows_leaves_one_row_open() -> None:
     """Issuers and the log are judged whatever services want."""
 
