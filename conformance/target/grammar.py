@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Final, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
@@ -62,6 +63,13 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{text!r} is no address: give one such as http://localhost:8402")
+    return text
+
+
 def keys_of(*known: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return a check of a table: its keys are among `known`."""
 
@@ -91,4 +99,5 @@ ReceiptPlace: TypeAlias = Annotated[str, AfterValidator(_receipt)]
 PaidPath: TypeAlias = Annotated[str, AfterValidator(_paid_path)]
 RequestBody: TypeAlias = Annotated[Any, AfterValidator(_request)]
 RequestBodies: TypeAlias = Annotated[Any, AfterValidator(_requests)]
+Address: TypeAlias = Annotated[str, AfterValidator(_address)]
 Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]

@@ -15,6 +15,7 @@ from conformance.network_names import network_named
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
+from conformance.target.grammar import Address
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
@@ -44,7 +45,7 @@ class Surface(Table):
         url: Where it is, such as `http://localhost:8402`.
     """
 
-    url: str
+    url: Address
 
 
 class Claims(Table):
@@ -110,7 +111,7 @@ class LimitedService(Table):
             tenant of that name.
     """
 
-    url: str
+    url: Address
     offset_file: ProfilePath | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
 

@@ -277,3 +277,10 @@ def test_every_path_of_the_models_is_one_of_the_profile() -> None:
         tables += table.__subclasses__()
         for name, field in table.model_fields.items():
             assert Path not in (field.annotation, *get_args(field.annotation)), (table, name)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8402", "localhost", "ftp://localhost", "http://", ""])
+def test_an_address_without_scheme_or_host_is_a_fault_of_the_profile(url: str) -> None:
+    """Otherwise no call is made, and some checks took that for a fault of the suite."""
+    with pytest.raises(ProfileError, match=r"surfaces\.rail\.url: .*http://localhost:8402"):
+        parse(f'[surfaces.rail]\nurl = "{url}"')
