@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive
 from conformance.client import Answer, JsonFault
 from conformance.oracles import jose
@@ -178,7 +179,8 @@ def expect_created(
         case.inconclusive(row, open_point, exchange=answer)
         return
     found = f"{answer.status} {short(answer)}"
-    case.expect(row, is_created(case, answer), expected, found, exchange=answer, where=where)
+    hint = binding_hints.of_credentials(answer)
+    case.expect(row, is_created(case, answer), expected, found, exchange=answer, where=where, hint=hint)
 
 
 async def link(case: Case, tenant: Credentials | None = None, *, key: str | None = None, **members: Any) -> Answer:

@@ -50,6 +50,8 @@ Index(
 Index("rail_by_payment", redemptions.c.payment_key)
 # Those that nobody was served for, which are few among all that were: claims without a time of payment, then the paid.
 Index("rail_unserved", redemptions.c.paid_at, sqlite_where=redemptions.c.spent_at.is_(None))
+# Those whose answer is kept still, by the time of which it is forgotten: a day of all that were ever served.
+Index("rail_kept_answers", redemptions.c.spent_at, sqlite_where=redemptions.c.answer.isnot(None))
 _due = redemptions.c.recheck_at.isnot(None)
 Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due)
 

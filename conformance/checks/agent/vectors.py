@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from conformance.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
 from conformance.agent import subject as signed
 from conformance.check import Case, check
-from conformance.checks.agent.verify import MAY_DEMAND_MORE
+from conformance.checks.agent.verify import MAY_DEMAND_MORE, verdict_hint
 from conformance.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD, digest_value
 from conformance.oracles.message_signatures.members import message_of
@@ -144,8 +144,9 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
     if found is False and expected.valid and (one.vector.policy or one.by_age) and not agent.ours:
         return  # it demands more than the caller of this vector does, and was told so in words that it may not know
     told, beyond = f"{'valid' if expected.valid else 'not valid'}: {fault}", _open_point(agent, one.vector)
+    hint = verdict_hint(agent, answer) if expected.valid else None
     for row in rows_of(one.vector, ours=agent.ours):
-        case.expect(row, holds, told, _said(answer, found), exchange=answer, where=where, beyond=beyond)
+        case.expect(row, holds, told, _said(answer, found), exchange=answer, where=where, beyond=beyond, hint=hint)
     if answer.status == _OK:
         _judge_errors(case, agent, one)
 

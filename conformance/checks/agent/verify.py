@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from conformance import binding_hints
 from conformance.agent import Agent, Subject, agent_of, signer
 from conformance.agent import subject as signed
 from conformance.agent.answers import lists
@@ -59,8 +60,14 @@ async def judge_verdicts(
         told = "200, valid" if valid else "200, not valid"
         where = {"message": what}
         open_ = None if agent.ours else beyond
-        case.expect(row, holds, told, said(agent, answer), exchange=answer, where=where, beyond=open_)
+        hint = verdict_hint(agent, answer) if valid else None
+        case.expect(row, holds, told, said(agent, answer), exchange=answer, where=where, beyond=open_, hint=hint)
     return answers
+
+
+def verdict_hint(agent: Agent, answer: Answer) -> str | None:
+    """Return what to look at first where a message that holds was not found valid; None on the reference."""
+    return None if agent.ours else binding_hints.of_sound_message(answer.status, agent.validity(answer))
 
 
 # Messages that hold by the RFC, which a target may still refuse by a policy of its own, or for a component that it does

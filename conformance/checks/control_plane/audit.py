@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.hub import documents
 from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
@@ -156,14 +157,16 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
     chain = hub.bindings.audit_chain
     if chain is not None and chain.prev is not None:
         found = broken_link(log, chain)
-        case.expect("CP-AUDIT-04", found is None, "every entry linked to the one before it", found or "all are")
+        expected, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
+        case.expect("CP-AUDIT-04", found is None, expected, found or "all are", hint=hint)
         return
     if audit_chain.linked(log) or audit_chain.linked(inner := [documents.flat(entry) for entry in log]):
         case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
         return
     if not audit_chain.chain_values(inner):
         found = "no value of an entry stands in the next, and none is like a MAC"
-        case.expect("CP-AUDIT-04", False, "a chain value in every entry", found)
+        hint = binding_hints.of_chain(is_bound=chain is not None)
+        case.expect("CP-AUDIT-04", False, "a chain value in every entry", found, hint=hint)
         return
     form, key = await _form(case, log)
     fault = audit_chain.first_fault(log, audit_chain.key_bytes(key, form.key), form)

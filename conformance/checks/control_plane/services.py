@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.client import Answer, Unreachable
 from conformance.hub.access import POSTURE, Hub, documented, hub_of, serving_hub, success
@@ -72,14 +73,19 @@ async def registered_services_are_listed_and_called(case: Case) -> None:
         await hub.register_service(twice)
         answer = await hub.seen(lambda posture: all(hub.listed(posture, each) for each in services.values()))
         listed = {label: len(hub.listed(answer, each)) for label, each in services.items()}
-        case.expect("CP-SVC-02", listed["one"] > 0, "the service listed", _times(listed["one"]), exchange=answer)
+        hint = binding_hints.of_posture(hub.bindings.posture_name_at)
+        there, found = listed["one"] > 0, _times(listed["one"])
+        case.expect("CP-SVC-02", there, "the service listed", found, exchange=answer, hint=hint)
         missing = sorted(label for label, count in listed.items() if not count)
-        case.expect("CP-POST-02", not missing, "all three", f"missing: {missing or 'none'}", exchange=answer)
+        found = f"missing: {missing or 'none'}"
+        case.expect("CP-POST-02", not missing, "all three", found, exchange=answer, hint=hint)
         case.expect("CP-SVC-04", listed["one"] == 1, "listed once", _times(listed["one"]), exchange=answer)
         for label, each in services.items():
             called = await each.called(hub.bindings.propagation_budget)
             found = "called" if called else f"{len(each.calls)} calls, none at its health address"
-            case.expect("CP-SVC-03", called, "its health address called", found, where={"service": label})
+            hint = binding_hints.of_calls(hub.bindings.reach_host)
+            expected = "its health address called"
+            case.expect("CP-SVC-03", called, expected, found, where={"service": label}, hint=hint)
 
 
 @check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.checkout.orders import Opened, Order, look, odd_amount, opened, order
 from conformance.checkout.view import View, is_state
@@ -14,13 +15,23 @@ from conformance.together import together
 _SHORTEST_MEMO = 2
 
 
+# What the profile calls the thing that a row looks for on the page, and what that is.
+_SHOWN = {
+    "GW-CHK-03": ("address", "the address"),
+    "GW-CHK-04": ("amount", "the exact amount"),
+    "GW-CHK-05": ("memo", "the memo"),
+    "GW-CHK-06": ("address", "the payout address"),
+}
+
+
 def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expected: str, found: object) -> None:
     """Judge what a page shows; what it does not show where more may be to see decides nothing."""
     view, answer = seen
     if not holds and view.unseen is not None:
         case.inconclusive(row, f"{expected} was not seen: {view.unseen}", exchange=answer)
         return
-    case.expect(row, holds, expected, found, exchange=answer)
+    hint = binding_hints.of_page(*_SHOWN[row], view.selectors, view.lacking) if row in _SHOWN else None
+    case.expect(row, holds, expected, found, exchange=answer, hint=hint)
 
 
 @check(

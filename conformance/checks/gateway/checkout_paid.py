@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.checkout.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
 from conformance.payers.bill import MEMO_WAYS, CheckoutPayer
@@ -49,7 +50,8 @@ async def right_payment_is_paid(case: Case) -> None:
         raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen}")
     budget = case.profile.budgets.paid
     found = "not Paid" if done is None else "Paid"
-    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page)
+    hint = binding_hints.of_page("state", "that it is paid", link.before.selectors, link.before.lacking)
+    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, hint=hint)
     if done is None:
         raise Inconclusive("the page did not turn to Paid, so that nothing can be said of what comes after")
     await _stays(case, link, done)

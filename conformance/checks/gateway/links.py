@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.client import Answer
 from conformance.clock import now
@@ -54,7 +55,8 @@ async def a_link_has_its_members(case: Case) -> None:
     open_point = next((one for _, answer in made if (one := asked_for(case.profile, LINKS, answer)) is not None), None)
     if not good and open_point is not None:
         raise Inconclusive(open_point)
-    case.expect("GW-LINK-01", bool(good), "a created link", found, exchange=made[0][1])
+    hint = binding_hints.of_credentials(made[0][1])
+    case.expect("GW-LINK-01", bool(good), "a created link", found, exchange=made[0][1], hint=hint)
     for network, answer in good:
         body, where = answer.object(), {"network": network}
         texts = {"GW-LINK-02": "checkout_url", "GW-LINK-03": "token", "GW-LINK-04": "chain", "GW-LINK-06": "expires_at"}

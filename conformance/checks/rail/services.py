@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.challenges import entries
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES, texts
@@ -46,7 +47,8 @@ async def receipt_verification_is_sold(case: Case) -> None:
     declared = atomic_amount(case.profile.rail_bindings.price_receipt_verify)
     prices = [entry.get("maxAmountRequired") for entry in entries(answer)]
     same = all(atomic_amount(price) == declared for price in prices) and declared is not None
-    case.expect("RAIL-SVC-05", same, f"{declared} atomic units on every lane", prices, exchange=answer)
+    hint = binding_hints.of_price("price_receipt_verify" in case.profile.rail.model_fields_set)
+    case.expect("RAIL-SVC-05", same, f"{declared} atomic units on every lane", prices, exchange=answer, hint=hint)
 
 
 @check(

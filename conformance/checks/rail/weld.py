@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.challenges import entries, let_lapse, references
 from conformance.checks.rail.paid_calls import told
@@ -360,6 +361,7 @@ def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[in
     """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or an `allowed` status."""
     fresh = references(answer)
     old = fresh & seen
+    spent = case.profile.rail_bindings.spent_status
     recoverable = answer.status != 402 or (bool(entries(answer)) and bool(fresh) and not old)
     case.expect(
         "RAIL-WELD-16",
@@ -368,5 +370,6 @@ def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[in
         f"{told(answer)} with {len(fresh)} tokens, {len(old)} of them old",
         exchange=answer,
         where={"payment": what},
+        hint=binding_hints.of_spent(answer.status, allowed) if allowed == spent else None,
     )
     seen |= fresh

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance import binding_hints
 from conformance.check import Case, Inconclusive, check
 from conformance.oracles.webhook_signature import HeaderFault, stale, verify
 from conformance.webhooks.inbox import Received
@@ -170,4 +171,5 @@ def judge_time(case: Case, one: Received) -> None:
     tolerance = case.profile.webhook_bindings.tolerance
     t = header.t or 0
     fresh = not stale(t, one.now, tolerance)
-    case.expect("WH-SIG-06", fresh, f"within {tolerance} s", f"{t - one.now:+.0f} s", exchange=one)
+    hint = binding_hints.of_time(tolerance)
+    case.expect("WH-SIG-06", fresh, f"within {tolerance} s", f"{t - one.now:+.0f} s", exchange=one, hint=hint)

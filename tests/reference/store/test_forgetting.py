@@ -1,0 +1,53 @@
+"""The rail forgets each second: by indexes, however many redemptions there were (both databases)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sqlalchemy import insert, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from reference.store import redemptions as statements
+from reference.store.database import Database
+from reference.store.postgres import PostgresDatabase
+from reference.store.redemptions import Redemptions
+from reference.store.tables import redemptions
+
+SERVED, UNPAID = 5_000, 50
+
+
+async def plan(database: Database, name: str) -> str:
+    """Return how a database carries out one of the statements."""
+    on_postgres = isinstance(database, PostgresDatabase)
+    dialect = postgresql.dialect if on_postgres else sqlite.dialect
+    compiled = str(getattr(statements, name).compile(dialect=dialect(paramstyle="named")))
+    compiled = re.sub(r"(?<!:):\w+", "NULL", re.sub(r"::\w+", "", compiled).replace(":before", "100"))
+    explain = "EXPLAIN" if on_postgres else "EXPLAIN QUERY PLAN"
+    return "\n".join(str(row[-1]) for row in await database.rows(text(f"{explain} {compiled}")))
+
+
+@pytest.mark.parametrize(
+    ("name", "index"), [("_FORGET_UNPAID", "rail_unserved"), ("_FORGET_ANSWERS", "rail_kept_answers")]
+)
+async def test_forgetting_reads_no_more_than_what_may_go(
+    ledger: Redemptions, database: Database, name: str, index: str
+) -> None:
+    """Among thousands that were served long ago, those unpaid and those with an answer are found by an index."""
+    del ledger
+    row = {"request_hash": "h", "service_id": "s", "network": "n", "amount": "1", "pay_to": "p", "lease_counter": 0}
+    for first in range(0, SERVED + UNPAID, 1000):
+        rows = [
+            row
+            | {"id": number, "token": f"t{number}", "payment_key": f"k{number}", "tx_id": f"x{number}"}
+            | dict.fromkeys(("claimed_at", "claim_order", "expires_at"), number)
+            | dict.fromkeys(("paid_at", "spent_at"), number if number < SERVED else None)
+            | {"answer": b"{}" if SERVED - UNPAID < number < SERVED else None}
+            for number in range(first, min(first + 1000, SERVED + UNPAID))
+        ]
+        await database.change(insert(redemptions).values(rows))
+    await database.change(text("ANALYZE rail_redemptions"))
+    told = await plan(database, name)
+    assert index in told, told
+    for scanned in ("SCAN rail_redemptions", "Seq Scan on rail_redemptions"):
+        assert scanned not in told
