@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from conformance.client import Answer, Client, JsonFault
 
@@ -19,8 +20,20 @@ async def is_there(client: Client, url: str, path: str, headers: dict[str, str] 
     answer = await client.call("POST", url + path, json_body={}, headers=headers or {})
     if not _is_answer(answer):
         return False
-    anywhere = await client.call("POST", url + NOWHERE, json_body={}, headers=headers or {})
+    anywhere = await _anywhere(client, url, headers or {})
     return (anywhere.status, _members(anywhere)) != (answer.status, _members(answer))
+
+
+# What each client was told where nothing is, by address and header fields.
+_told: Final[WeakKeyDictionary[Client, dict[tuple[str, tuple[tuple[str, str], ...]], Answer]]] = WeakKeyDictionary()
+
+
+async def _anywhere(client: Client, url: str, headers: dict[str, str]) -> Answer:
+    """Return what a server answers where nothing is; it is asked once."""
+    known, place = _told.setdefault(client, {}), (url, tuple(sorted(headers.items())))
+    if place not in known:
+        known[place] = await client.call("POST", url + NOWHERE, json_body={}, headers=headers)
+    return known[place]
 
 
 def described(answer: Answer) -> str:

@@ -32,7 +32,7 @@ from conformance.probing import GatewayFound, probe_gateway
 from conformance.purchase import lane_of
 from conformance.recognising import described
 from conformance.report.text import one_line
-from conformance.target import LANES, Claims, Profile, ProfileError, Secret, Surface, Target, Tls, parse
+from conformance.target import LANES, Claims, Pace, Profile, ProfileError, Secret, Surface, Target, Tls, parse
 from conformance.target.chains import ATOMIC_UNITS
 from conformance.trust import context_of
 from conformance.verdict import Exit
@@ -121,7 +121,9 @@ def initialise(
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
-    text = _render(found, known, tables, {"requests_per_second": pace, "limits": limits}, budgets, asked.tls)
+    workers = 4 if 0 < pace <= _MODEST_PACE else 8
+    asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
+    text = _render(found, known, tables, asking, budgets, asked.tls)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     for operation, limit in limits.items():
@@ -329,7 +331,7 @@ def _render(
     found: Mapping[str, Any],
     tenants: Mapping[str, tuple[str, str]],
     tables: Mapping[str, Mapping[str, Any]],
-    pace: Mapping[str, Any],
+    pace: Pace,
     budgets: Mapping[str, float],
     tls: Tls | None = None,
 ) -> str:
@@ -353,10 +355,9 @@ def _render(
         document["hub"] = hub.bindings
     if tables:
         document["chains"] = tables
-    every = float(pace["requests_per_second"])
-    document["pace"] = {"requests_per_second": every, "workers": 4 if 0 < every <= _MODEST_PACE else 8}
-    if pace.get("limits"):
-        document["pace"]["limits"] = dict(pace["limits"])
+    document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
+    if pace.limits:
+        document["pace"]["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
     if budgets:
         document["budgets"] = dict(budgets)
     if tls is not None and tls.cacert is not None:

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.network_names import network_named
+from conformance.recognising import NOWHERE
 from tests.conformance.served import served
 from tests.reserved_port import reserved_port
 
@@ -210,3 +211,18 @@ def test_what_a_link_wants_is_told_where_no_document_says_it(tmp_path: Path) -> 
         code, said, _ = initialised(tmp_path, there.url, "--tenant", f"{ID}=THEIR_KEY", THEIR_KEY="k")
     assert code == 0, said
     assert "at /order_id; bind [gateway.link_body] order_id" in said
+
+
+def test_what_is_answered_where_nothing_is_is_asked_once(tmp_path: Path) -> None:
+    """However many operations are looked for, with one set of header fields."""
+    asked: list[str] = []
+
+    def answer(method: str, path: str) -> Raw:
+        asked.append(f"{method} {path}")
+        found = method == "POST" and path in {"/v1/payment-links", "/v1/receipt/verify", "/verify/rfc9421"}
+        document = {"error": "validation_failed", "message": "x"} if found else {"error": "not_found", "message": "x"}
+        return (422 if found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
+
+    with answering(answer) as url:
+        assert initialised(tmp_path, url)[0] == 0
+    assert asked.count(f"POST {NOWHERE}") == 1
