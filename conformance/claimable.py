@@ -6,4 +6,6 @@ from typing import Final
 
 SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
 LANES: Final = ("algorand", "base", "solana")
-OPTIONS: Final = ("rail.a2a", "rail.agent_card")
+# A gateway that verifies receipts and has no links, resources or screening: its other rows do not apply.
+RECEIPTS_ONLY: Final = "gateway.receipts_only"
+OPTIONS: Final = ("rail.a2a", "rail.agent_card", RECEIPTS_ONLY)

@@ -66,11 +66,14 @@ _UNKNOWN: Mapping[str, str] = {
     "resource_body": '# resource_body = { name = "x-{unique}" }     # a body that POST /v1/resources accepts',
     "checkout_selectors": '# checkout_selectors = { memo = "#memo" }     # CSS selectors of the checkout page',
     "receipt_hash_member": '# receipt_hash_member = "..."               # member that tells which payment is expected',
+    "receipt_file": '# receipt_file = "receipt.jws"             # a receipt that the platform signed',
     "link_body": '# link_body = { order_id = "7" }              # further members that a link needs',
     "currency": '# currency = "USDC"                           # the code that prices a link in USDC',
     "receipt_codes": "# receipt_codes = [ ... ]                     # the nine typed codes of receipt verification",
     "edge_url": '# edge_url = "https://edge.example"           # the edge host, where there is one',
 }
+
+_OF_RECEIPTS = frozenset({"jwks_path", "receipt_member", "receipt_hash_member", "receipt_codes", "receipt_file"})
 
 
 def writable(value: Any) -> bool:
@@ -102,8 +105,14 @@ def _tenant(found: GatewayFound, name: str, tenant_id: str, variable: str) -> di
 
 def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> str:
     """Return the commented lines that follow: what could not be told and what no probe can tell."""
-    unknown = [line for name, line in _UNKNOWN.items() if name not in found.bindings]
+    unknown = [
+        line
+        for name, line in _UNKNOWN.items()
+        if name not in found.bindings and (name in _OF_RECEIPTS or not found.receipts_only)
+    ]
     text = "\n# Names of [gateway] that were not found; uncomment there what you know.\n" + "\n".join(unknown) + "\n"
+    if found.receipts_only:
+        return text
     if not tenants:
         return text + _TENANTS_HELP + _LIMITED_HELP + _WEBHOOK_HELP
     text += "".join(

@@ -52,12 +52,14 @@ class GatewayFound:
         bindings: Members of the profile's table `[gateway]`.
         networks: Network keys on which links are created, by the tenant's name.
         notes: What the operator has to add, in words.
+        receipts_only: Whether it has no other operation of a gateway than the verification of receipts.
     """
 
     url: str
     bindings: dict[str, Any] = field(default_factory=dict)
     networks: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    receipts_only: bool = False
 
 
 async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[str, str]]) -> GatewayFound | None:
@@ -75,7 +77,7 @@ async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[
     there = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
     if not there:
         return None
-    found = GatewayFound(url)
+    found = GatewayFound(url, receipts_only=await _is_verifier(client, url, there, dict(credentials)))
     openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
     document = {} if openapi is None else at_their_paths(openapi[1].object(), url, openapi[0])
     keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
@@ -94,6 +96,13 @@ async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[
             await _links(client, found, document, (name, headers))
     found.bindings = {name: value for name, value in found.bindings.items() if value}
     return found
+
+
+async def _is_verifier(client: Client, url: str, there: Sequence[str], credentials: dict[str, str]) -> bool:
+    """Return whether a server that has some of a gateway's operations has none but the verification of receipts."""
+    if there != [RECEIPT_VERIFY]:
+        return False
+    return not any([await is_there(client, url, path, credentials) for path in (RESOURCES, SCREEN)])
 
 
 async def _first(

@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
 
+from conformance import receipts_only
 from conformance.check import REGISTRY, Case, Check, Inconclusive, Lacking, shortened
 from conformance.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.events import RUN, Event, EventLog
@@ -131,6 +132,8 @@ def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str
             return f"the row needs the surface {surface}, which the profile does not claim"
     if row.option is not None and row.option not in profile.claims.options:
         return f"the profile does not claim the option {row.option}"
+    if (reason := receipts_only.left_out(row, profile)) is not None:
+        return reason
     if row.lane is not None and row.lane not in profile.claims.lanes:
         return f"the profile does not claim the lane {row.lane}"
     if row.lane is not None and lanes and row.lane not in lanes:

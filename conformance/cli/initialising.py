@@ -14,6 +14,7 @@ import tomlkit
 
 from conformance.agent.paths import VERIFY
 from conformance.agent.probing import AgentFound, probe_agent
+from conformance.claimable import RECEIPTS_ONLY
 from conformance.cli.asking_nodes import with_networks
 from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
@@ -178,6 +179,8 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         gateway: GatewayFound = found["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
         click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+        if gateway.receipts_only:
+            click.echo(f"  it verifies receipts and nothing else, as [claims] options has it: {RECEIPTS_ONLY}")
         for note in gateway.notes:
             click.echo(f"  {one_line(note, 600)}")
     if "agent" in found:
@@ -343,6 +346,7 @@ def _render(
     document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
     document["surfaces"] = urls
     options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
+    options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
     document["claims"] = {"surfaces": list(urls), "lanes": _lanes(found), "options": options}
     if rail is not None:
         document["rail"] = _bindings(rail)

@@ -54,7 +54,8 @@ class Claims(Table):
     Attributes:
         surfaces: `rail`, `gateway`, `agent`, `control_plane`, `webhooks`.
         lanes: `algorand`, `base`, `solana`.
-        options: `rail.a2a`, `rail.agent_card`.
+        options: `rail.a2a`, `rail.agent_card`; and `gateway.receipts_only` of a gateway that verifies receipts and has
+            no links, resources or screening.
     """
 
     surfaces: tuple[str, ...] = ()

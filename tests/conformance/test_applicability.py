@@ -48,6 +48,23 @@ def test_a_row_applies_where_all_it_needs_is_claimed(row: str, surfaces: tuple[s
     assert applies or "claim" in str(reason)
 
 
+@pytest.mark.parametrize(
+    ("row", "applies"),
+    [
+        *((row, True) for row in ("GW-RCPT-02", "GW-RCPT-31", "GW-ERR-01", "GW-HTTP-03", "X-DIFF-02", "X-ROB-01")),
+        *((row, False) for row in ("GW-LINK-01", "GW-HTTP-04", "GW-AUTH-01", "GW-SCR-01", "GW-IDEM-01", "X-AMT-01")),
+        ("RAIL-402-01", True),
+    ],
+)
+def test_a_gateway_that_verifies_receipts_alone_has_the_rows_of_that(row: str, applies: bool) -> None:
+    """The profile claims so; a rail beside it is judged as ever."""
+    surfaces = {name: Surface(url=NOBODY) for name in ("gateway", "rail", "webhooks")}
+    claims = Claims(surfaces=tuple(surfaces), options=("gateway.receipts_only",))
+    reason = absent(load()[row], Profile(surfaces=surfaces, claims=claims))
+    assert applies is (reason is None), reason
+    assert applies or "gateway.receipts_only" in str(reason)
+
+
 async def verdict_of(row: str, *bodies: Any) -> dict[str, Any]:
     """Return how a run judges a row that some checks decide."""
     checks = tuple(

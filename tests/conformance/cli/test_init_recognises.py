@@ -226,3 +226,24 @@ def test_what_is_answered_where_nothing_is_is_asked_once(tmp_path: Path) -> None
     with answering(answer) as url:
         assert initialised(tmp_path, url)[0] == 0
     assert asked.count(f"POST {NOWHERE}") == 1
+
+
+@pytest.mark.parametrize("others", [(), ("/v1/resources",), ("/compliance/screen",), ("/v1/payment-links",)])
+def test_a_gateway_that_verifies_receipts_alone_claims_so(others: tuple[str, ...], tmp_path: Path) -> None:
+    """Any other operation of a gateway makes it a whole one."""
+
+    def answer(method: str, path: str) -> Raw:
+        found = method == "POST" and path in {"/v1/receipt/verify", *others}
+        document = {"error": "validation_failed", "message": "x"} if found else {"error": "not_found", "message": "x"}
+        return (422 if found else 404), {"Content-Type": "application/json"}, json.dumps(document).encode()
+
+    with answering(answer) as url:
+        code, said, profile = initialised(tmp_path, url)
+    assert code == 0, said
+    assert profile["claims"] == {
+        "surfaces": ["gateway"],
+        "lanes": [],
+        "options": [] if others else ["gateway.receipts_only"],
+    }
+    text = (tmp_path / "w.toml").read_text("utf-8")
+    assert ("[tenants.first]" in text) is bool(others)

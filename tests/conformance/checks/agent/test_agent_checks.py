@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from multidict import CIMultiDictProxy
 
 from conformance.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
+from conformance.client import Unreachable
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.runner import registered
@@ -254,6 +256,24 @@ async def test_what_needs_a_network_is_told_by_the_agent_without_one() -> None:
     assert breached(await judged("verification_needs_no_network", Agent(), offline)) == set()
     helpless = Agent(at(VERIFY, says(valid=False, errors=["no name server"])))
     assert breached(await judged("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
+
+
+async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
+    """Nothing at its address has ever answered: whether it verifies without a network, nobody knows."""
+
+    class Gone(Agent):
+        def has_answered(self, url: str) -> bool:
+            return "offline.test" not in url
+
+        async def send(
+            self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+        ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+            if "offline.test" in url:
+                raise Unreachable("nobody is there")
+            return await super().send(method, url, headers, body)
+
+    offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
+    assert await judged("verification_needs_no_network", Gone(), offline) == {"AGENT-VERIFY-20": Verdict.INCONCLUSIVE}
 
 
 async def test_every_vector_passes_an_honest_agent_and_breaks_a_blind_one() -> None:
