@@ -9,6 +9,7 @@ is run: its catalog imports what it breaks, here as in a process started anew.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import fcntl
@@ -329,9 +330,25 @@ def _become(request: Mapping[str, Any], fds: Sequence[int]) -> None:
     sys.argv = [request["module"], *request["words"]]
 
 
+def _run_to_the_end(module: str) -> None:
+    """Run the module as the program; one that ends by itself need not take apart, at its exit, what was imported."""
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    vars(threading)["_shutdown"]()
+    atexit._run_exitfuncs()
+    for written in (sys.stdout, sys.stderr):
+        written.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     _prepare(sys.argv[1])
     _asked = _Forking(socket.socket(fileno=int(sys.argv[2])), int(sys.argv[3])).forked()
     if _asked is not None:
         _become(*_asked)
-        runpy.run_module(_asked[0]["module"], run_name="__main__", alter_sys=True)
+        _run_to_the_end(_asked[0]["module"])

@@ -1,6 +1,7 @@
 """What a prepared launcher starts is a fork of it: a stack's services, whose imports the launcher's parent has done.
 
 A stack is ten services, and a command that brings up its own starts the launcher too; each would import for a second.
+A command imports what it works with once it is named, and a run every check; a prepared one has imported all of that.
 Here each is still a process of its own, with its own session, environment, folder and descriptors, and a child of the
 process that started it. What is started in another way, mutants and looks of the reference among them, starts anew.
 
@@ -16,6 +17,7 @@ import fcntl
 import gc
 import importlib
 import os
+import pkgutil
 import runpy
 import signal
 import subprocess
@@ -54,6 +56,7 @@ def prepare(program: str) -> None:
     if not known:
         return
     if program == "conformance":
+        _import_commands()
         own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
         vars(importlib.import_module("conformance.interrupt"))["uvloop"] = own_loop
     original: Callable[..., int] = vars(subprocess)["_fork_exec"]
@@ -71,6 +74,14 @@ def prepare(program: str) -> None:
         return pid
 
     setattr(subprocess, "_fork_exec", fork_exec)  # noqa: B010 - it is no public name
+
+
+def _import_commands() -> None:
+    """Import what every command needs at work, which `--help` does not wait for, and every check."""
+    commands = importlib.import_module("conformance.cli")
+    for module in pkgutil.iter_modules(commands.__path__, "conformance.cli."):
+        importlib.import_module(module.name)
+    importlib.import_module("conformance.runner").registered()
 
 
 def _leave(given: Sequence[Any]) -> None:
