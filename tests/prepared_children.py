@@ -38,6 +38,9 @@ _SERVICES = (
 # What each prepared program may fork, beside itself.
 _STACK = ("localnet.prepared", *_SERVICES)
 PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK)}
+# What the reference imports once it is told of a PostgreSQL server, and the programs that may be.
+_OF_POSTGRES = ("sqlalchemy.ext.asyncio", "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
+_STORING = ("reference", "tests")
 _FLOOR = 512
 _CODE_OF_A_FAULT = 1
 
@@ -49,6 +52,9 @@ _NEW_SESSION = 15
 
 def prepare(program: str) -> None:
     """Import what a program starts, and have it forked instead of started anew from now on."""
+    if program.partition(".")[0] in _STORING:
+        for module in _OF_POSTGRES:
+            importlib.import_module(module)
     known = PROGRAMS.get(program, ())
     for module in known:
         importlib.import_module(f"{module}.__main__")

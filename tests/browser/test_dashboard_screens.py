@@ -118,10 +118,15 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
     await receiver.close()
 
 
-@pytest.mark.parametrize("device", ["desktop", "phone"])
-async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str, device: str) -> None:
-    """Each one, its errors and refusals: axe finds nothing, nothing overflows, nothing comes from elsewhere."""
-    await walk(browser, shop, stocked, PHONE if device == "phone" else DESKTOP, "light")
+async def test_no_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str) -> None:
+    """On a phone each one, its errors and refusals: axe finds nothing, nothing overflows or comes from elsewhere."""
+    await walk(browser, shop, stocked, PHONE, "light")
+
+
+@pytest.mark.slow
+async def test_no_wide_screen_has_a_fault(browser: Browser, shop: Shop, stocked: str) -> None:
+    """The same walk on a desk."""
+    await walk(browser, shop, stocked, DESKTOP, "light")
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def texts(source: Path) -> Iterator[str]:
             yield node.value
 
 
+@cache
 def documented() -> Mapping[str, set[str]]:
     """Return the keys of each table of the page, by its path with names of the operator's choice as `NAME`."""
     found: dict[str, set[str]] = {}

@@ -143,6 +143,7 @@ def test_the_sdk_pays_and_the_receipt_verifies(payer: Payer, stack: dict[str, st
     assert payer.holdings() == (mine - PRICE, theirs + PRICE)
 
 
+@pytest.mark.slow
 @every_example
 def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:
     """The control: the reference left out, or a nonce of the payer's own, is refused; Base moves no money for it."""

@@ -38,6 +38,7 @@ def test_worlds_hold_and_a_seed_replays_them() -> None:
     assert all(world["counts"]["200"] > 30 for world in (first, second))
 
 
+@pytest.mark.slow
 def test_an_operator_and_payers_who_come_again_do_not_both_win() -> None:
     """What was given back bought nothing, what was served was not given back, and nobody else is turned away."""
     worlds = _worlds("--seed", "3", "--operations", "40", "--worlds", "3", "--kinds", "operator,kill")
@@ -45,6 +46,7 @@ def test_an_operator_and_payers_who_come_again_do_not_both_win() -> None:
     assert sum(world["counts"].get(act, 0) for world in worlds for act in ("given back", "served by the operator")) > 0
 
 
+@pytest.mark.slow
 def test_a_failing_list_is_made_shorter() -> None:
     """Of ten operations two are left: a node that says for days that there is no payment, and one payer."""
     status, told = _simulated("--operations", "10", "--seed", "23", "--kinds", "honest,gone_for_good")

@@ -20,7 +20,6 @@ from tests.conformance.cli.ending import using
 
 RUN = [sys.executable, "-m", "conformance", "run", "CP", "--own-stack"]
 KINDS = ("html", "json", "junit", "markdown", "sarif", "badge")
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
 _LONG = 600.0
 # A program that ends neither when it is asked to nor when its starter does, in a session of its own.
 STUBBORN = """
@@ -86,31 +85,51 @@ def left(folder: Path) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_signal_keeps_the_evidence(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_first_signal_keeps_the_evidence(tmp_path: Path) -> None:
     """The run ends with 130, its log and each report say that it was interrupted, and nothing is left."""
-    with running(tmp_path, *(word for kind in KINDS for word in ("--report", kind))) as process:
-        until(at_work(tmp_path), process)
+    keeps_its_evidence(tmp_path, signal.SIGINT)
+
+
+@pytest.mark.slow
+def test_a_first_sigterm_keeps_the_evidence(tmp_path: Path) -> None:
+    """It is taken as Ctrl-C is."""
+    keeps_its_evidence(tmp_path, signal.SIGTERM)
+
+
+def keeps_its_evidence(folder: Path, number: signal.Signals) -> None:
+    """Interrupt a run by a signal, and hold it to what it must leave and must not."""
+    with running(folder, *(word for kind in KINDS for word in ("--report", kind))) as process:
+        until(at_work(folder), process)
         process.send_signal(number)
         assert process.wait(_LONG) == 130
-        assert left(tmp_path) == []
-    events = read(tmp_path / "report" / LOG)
+        assert left(folder) == []
+    events = read(folder / "report" / LOG)
     assert (events[-1]["event"], events[-1]["interrupted"]) == ("run.finished", True)
-    reports = [one for one in (tmp_path / "report").iterdir() if one.name != LOG]
+    reports = [one for one in (folder / "report").iterdir() if one.name != LOG]
     assert len(reports) == len(KINDS)
     assert [one.name for one in reports if "interrupted" not in one.read_text("utf-8").lower()] == []
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_the_second_signal_ends_it_at_once(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     """Not even the reports are written then, and yet nothing is left."""
-    with running(tmp_path) as process:
-        until(at_work(tmp_path), process)
-        process.send_signal(number)
-        process.send_signal(signal.SIGINT if number == signal.SIGTERM else signal.SIGTERM)
+    ends_at_once(tmp_path, signal.SIGTERM, signal.SIGINT)
+
+
+@pytest.mark.slow
+def test_a_sigterm_after_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
+    """Which of the two comes first makes no difference."""
+    ends_at_once(tmp_path, signal.SIGINT, signal.SIGTERM)
+
+
+def ends_at_once(folder: Path, *numbers: signal.Signals) -> None:
+    """Send a run two signals, and hold that nothing is left of it."""
+    with running(folder) as process:
+        until(at_work(folder), process)
+        for number in numbers:
+            process.send_signal(number)
         assert process.wait(_LONG) == 130
-        assert left(tmp_path) == []
-    assert read(tmp_path / "report" / LOG)[0]["event"] == "run.started"
+        assert left(folder) == []
+    assert read(folder / "report" / LOG)[0]["event"] == "run.started"
 
 
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from reference.store.database import Database
 from reference.store.redemptions import NewClaim, Redemptions
 
 
+@pytest.mark.slow
 def test_every_job_is_measured_beside_its_floors() -> None:
     """One round of each job tells positive costs of every contender and the versions."""
     done = subprocess.run(
