@@ -7,16 +7,17 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import httpx
 import pytest
 
 from reference.protocol.redemption import State
+from tests import prepared
 from tests.reference.rail.a2a.a2a_client import ERROR, RECEIPTS, STATUS, opened, pay, told
 from tests.reference.rail.base_stack import BasePayer, SimulatedBase, until
 from tests.reference.rail.rail_answers import code_of
@@ -28,9 +29,13 @@ GIVEN_BACK = "B" * 51 + "A"
 
 def payments(rail: Rail, *words: str) -> tuple[int, str, str]:
     """Run the command with a rail's settings and return its exit code and what it printed."""
-    command = [sys.executable, "-m", "reference.rail", "payments", *words]
-    ended = subprocess.run(command, env=rail.environment(), capture_output=True, text=True, check=False)
+    ended = prepared.run("reference.rail", "payments", *words, env=rail.environment())
     return ended.returncode, ended.stdout, ended.stderr
+
+
+def begun(rail: Rail, *words: str, **written: IO[str]) -> prepared.Prepared | subprocess.Popen[bytes]:
+    """Start the command, which writes into these files."""
+    return prepared.start("reference.rail", "payments", *words, env=rail.environment(), **written)
 
 
 def listed(rail: Rail, *words: str) -> list[dict[str, Any]]:
@@ -113,16 +118,14 @@ def test_given_back_and_refused_at_every_door(
 
 @pytest.mark.parametrize("words", [("serve",), ("refunded", "--transaction", GIVEN_BACK)])
 def test_a_payer_who_comes_while_the_operator_acts(
-    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...]
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Two payers press on while the command starts, looks and writes: one outcome, the same for all from then on."""
     rail, proof, number = left_paid(own_rail, payer, **database)
     rail.start()
-    command = [sys.executable, "-m", "reference.rail", "payments", words[0], number, *words[1:]]
-    acting = subprocess.Popen(
-        command, env=rail.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(random.uniform(0, 2))
+    said, complained = (tmp_path / "out").open("w+"), (tmp_path / "err").open("w+")
+    acting = begun(rail, words[0], number, *words[1:], stdout=said, stderr=complained)
+    time.sleep(random.uniform(0, 0.2))
     answers: list[httpx.Response] = []
 
     def press() -> None:
@@ -132,7 +135,8 @@ def test_a_payer_who_comes_while_the_operator_acts(
     with ThreadPoolExecutor() as payers:
         for one in [payers.submit(press) for _ in range(2)]:
             one.result(120)
-    out, err = acting.communicate(timeout=120)
+    acting.wait(120)
+    out, err = ((tmp_path / name).read_text("utf-8") for name in ("out", "err"))
     last = rail.present(proof)
     bodies = {one.content for one in [*answers, last] if one.status_code == 200}
     refused = {code_of(one) for one in answers if one.status_code != 200}
@@ -147,12 +151,12 @@ def test_a_payer_who_comes_while_the_operator_acts(
 
 @pytest.mark.parametrize("words", [("serve",), ("refunded", "--transaction", GIVEN_BACK)])
 def test_an_operator_that_is_killed_leaves_one_outcome(
-    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...]
+    own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Killed anywhere in the command: the payment is as before, served or given back, and the payer is told so."""
     rail, proof, number = left_paid(own_rail, payer, **database)
-    command = [sys.executable, "-m", "reference.rail", "payments", words[0], number, *words[1:]]
-    acting = subprocess.Popen(command, env=rail.environment(), stdout=subprocess.DEVNULL)
+    with (tmp_path / "said").open("w") as said:
+        acting = begun(rail, words[0], number, *words[1:], stdout=said, stderr=said)
     before = rows_of(rail)[0]
     while acting.poll() is None and (row := rows_of(rail)[0]).lease_counter == before.lease_counter:
         time.sleep(0.01)
@@ -178,7 +182,7 @@ def test_what_was_sent_on_base_is_listed_until_it_is_served(
 ) -> None:
     """Its outcome is unknown, its payer is not: then paid, whoever comes, and served by the operator."""
     rail = own_rail(**on_base | {"WP_RAIL_CONFIRM_WAIT": "0.2"})
-    calm_base.control("fault", name="withhold", count=1)
+    calm_base.control("fault", name="withhold", count=1000)  # what it sends again, too, however long this takes
     proof = base_payer.authorize(rail.quote())
     assert code_of(rail.present(proof)) == (402, "tx_not_confirmed")
     [one] = listed(rail)
