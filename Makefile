@@ -6,8 +6,8 @@ PYTHON ?= python3
 READY := $(VENV)/.ready-run
 READY_TEST := $(VENV)/.ready-test
 # A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py, by forks of the
-# process that collected them. Four workers use what two leave of two processors while they wait.
-UNIT := $(BIN)/python -m pytest --workers 4
+# process that collected them. Six workers use what two leave of two processors while they wait.
+UNIT := $(BIN)/python -m pytest --workers 6
 
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=

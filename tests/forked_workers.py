@@ -1,4 +1,4 @@
-"""Tests on several workers that are forks of the process that collected them: `--workers 4`.
+"""Tests on several workers that are forks of the process that collected them: `--workers 6`.
 
 To collect fifteen thousand tests with all that they import takes half a minute of a processor on a fresh clone, and
 workers that are started anew would spend it each. A worker takes the next file that nobody has, and keeps it whole: its

@@ -30,7 +30,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -205,6 +205,17 @@ def ready(module: str, *words: str) -> tuple[Prepared | subprocess.Popen[bytes],
         line = said.readline()
     assert line, f"{module} ended before it was ready"
     return process, json.loads(line)
+
+
+@contextlib.contextmanager
+def serving(module: str, *words: str) -> Iterator[dict[str, Any]]:
+    """Run what `python -m MODULE WORDS…` serves, and yield the JSON object that it prints; on leaving, end it well."""
+    process, said = ready(module, *words)
+    try:
+        yield said
+    finally:
+        process.terminate()
+        assert process.wait(600) == 0
 
 
 def run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,8 +17,9 @@ from web3 import HTTPProvider, Web3
 
 from localnet import anvil, npm
 from sim.base.token import NETWORK_TOKENS, artefact, call_data
+from tests import prepared
 from tests.differential.comparison import shape
-from tests.differential.processes import controlled, posted, ready_line, until_it_answers
+from tests.differential.processes import controlled, posted, until_it_answers
 from tests.reserved_port import reserved_port
 
 CHAIN = 8453
@@ -129,13 +129,8 @@ def attempt(act: Callable[[], Any]) -> Any:
 @contextmanager
 def simulated() -> Iterator[BaseNode]:
     """A simulator in a process of its own."""
-    words = [sys.executable, "-m", "sim.base", "--port", "0", "--block-seconds", str(NEVER)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            url = ready_line(process)["rpc"]
-            yield BaseNode(url, url + "/control")
-        finally:
-            process.terminate()
+    with prepared.serving("sim.base", "--port", "0", "--block-seconds", str(NEVER)) as ready:
+        yield BaseNode(ready["rpc"], ready["rpc"] + "/control")
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import base64
 import itertools
 import json
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -37,6 +36,7 @@ from localnet import accounts, npm
 from localnet.nodes import SLOT_MILLISECONDS
 from localnet.solana_bank import MINTS
 from programs.node import node
+from tests import prepared
 from tests.differential.comparison import shape
 from tests.differential.processes import controlled, posted, ready_line, until_it_answers
 
@@ -196,13 +196,8 @@ def taken(answer: Any) -> Any:
 def simulated() -> Iterator[SolanaNode]:
     """A simulator in a process of its own."""
     options = ["--port", "0", "--ws-port", "0", "--slot-seconds", str(SLOT_MILLISECONDS / 1000)]
-    words = [sys.executable, "-m", "sim.solana", *options]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            ready = ready_line(process)
-            yield SolanaNode(ready["rpc"], ready["ws"], ready["rpc"] + "/control")
-        finally:
-            process.terminate()
+    with prepared.serving("sim.solana", *options) as ready:
+        yield SolanaNode(ready["rpc"], ready["ws"], ready["rpc"] + "/control")
 
 
 @contextmanager

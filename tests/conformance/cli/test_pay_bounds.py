@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
 import urllib.request
@@ -64,14 +63,10 @@ class Node:
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A simulated node with blocks every 20 ms."""
     words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02"]
-    with subprocess.Popen([sys.executable, "-m", "sim.algorand", *words], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
+    with prepared.serving("sim.algorand", *words) as ready:
         token_file = tmp_path_factory.mktemp("node") / "token"
         token_file.write_text(ready["token"])
         yield Node(ready["algod"], token_file)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(600) == 0
 
 
 @contextmanager

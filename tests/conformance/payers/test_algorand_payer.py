@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +19,7 @@ from conformance.client import Names
 from conformance.payers.algorand import AlgorandPayer, Refused, invented_id, spellings
 from conformance.payers.algorand_node import AlgorandNode
 from conformance.target import AlgorandChain, Budgets, Secret
+from tests import prepared
 from tests.reserved_port import reserved_port
 
 USDC = 31566704
@@ -55,25 +52,11 @@ class Node:
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A simulated node with blocks every 20 ms."""
-    command = [
-        sys.executable,
-        "-m",
-        "sim.algorand",
-        "--algod-port",
-        "0",
-        "--indexer-port",
-        "0",
-        "--block-seconds",
-        "0.02",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
+    words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02"]
+    with prepared.serving("sim.algorand", *words) as ready:
         token_file = tmp_path_factory.mktemp("node") / "token"
         token_file.write_text(ready["token"])
         yield Node(ready["algod"], token_file)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(600) == 0
 
 
 @asynccontextmanager

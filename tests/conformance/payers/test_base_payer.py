@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,6 +23,7 @@ from conformance.payers.base_token import SPLIT, WHOLE, Token, own_call
 from conformance.payers.bill import Bill
 from conformance.payers.spending import Wallet
 from conformance.target import BaseChain, Budgets, Chains, Profile, Secret
+from tests import prepared
 from tests.reserved_port import reserved_port
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -39,12 +36,8 @@ BUDGETS = Budgets(confirmation=120.0, request=120.0)
 @pytest.fixture(scope="module")
 def node() -> Iterator[str]:
     """A simulated node with blocks every 20 ms; its address."""
-    command = [sys.executable, "-m", "sim.base", "--port", "0", "--block-seconds", "0.02"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield str(json.loads(process.stdout.readline())["rpc"])
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(600) == 0
+    with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.02") as ready:
+        yield str(ready["rpc"])
 
 
 @asynccontextmanager

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +21,11 @@ from conformance.client import Names
 from conformance.payers import checkout_payer, payer_for
 from conformance.payers.bill import USDC, Bill, CheckoutPayer, Way
 from conformance.target import LANES, AlgorandChain, BaseChain, Budgets, Chains, Profile, Secret, SolanaChain
+from tests import prepared
 
 MEMO = "weldproof:AAECAwQFBgcICQoLDA0ODw"
 AMOUNT = 8_410_000
 NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
-
-
-@contextmanager
-def process(*words: str) -> Iterator[dict[str, Any]]:
-    """A child process, by its ready line."""
-    with subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        yield json.loads(running.stdout.readline())
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(600) == 0
 
 
 @pytest.fixture(scope="module", params=LANES)
@@ -49,17 +36,17 @@ def chains(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         token = tmp_path_factory.mktemp("algod") / "token"
         token.write_text("a" * 64)
         words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02", "--token-file", str(token)]
-        with process("sim.algorand", *words) as ready:
+        with prepared.serving("sim.algorand", *words) as ready:
             url = str(ready["algod"])
             secret = Secret(file=Path(token))
             chain = AlgorandChain(network=NETWORKS[lane], algod=url, token=secret, control=f"{url}/control")
             yield lane, Chains(algorand=chain)
     elif lane == "base":
-        with process("sim.base", "--port", "0", "--block-seconds", "0.02", "--chain-id", "84532") as ready:
+        with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.02", "--chain-id", "84532") as ready:
             url = str(ready["rpc"])
             yield lane, Chains(base=BaseChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control"))
     else:
-        with process("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+        with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
             url = str(ready["rpc"])
             yield lane, Chains(solana=SolanaChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control"))
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +27,7 @@ from conformance.payers.solana_node import CONFIRMED
 from conformance.payers.solana_relay import through
 from conformance.payers.spending import Wallet
 from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain
+from tests import prepared
 from tests.reserved_port import reserved_port
 
 USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
@@ -43,12 +41,8 @@ BUDGETS = Budgets(confirmation=120.0, request=120.0)
 @pytest.fixture(scope="module")
 def node() -> Iterator[str]:
     """A simulated node with slots every 5 ms, so that a payment is final after 160 ms; its address."""
-    command = [sys.executable, "-m", "sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield str(json.loads(process.stdout.readline())["rpc"])
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(600) == 0
+    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+        yield str(ready["rpc"])
 
 
 @asynccontextmanager

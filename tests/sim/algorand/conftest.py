@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +13,8 @@ import pytest
 from algosdk import account, transaction
 from algosdk.v2client.algod import AlgodClient
 from algosdk.v2client.indexer import IndexerClient
+
+from tests import prepared
 
 USDC = 31566704
 
@@ -65,12 +65,8 @@ class Node:
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
     """A simulator of its own for each module, with blocks every 20 ms."""
-    words = [sys.executable, "-m", "sim.algorand", "--algod-port", "0", "--indexer-port", "0"]
-    with subprocess.Popen([*words, "--block-seconds", "0.02"], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
+    words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02"]
+    with prepared.serving("sim.algorand", *words) as ready:
         algod = AlgodClient(ready["token"], ready["algod"], {"X-Algo-API-Token": ready["token"]})
         indexer = IndexerClient(ready["token"], ready["indexer"], {"X-Indexer-API-Token": ready["token"]})
         yield Node(ready["algod"], ready["indexer"], algod, indexer)
-        process.terminate()
-        assert process.wait(120) == 0

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +18,7 @@ from sim.base.chain import Chain
 from sim.base.rpc import Rpc
 from sim.base.token import call_data
 from sim.clock import BlockClock
+from tests import prepared
 
 START = 1_800_000_000
 GWEI = 10**9
@@ -140,11 +138,5 @@ def _bench() -> Bench:
 @pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[dict[str, Any]]:
     """The ready line of a running simulator with blocks every 10 ms."""
-    command = [sys.executable, "-m", "sim.base", "--port", "0", "--block-seconds", "0.01"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())
-        finally:
-            process.terminate()
-            assert process.wait(120) == 0
+    with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.01") as ready:
+        yield ready

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +26,7 @@ from sim.solana import control
 from sim.solana.chain import Chain
 from sim.solana.rpc import Rpc
 from sim.solana.tokens import TOKEN, associated
+from tests import prepared
 
 START = 1_800_000_000
 
@@ -168,11 +166,5 @@ def _bench() -> Bench:
 @pytest.fixture(scope="module", name="node")
 def _node() -> Iterator[dict[str, Any]]:
     """The ready line of a running simulator with slots of 5 ms."""
-    command = [sys.executable, "-m", "sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())
-        finally:
-            process.terminate()
-            assert process.wait(120) == 0
+    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+        yield ready
