@@ -33,9 +33,9 @@ def payments(rail: Rail, *words: str) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
-def begun(rail: Rail, *words: str, **written: IO[str]) -> prepared.Prepared | subprocess.Popen[bytes]:
+def begun(rail: Rail, *words: str, out: IO[str], err: IO[str]) -> prepared.Prepared | subprocess.Popen[bytes]:
     """Start the command, which writes into these files."""
-    return prepared.start("reference.rail", "payments", *words, env=rail.environment(), **written)
+    return prepared.start("reference.rail", "payments", *words, env=rail.environment(), stdout=out, stderr=err)
 
 
 def listed(rail: Rail, *words: str) -> list[dict[str, Any]]:
@@ -123,8 +123,8 @@ def test_a_payer_who_comes_while_the_operator_acts(
     """Two payers press on while the command starts, looks and writes: one outcome, the same for all from then on."""
     rail, proof, number = left_paid(own_rail, payer, **database)
     rail.start()
-    said, complained = (tmp_path / "out").open("w+"), (tmp_path / "err").open("w+")
-    acting = begun(rail, words[0], number, *words[1:], stdout=said, stderr=complained)
+    with (tmp_path / "out").open("w") as said, (tmp_path / "err").open("w") as complained:
+        acting = begun(rail, words[0], number, *words[1:], out=said, err=complained)
     time.sleep(random.uniform(0, 0.2))
     answers: list[httpx.Response] = []
 
@@ -156,7 +156,7 @@ def test_an_operator_that_is_killed_leaves_one_outcome(
     """Killed anywhere in the command: the payment is as before, served or given back, and the payer is told so."""
     rail, proof, number = left_paid(own_rail, payer, **database)
     with (tmp_path / "said").open("w") as said:
-        acting = begun(rail, words[0], number, *words[1:], stdout=said, stderr=said)
+        acting = begun(rail, words[0], number, *words[1:], out=said, err=said)
     before = rows_of(rail)[0]
     while acting.poll() is None and (row := rows_of(rail)[0]).lease_counter == before.lease_counter:
         time.sleep(0.01)
