@@ -182,9 +182,12 @@ class _Telling:
     def __init__(self, config: pytest.Config, door: connection.Connection) -> None:
         self._config = config
         self._door = door
+        self._all = bool(config.getoption("xmlpath", None) or config.getoption("durations") is not None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send a report."""
+        """Send a report; that setting up or tearing down went well is told only where somebody lists it."""
+        if report.passed and report.when != "call" and not self._all:
+            return
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self._door.send(("report", data))
 
