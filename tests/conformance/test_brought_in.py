@@ -14,7 +14,7 @@ async def waits():
         assert not any(one in sys.modules for one in CHECK_PACKAGES), "before anybody waits for anything"
         turns = 0
         while not all(one in sys.modules for one in CHECK_PACKAGES):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
             turns += 1
         return turns > len(CHECK_PACKAGES)
 
