@@ -46,7 +46,6 @@ def test_an_operator_and_payers_who_come_again_do_not_both_win() -> None:
     assert sum(world["counts"].get(act, 0) for world in worlds for act in ("given back", "served by the operator")) > 0
 
 
-@pytest.mark.slow
 def test_a_failing_list_is_made_shorter() -> None:
     """Of ten operations two are left: a node that says for days that there is no payment, and one payer."""
     status, told = _simulated("--operations", "10", "--seed", "23", "--kinds", "honest,gone_for_good")
