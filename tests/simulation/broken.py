@@ -14,8 +14,9 @@ from typing import Any
 from sqlalchemy import insert
 
 from reference.chains.base import BaseLane
+from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Look, Watcher
-from reference.protocol import challenge, eip3009, weld
+from reference.protocol import challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
@@ -26,6 +27,7 @@ from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing
 from reference.store.database import Change, Taken
+from reference.store.links import Link
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
@@ -84,6 +86,7 @@ async def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
+_payment = Settling._payment
 _forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, Door.admit
 _observe = BaseLane.observe
 
@@ -97,6 +100,12 @@ async def _claimed_while_unpaid(self: Redeemer, presented: Any, call: Any, mine:
     if row.state is State.PAID:  # whoever died between "paid" and the answer left a payment that nobody serves
         raise in_progress()
     return row
+
+
+def _payment_of_tenant(self: Settling, link: Link, *how: Any) -> Any:
+    """Give each tenant places of transfers of his own: what another one has sold does not count then."""
+    payment = _payment(self, link, *how)
+    return replace(payment, ordinal=payment.ordinal + 1000 * (1 + int(link.tenant_id[:4], 16)))
 
 
 async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now: int) -> None:
@@ -197,6 +206,10 @@ BROKEN: Mapping[str, Broken] = {
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"
     ),
+    "once-a-tenant": Broken(
+        ((Settling, "_payment", _payment_of_tenant),), Scenario(1, 20, kinds=("neighbours",)), "bought-twice"
+    ),
+    "any-memo": Broken(((checkout, "is_bound", _always),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"),
     "settled-before-it-is-final": Broken(
         ((BaseLane, "observe", _final_at_once),),
         Scenario(1, 60, kinds=("honest", "race", "reorganisation", "dear")),

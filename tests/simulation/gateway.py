@@ -1,11 +1,11 @@
-"""The workers of a gateway with one tenant who sells, and who pays his links."""
+"""The workers of a gateway with tenants who sell, all paid to one address, and who pays their links."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,6 @@ class Gateway(Fleet):
         self._database = database
         self.folder = folder
         self.chains = chains
-        self.key, self.tenant = "", ""
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
@@ -52,6 +51,14 @@ class Gateway(Fleet):
             "chain_poll_seconds": 20.0,
         }
         return running(GatewaySettings(**given))
+
+
+@dataclass(frozen=True, slots=True)
+class Seller:
+    """A tenant, and the key that his calls carry."""
+
+    tenant: str
+    key: str
 
 
 @dataclass(slots=True)
@@ -73,9 +80,10 @@ class Shop:
     gateway: Gateway
     judge: Judge
     bills: list[Bill] = field(default_factory=list)
+    sellers: list[Seller] = field(default_factory=list)
 
     async def ask(
-        self, actor: str, chance: random.Random, method: str, target: str, body: Any = None, key: str = ""
+        self, actor: str, chance: random.Random, method: str, target: str, body: Any = None, by: Seller | None = None
     ) -> Answer:
         """Return a worker's answer.
 
@@ -89,9 +97,9 @@ class Shop:
         worker = chance.choice(alive)
         assert worker.machine is not None
         headers = [(b"content-type", b"application/json")]
-        if key:
-            headers.append((b"authorization", f"Bearer {key}".encode()))
-            headers.append((b"x-tenant-id", self.gateway.tenant.encode()))
+        if by is not None:
+            headers.append((b"authorization", f"Bearer {by.key}".encode()))
+            headers.append((b"x-tenant-id", by.tenant.encode()))
         sent = b"" if body is None else json.dumps(body).encode()
         before, name = self.gateway.loop.time(), worker.name
         try:
@@ -106,24 +114,36 @@ class Shop:
         self.judge.answered(actor, name, answer, self.gateway.loop.time() - before)
         return answer
 
-    async def open(self, chance: random.Random) -> None:
-        """Make the tenant, who is paid where the rail is."""
-        admin = (self.gateway.folder / "admin_key").read_text("ascii").strip()
+    async def open(self, chance: random.Random, names: Sequence[str]) -> None:
+        """Make tenants, who are paid where the rail is."""
+        for name in names:
+            self.sellers.append(await self._opened(chance, name))
 
-        async def told(method: str, path: str, body: Any) -> Mapping[str, Any]:
-            answer = await self.ask("operator", chance, method, path, body, admin)
-            assert answer.status in {200, 201}, answer
-            return dict(json.loads(answer.body))
-
-        tenant = (await told("POST", "/internal/tenants", {"name": "seller"}))["tenant_id"]
-        self.gateway.tenant = tenant
-        await told("POST", f"/internal/tenants/{tenant}/kyc", {"status": "approved", "plan": "paid"})
-        self.gateway.key = (await told("POST", f"/internal/tenants/{tenant}/api-keys", {"mode": "live"}))["api_key"]
+    async def _opened(self, chance: random.Random, name: str) -> Seller:
+        tenant = (await self.manage(chance, "POST", "", {"name": name}))["tenant_id"]
+        await self.manage(chance, "POST", f"/{tenant}/kyc", {"status": "approved", "plan": "paid"})
+        key = (await self.manage(chance, "POST", f"/{tenant}/api-keys", {"mode": "live"}))["api_key"]
         payouts = {key: {"payout_address": chain.payee(0)} for key, chain in self.gateway.chains.items()}
-        await told("PUT", f"/internal/tenants/{tenant}/networks", payouts)
+        await self.manage(chance, "PUT", f"/{tenant}/networks", payouts)
+        return Seller(tenant, key)
 
-    async def link(self, actor: str, chance: random.Random, network: str, seconds: int) -> Mapping[str, Any] | None:
-        """Return a new link over five cents, or None when nobody makes one."""
+    async def manage(self, chance: random.Random, method: str, path: str, body: Any) -> Mapping[str, Any]:
+        """Return what an administrator is answered, whose path begins behind that of all tenants."""
+        admin = (self.gateway.folder / "admin_key").read_text("ascii").strip()
+        target = f"/internal/tenants{path}"
+        answer = await self.ask("operator", chance, method, target, body, Seller("", admin))
+        assert answer.status in {200, 201}, answer
+        return dict(json.loads(answer.body))
+
+    def seller(self, chance: random.Random) -> Seller:
+        """Return one of the tenants."""
+        return self.sellers[0] if len(self.sellers) == 1 else chance.choice(self.sellers)
+
+    async def link(
+        self, actor: str, chance: random.Random, network: str, seconds: int, *, by: Seller | None = None
+    ) -> Mapping[str, Any] | None:
+        """Return a new link over five cents, of one of the tenants; None when nobody makes one."""
+        by = by or self.seller(chance)
         asked = {
             "amount": 0.05,
             "currency": "USDC",
@@ -133,7 +153,7 @@ class Shop:
         }
         for _ in range(3):
             try:
-                answer = await self.ask(actor, chance, "POST", "/v1/payment-links", asked, self.gateway.key)
+                answer = await self.ask(actor, chance, "POST", "/v1/payment-links", asked, by)
             except NoAnswer:
                 await asyncio.sleep(chance.uniform(1, 20))
                 continue
@@ -152,13 +172,14 @@ async def link_payer(shop: Shop, actor: str, chance: random.Random) -> None:
         return
     if chance.random() < 0.4:
         await asyncio.sleep(chance.uniform(0, 0.7 * seconds))
-    bill = await _pay(shop, actor, chance, link, network)
+    bill = await pay_link(shop, actor, chance, link, network)
     if chance.random() < 0.4:
         await _verify(shop, chance, bill)
     await follow(shop, chance, bill, seconds=2 * 86400)
 
 
-async def _pay(shop: Shop, actor: str, chance: random.Random, link: Mapping[str, Any], network: str) -> Bill:
+async def pay_link(shop: Shop, actor: str, chance: random.Random, link: Mapping[str, Any], network: str) -> Bill:
+    """Pay a link as it asks to be paid."""
     chain = shop.gateway.chains[network]
     paid = await chain.pay(
         chance.randrange(WALLETS), chain.payee(0), int(link["amount_microunits"]), note=MEMO(link["token"])

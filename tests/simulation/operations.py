@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation import cheats, faults, gateway, operator_desk, payers
+from tests.simulation import cheats, faults, gateway, neighbours, operator_desk, payers
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
 from tests.simulation.wire import NodeNetwork
@@ -76,7 +76,7 @@ PAYERS: Mapping[str, int] = {
     "late": 3,
     "twice": 4,
 }
-SHOPPERS: Mapping[str, int] = {"link": 25, "two_links": 2, "both": 3}
+SHOPPERS: Mapping[str, int] = {"link": 25, "two_links": 2, "both": 3, "neighbours": 4}
 FAULTS: Mapping[str, int] = {
     "restart": 4,
     "kill": 10,
@@ -101,6 +101,8 @@ FAULTS: Mapping[str, int] = {
 }
 # Worlds in which one of these may happen have a Base; those of lists without them were found before there was one.
 SETTLING = frozenset({"withheld", "dear", "overtaken", "cancelled"})
+# Worlds in which one of these may happen have two tenants, both paid to one address.
+BESIDE = frozenset({"neighbours"})
 # Happen only where they are named, so that the other worlds of a seed are what they were.
 NAMED: Mapping[str, int] = {"operator": 30}
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS, **NAMED}
@@ -113,6 +115,7 @@ ACTS: Mapping[str, Act] = {
     "link": _of_shoppers(gateway.link_payer),
     "two_links": _of_shoppers(gateway.two_links),
     "both": _both,
+    "neighbours": _of_shoppers(neighbours.neighbours),
     **{name: _of_faults(getattr(faults, name)) for name in FAULTS},
     "operator": _of_payers(operator_desk.operator),
 }

@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.simulation.chains import Algorand, PayingChain, SendingChain, Solana
 from tests.simulation.gateway import Gateway, Shop, follow
 from tests.simulation.judging import Judge, Violation
 from tests.simulation.loop import VirtualLoop
+from tests.simulation.neighbours import NAMES
 from tests.simulation.operator_desk import judge_refunds
 from tests.simulation.patches import Surroundings, cpu
 from tests.simulation.payers import Market, redeem
@@ -102,7 +103,7 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
         Solana(nodes, random.Random(f"{seed}:solana")),
     )
     made: list[PayingChain] = [*sending]
-    if scenario.kinds is None or set(scenario.kinds) & operations.SETTLING:
+    if _may(scenario, operations.SETTLING):
         made.append(Base(nodes, random.Random(f"{seed}:base")))
     for name in [name for name in os.environ if name.startswith(("WP_NODE_", "WP_INDEXER_"))]:
         del os.environ[name]  # of the world before, whose chains may be others
@@ -114,7 +115,7 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     rail = Rail(loop, seed, folder, chains, _RAIL_NAMES, scenario.databases[0])
     market = Market(rail, judge)
     shop: Shop | None = None
-    if scenario.kinds is None or set(scenario.kinds) & set(operations.SHOPPERS):
+    if _may(scenario, operations.SHOPPERS):
         links = {one.network: one for one in sending}
         shop = Shop(Gateway(loop, seed, folder / "gateway", links, _GATEWAY_NAMES, scenario.databases[1]), judge)
     fleets: list[Fleet] = [rail] if shop is None else [rail, shop.gateway]
@@ -123,7 +124,7 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     for worker in workers:
         await worker.start()
     if shop is not None:
-        await shop.open(random.Random(f"{seed}:shop"))
+        await shop.open(random.Random(f"{seed}:shop"), NAMES if _may(scenario, operations.BESIDE) else NAMES[:1])
     stage = operations.Stage(market, shop, nodes, seed)
     done = await operations.perform(stage, scenario.count, only=scenario.only, kinds=scenario.kinds)
     await stage.settle()
@@ -132,6 +133,11 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     for worker in workers:
         await worker.stop()
     return done
+
+
+def _may(scenario: Scenario, kinds: Iterable[str]) -> bool:
+    """Return whether one of these may happen in a world."""
+    return scenario.kinds is None or not set(scenario.kinds).isdisjoint(kinds)
 
 
 def _set_first_clocks(scenario: Scenario, workers: Sequence[Worker]) -> None:
