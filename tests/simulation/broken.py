@@ -16,7 +16,7 @@ from sqlalchemy import insert
 from reference.chains.base import BaseLane
 from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Look, Watcher
-from reference.protocol import challenge, checkout, eip3009, weld
+from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
@@ -32,6 +32,7 @@ from reference.store.redemptions import Redemption, Redemptions
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
 from reference.web import clock
+from reference.web.a2a import A2aServer
 from reference.web.last_good import LastGood
 from tests.simulation.losses import LOSSES
 from tests.simulation.shrinking import command
@@ -130,6 +131,15 @@ def _state_without_refunds(self: Redemption) -> State:
     return State.UNPAID if self.paid_at is None else State.PAID
 
 
+def _undecided_is_refused(uri: str, memo: Any, *, code: str, retry_after: int) -> Any:
+    del code, retry_after
+    return a2a_x402.refused(uri, {}, memo, a2a_x402.Refusal("weld_mismatch", "", ""))
+
+
+async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: Any) -> Any:
+    return self._advanced(task, message, outcome)
+
+
 # What puts losses back that were mended; each is tried in the world that found it.
 
 
@@ -217,6 +227,12 @@ BROKEN: Mapping[str, Broken] = {
     ),
     "any-authorization": Broken(
         ((eip3009, "nonce_is_bound", _always),), Scenario(3, 20, kinds=("honest", "foreign", "dear")), "anothers-proof"
+    ),
+    "undecided-is-refused": Broken(
+        ((a2a_x402, "undecided", _undecided_is_refused),), Scenario(1, 20, kinds=("a2a",)), "honest-refused"
+    ),
+    "tasks-keep-no-answer": Broken(
+        ((A2aServer, "_carried_on", _carry_on_unkept),), Scenario(1, 20, kinds=("a2a",)), "answer-lost"
     ),
     "refund-is-a-note": Broken(
         ((UnservedPayments, "give_back", _note_alone), (Redemption, "state", property(_state_without_refunds))),

@@ -43,7 +43,7 @@ class Judge:
         lines: The trace, where it is wanted.
         violations: What must not be and was.
         transfers: Who made each transfer.
-        bought: What each transfer has bought: bodies of first answers.
+        bought: What each transfer has bought: what its answers say, or which link it has paid.
         given_back: Transfers that an operator has given back, or has tried to.
     """
 
@@ -88,7 +88,7 @@ class Judge:
     def served(self, actor: str, tx_id: str, token: str, answer: Answer) -> None:
         """Judge an answer that was paid for: it is this payer's, and the transfer's only one."""
         bodies = self.bought.setdefault(tx_id, set())
-        bodies.add(answer.body)
+        bodies.add(content(answer.body))
         if len(bodies) > 1:
             self.violated("bought-twice", actor, f"transfer {tx_id} has bought {len(bodies)} answers")
         if self.transfers.get(tx_id) != actor:
@@ -116,9 +116,6 @@ class Judge:
             self.violated("answer-changed", actor, "another body or PAYMENT-RESPONSE than at first")
 
 
-def shown(body: bytes) -> str:
-    """Return a body as a line of a trace."""
-    try:
-        return json.dumps(json.loads(body))[:400]
-    except ValueError:
-        return repr(body[:200])
+def content(body: bytes) -> bytes:
+    """Return what an answer says, the same by whichever door it comes."""
+    return json.dumps(json.loads(body), sort_keys=True).encode()

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation import cheats, faults, gateway, neighbours, operator_desk, payers
+from tests.simulation import a2a_payers, cheats, faults, gateway, neighbours, operator_desk, payers
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
 from tests.simulation.wire import NodeNetwork
@@ -75,6 +75,8 @@ PAYERS: Mapping[str, int] = {
     "short": 3,
     "late": 3,
     "twice": 4,
+    "a2a": 25,
+    "doors": 8,
 }
 SHOPPERS: Mapping[str, int] = {"link": 25, "two_links": 2, "both": 3, "neighbours": 4}
 FAULTS: Mapping[str, int] = {
@@ -111,7 +113,9 @@ BEYOND_ANY_RAIL = frozenset({"gone_for_good"})
 STANDING = tuple(name for name in WEIGHTS if name not in BEYOND_ANY_RAIL and name not in NAMED)
 ACTS: Mapping[str, Act] = {
     "honest": _honest,
-    **{name: _of_payers(getattr(cheats, name)) for name in PAYERS if name != "honest"},
+    "a2a": _of_payers(a2a_payers.a2a),
+    "doors": _of_payers(a2a_payers.doors),
+    **{name: _of_payers(getattr(cheats, name)) for name in cheats.__all__ if name in PAYERS},
     "link": _of_shoppers(gateway.link_payer),
     "two_links": _of_shoppers(gateway.two_links),
     "both": _both,

@@ -18,6 +18,7 @@ from reference.store.database import DatabaseUnavailable
 from reference.store.unserved import UnservedState
 from reference.web.operating import NotDone
 from reference.web.settings import Misconfigured
+from tests.simulation.judging import content
 from tests.simulation.machines import Machine
 from tests.simulation.payers import PATHS, Market, Payment, pay, quoted, redeem
 from tests.simulation.wire import NoAnswer
@@ -76,7 +77,7 @@ async def _act(market: Market, chance: random.Random, desk: PaymentsDesk) -> Non
             body = await desk.serve(one.id)
             market.judge.count("served by the operator")
             market.judge.note("operator", "served", one.tx_id)
-            market.judge.bought.setdefault(one.tx_id, set()).add(body)
+            market.judge.bought.setdefault(one.tx_id, set()).add(content(body))
 
 
 async def judge_refunds(market: Market, chance: random.Random) -> None:

@@ -138,7 +138,8 @@ async def quoted(market: Market, actor: str, chance: random.Random, path: str, b
     return None
 
 
-def _order(chance: random.Random) -> tuple[str, str, bytes]:
+def order(chance: random.Random) -> tuple[str, str, bytes]:
+    """Return a service, its path and a request of it."""
     service = chance.choice(sorted(PATHS))
     path, body = PATHS[service]
     return service, path, json.dumps(body).encode()
@@ -146,7 +147,7 @@ def _order(chance: random.Random) -> tuple[str, str, bytes]:
 
 async def honest(market: Market, actor: str, chance: random.Random) -> None:
     """Read a 402, pay within its time, present, obey, and come again for the stored answer."""
-    service, path, body = _order(chance)
+    service, path, body = order(chance)
     document = await quoted(market, actor, chance, path, body)
     if document is None:
         return
