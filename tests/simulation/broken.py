@@ -27,6 +27,7 @@ from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing
 from reference.store.database import Change, Taken
+from reference.store.deliveries import Due
 from reference.store.links import Link
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.tables import refunds
@@ -34,6 +35,7 @@ from reference.store.unserved import UnservedPayments
 from reference.web import clock
 from reference.web.a2a import A2aServer
 from reference.web.last_good import LastGood
+from reference.webhooks.dispatcher import Dispatcher
 from tests.simulation.losses import LOSSES
 from tests.simulation.shrinking import command
 from tests.simulation.world import Outcome, Scenario, run
@@ -87,7 +89,7 @@ async def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
-_payment = Settling._payment
+_payment, _sent = Settling._payment, Dispatcher._sent
 _forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, Door.admit
 _observe = BaseLane.observe
 
@@ -138,6 +140,10 @@ def _undecided_is_refused(uri: str, memo: Any, *, code: str, retry_after: int) -
 
 async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: Any) -> Any:
     return self._advanced(task, message, outcome)
+
+
+async def _sent_anew(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
+    return await _sent(self, replace(due, body=due.body.replace(b'"1"', b'"%d"' % due.attempt)), sealed_secret)
 
 
 # What puts losses back that were mended; each is tried in the world that found it.
@@ -233,6 +239,12 @@ BROKEN: Mapping[str, Broken] = {
     ),
     "tasks-keep-no-answer": Broken(
         ((A2aServer, "_carried_on", _carry_on_unkept),), Scenario(1, 20, kinds=("a2a",)), "answer-lost"
+    ),
+    "attempts-of-the-dead": Broken(
+        ((Dispatcher, "_take_back", _do_nothing),), Scenario(1, 40, kinds=("link", "receiver")), "event-lost"
+    ),
+    "a-body-an-attempt": Broken(
+        ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
     "refund-is-a-note": Broken(
         ((UnservedPayments, "give_back", _note_alone), (Redemption, "state", property(_state_without_refunds))),

@@ -7,7 +7,7 @@ import json
 import math
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,7 @@ from tests.simulation.chains import Solana
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
 from tests.simulation.rail import SERVICES, changed
+from tests.simulation.receivers import MOODS, Receiver
 from tests.simulation.wire import Answer, NodeNetwork
 from tests.simulation.workers import Worker
 
@@ -32,6 +33,7 @@ class Around(Protocol):
     market: Market
     shop: Shop | None
     nodes: NodeNetwork
+    receivers: Sequence[Receiver]
 
 
 def _all(around: Around) -> list[Worker]:
@@ -263,6 +265,15 @@ async def cancelled(around: Around, chance: random.Random) -> None:
     if base is not None:
         base.cancel(chance)
     await asyncio.sleep(0)
+
+
+async def receiver(around: Around, chance: random.Random) -> None:
+    """Let a tenant's receiver of webhooks be away or slow for a while, or the death of who calls it."""
+    if around.receivers:
+        one = chance.choice(around.receivers)
+        one.mood = chance.choice(MOODS)
+        await asyncio.sleep(_long(chance, 5, 40_000))
+        one.mood = "well"
 
 
 async def locked(around: Around, chance: random.Random) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reference.gateway.runtime import running
+from reference.gateway.runtime import Beside, running
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.service_word import ServiceWord
 from tests.simulation.chains import WALLETS, SendingChain
@@ -27,6 +27,8 @@ _LONGEST_WAIT = 300.0
 class Gateway(Fleet):
     """All workers of one gateway, over one database."""
 
+    nap = 1800.0
+
     def __init__(
         self,
         loop: VirtualLoop,
@@ -40,9 +42,16 @@ class Gateway(Fleet):
         self._database = database
         self.folder = folder
         self.chains = chains
+        self._settings: GatewaySettings | None = None
+        self.beside: tuple[Beside, ...] = ()
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
+        if self._settings is None:
+            self._settings = self._read()
+        return running(self._settings, self.beside)
+
+    def _read(self) -> GatewaySettings:
         given: dict[str, Any] = {
             "mode": "test",
             "gateway_data_dir": self.folder,
@@ -50,7 +59,7 @@ class Gateway(Fleet):
             "gateway_public_url": "http://gateway.test",
             "chain_poll_seconds": 20.0,
         }
-        return running(GatewaySettings(**given))
+        return GatewaySettings(**given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ class Judge:
         violations: What must not be and was.
         transfers: Who made each transfer.
         bought: What each transfer has bought: what its answers say, or which link it has paid.
+        paid_links: Which transaction has paid a link, by its token.
         given_back: Transfers that an operator has given back, or has tried to.
     """
 
@@ -52,6 +53,7 @@ class Judge:
     violations: list[Violation] = field(default_factory=list)
     transfers: dict[str, str] = field(default_factory=dict)
     bought: dict[str, set[bytes]] = field(default_factory=dict)
+    paid_links: dict[str, str] = field(default_factory=dict)
     given_back: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     _hash: Any = field(default_factory=hashlib.sha256)
@@ -99,6 +101,7 @@ class Judge:
         """Judge a link that is paid: a transfer has bought this and nothing else."""
         if told != tx_id:
             self.violated("anothers-proof", actor, f"paid by {told} and not by {tx_id}")
+        self.paid_links[token] = told
         things = self.bought.setdefault(tx_id, set())
         things.add(f"link {token}".encode())
         if len(things) > 1:

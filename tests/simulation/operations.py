@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation import a2a_payers, cheats, faults, gateway, neighbours, operator_desk, payers
 from tests.simulation.gateway import Shop
 from tests.simulation.payers import Market
+from tests.simulation.receivers import Receiver
 from tests.simulation.wire import NodeNetwork
 
 
@@ -24,6 +25,7 @@ class Stage:
     market: Market
     shop: Shop | None
     nodes: NodeNetwork
+    receivers: Sequence[Receiver]
     seed: str
     running: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -99,12 +101,15 @@ FAULTS: Mapping[str, int] = {
     "overtaken": 3,
     "cancelled": 2,
     "idle": 1,
+    "receiver": 4,
     "gone_for_good": 2,
 }
 # Worlds in which one of these may happen have a Base; those of lists without them were found before there was one.
 SETTLING = frozenset({"withheld", "dear", "overtaken", "cancelled"})
 # Worlds in which one of these may happen have two tenants, both paid to one address.
 BESIDE = frozenset({"neighbours"})
+# Worlds in which one of these may happen have receivers of webhooks.
+TOLD = frozenset({"receiver"})
 # Happen only where they are named, so that the other worlds of a seed are what they were.
 NAMED: Mapping[str, int] = {"operator": 30}
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS, **NAMED}

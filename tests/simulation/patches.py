@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ _real = SimpleNamespace(
     time=time.time, monotonic=time.monotonic, urandom=os.urandom, connect=sqlite3.connect, to_thread=asyncio.to_thread
 )
 cpu = time.process_time
+_POLL_SECONDS = 4.0
 
 
 class Surroundings:
@@ -75,6 +77,9 @@ class _Session:
     def request(self, method: str, url: str, **how: Any) -> Any:
         assert Surroundings.request is not None
         return Surroundings.request(method, str(url), **how)
+
+    def post(self, url: Any, **how: Any) -> Any:
+        return self.request("POST", url, **how)
 
     async def close(self) -> None:
         self.closed = True
@@ -167,8 +172,21 @@ def _install() -> None:
     asyncio.to_thread = _to_thread  # type: ignore[assignment]
     aiohttp.ClientSession = _Session  # type: ignore[misc, assignment]
     aiohttp.TCPConnector = SimpleNamespace  # type: ignore[misc, assignment]
+    from reference.gateway import runtime as gateway_runtime
+    from reference.rail import runtime as rail_runtime
     from reference.store import sqlite
+    from reference.webhooks import service
+    from reference.webhooks.dispatcher import Pace
+    from tests.simulation.builds import keep_builds
 
+    keep_builds()
+    pace: Any = service
+    # Rounds each second, and looks at the outbox each fifth of one, for months: every few seconds they show the same.
+    pace.Pace = partial(Pace, poll=_POLL_SECONDS)
+    rounds: Any = rail_runtime
+    rounds._TEND_SECONDS = _POLL_SECONDS
+    rounds = gateway_runtime
+    rounds._CLOCK_SECONDS = _POLL_SECONDS
     module: Any = sqlite
     module.threading = SimpleNamespace(Thread=_Thread, Lock=threading.Lock)
     module.SimpleQueue = _Queue

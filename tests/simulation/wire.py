@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
 
-from tests.simulation.loop import VirtualLoop
+from sim.faults import ANSWERS
+from tests.simulation.loop import OWNER, Owner, VirtualLoop
 from tests.simulation.machines import Machine
 
 _SILENCE, _PATIENCE = 30.0, 60.0
+_JSON = (b"content-type", b"application/json")
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -145,6 +147,7 @@ class NodeHost:
         away: Whether connections fail.
         lie: Answers in the node's place, or None where the truth is to be told.
         refresh: Brings the chain to the present before the node is asked.
+        state: Tells states of the chain apart in which the same question may have another answer.
         honest_until: Before when it does not begin to lie again.
     """
 
@@ -153,20 +156,72 @@ class NodeHost:
     lie: Callable[[str, str, bytes], Answer | None] | None = None
     honest_until: float = 0.0
     refresh: Callable[[], None] = lambda: None
+    state: Callable[[], Hashable] = lambda: None
+    _known: dict[str, Answer] = field(default_factory=dict)
+    _known_in: Hashable = None
+
+    def prompt(self, method: str, target: str, body: bytes) -> Answer | None:
+        """Return an answer that needs no waiting: of an RPC, or one that was given in this very state of the chain."""
+        if not ANSWERS.keys().isdisjoint(self.app._faults._armed):
+            return None
+        if method == "GET":
+            return self._known.get(target) if self.state() == self._known_in else None
+        if target != "/":
+            return None
+        answering = asgi(self.app, method, target, (_JSON,), body)
+        try:
+            answering.send(None)
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+        raise RuntimeError("an RPC waits for something")
+
+    def remember(self, state: Hashable, method: str, target: str, answer: Answer) -> None:
+        """Keep what was answered while the chain was in a state, and still is."""
+        if method != "GET" or state is None or state != self.state() or answer.status >= 500:
+            return
+        if state != self._known_in:
+            self._known, self._known_in = {}, state
+        self._known[target] = answer
+
+
+class Taking(Protocol):
+    """A receiver of webhooks."""
+
+    async def take(self, headers: Mapping[str, Any], body: bytes, sender: Owner | None) -> Answer:
+        """Answer one attempt.
+
+        Raises:
+            aiohttp.ClientError: The connection ends.
+        """
 
 
 class NodeNetwork:
-    """All nodes by host name, as the product's HTTP session reaches them."""
+    """All nodes by host name, and receivers of webhooks by address, as the product's HTTP session reaches them."""
 
     def __init__(self, loop: VirtualLoop, seed: str) -> None:
         self.hosts: dict[str, NodeHost] = {}
+        self.receivers: dict[str, Taking] = {}
         self.asked = 0
         self._loop = loop
         self._chance = random.Random(f"{seed}:nodes")
 
     def request(self, method: str, url: str, **how: Any) -> Any:
         """Return what is entered with `async with` to get a node's answer."""
-        return _Asking(self, method, url, how.get("data") or b"", how.get("timeout"))
+        body, host = how.get("data") or b"", urlsplit(url).hostname or ""
+        if host in self.receivers:
+            return _Asking(self._hand_over(self.receivers[host], how["headers"], body, OWNER.get()))
+        return _Asking(self.ask(method, url, body, getattr(how.get("timeout"), "total", None)))
+
+    async def _hand_over(
+        self, receiver: Taking, headers: Mapping[str, Any], body: bytes, sender: Owner | None
+    ) -> Answer:
+        async def taken() -> Answer:
+            await asyncio.sleep(self._chance.uniform(0.001, 0.2))
+            return await receiver.take(headers, body, sender)
+
+        # Whoever dies, or has waited for long enough, takes nothing back of what is on its way.
+        return await asyncio.shield(self._loop.create_task(taken(), context=contextvars.Context()))
 
     async def ask(self, method: str, url: str, body: bytes, seconds: float | None) -> Answer:
         """Return a node's answer.
@@ -177,37 +232,68 @@ class NodeNetwork:
         """
         self.asked += 1
         parts = urlsplit(url)
-        host = self.hosts[parts.hostname or ""]
-        target = parts.path + (f"?{parts.query}" if parts.query else "")
-        # In a context of the network's own: a machine that dies takes no node with it.
-        work = self._answer(host, method, target or "/", body)
-        answering = self._loop.create_task(work, context=contextvars.Context())
-        async with asyncio.timeout(seconds):
-            return await asyncio.shield(answering)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        asked = _Asked(self.hosts[parts.hostname or ""], method, target, body, seconds or _PATIENCE)
+        answered: asyncio.Future[Answer] = self._loop.create_future()
 
-    async def _answer(self, host: NodeHost, method: str, target: str, body: bytes) -> Answer:
-        await asyncio.sleep(self._chance.uniform(0.001, 0.2))
+        def give(outcome: Answer | Exception) -> None:
+            if answered.done():
+                return
+            if isinstance(outcome, Answer):
+                answered.set_result(outcome)
+            else:
+                answered.set_exception(outcome)
+
+        # In a context of the network's own: a machine that dies takes no node with it.
+        delay = self._chance.uniform(0.002, 0.25)
+        self._loop.call_later(delay, self._arrived, asked, give, context=contextvars.Context())
+        return await answered
+
+    def _arrived(self, asked: _Asked, give: Callable[[Answer | Exception], None]) -> None:
+        """Answer at once where nothing has to be waited for: most questions are put a million times."""
+        host, loop = asked.host, self._loop
         if host.away:
             if self._chance.random() < 0.5:
-                await asyncio.sleep(_SILENCE)
-            raise NodeAway("connection refused")
+                loop.call_later(min(_SILENCE, asked.seconds), give, TimeoutError())
+            else:
+                give(NodeAway("connection refused"))
+            return
         host.refresh()
-        told = None if host.lie is None else host.lie(method, target, body)
-        if told is None:
-            try:
-                async with asyncio.timeout(_SILENCE):
-                    told = await asgi(host.app, method, target, ((b"content-type", b"application/json"),), body)
-            except (TimeoutError, ConnectionAbortedError) as fault:
-                raise NodeAway("the connection ended") from fault
-        await asyncio.sleep(self._chance.uniform(0.001, 0.05))
-        return told
+        told = None if host.lie is None else host.lie(asked.method, asked.target, asked.body)
+        told = told or host.prompt(asked.method, asked.target, asked.body)
+        if told is not None:
+            give(told)
+            return
+        loop.call_later(asked.seconds, give, TimeoutError())
+        loop.create_task(self._served(asked, give))
+
+    async def _served(self, asked: _Asked, give: Callable[[Answer | Exception], None]) -> None:
+        host = asked.host
+        state = host.state()
+        try:
+            async with asyncio.timeout(_SILENCE):
+                told = await asgi(host.app, asked.method, asked.target, (_JSON,), asked.body)
+        except (TimeoutError, ConnectionAbortedError):
+            give(NodeAway("the connection ended"))
+            return
+        host.remember(state, asked.method, asked.target, told)
+        give(told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    host: NodeHost
+    method: str
+    target: str
+    body: bytes
+    seconds: float
 
 
 class _Asking:
     """`async with session.request(…) as response`."""
 
-    def __init__(self, network: NodeNetwork, method: str, url: str, body: bytes, timeout: Any) -> None:
-        self._ask = network.ask(method, url, body, getattr(timeout, "total", None))
+    def __init__(self, ask: Coroutine[Any, Any, Answer]) -> None:
+        self._ask = ask
 
     async def __aenter__(self) -> _Response:
         return _Response(await self._ask)
@@ -221,7 +307,11 @@ class _Response:
         self.status = answer.status
         self.headers = answer.headers
         self.content = self
+        self.total_bytes = len(answer.body)
         self._body = answer.body
+
+    def is_eof(self) -> bool:
+        return True
 
     async def iter_chunked(self, size: int) -> Any:
         for start in range(0, len(self._body), size):

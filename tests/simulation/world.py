@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from reference.webhooks.service import deliver
 from tests.simulation import operations
 from tests.simulation.base import Base
 from tests.simulation.chains import Algorand, PayingChain, SendingChain, Solana
@@ -22,6 +23,7 @@ from tests.simulation.operator_desk import judge_refunds
 from tests.simulation.patches import Surroundings, cpu
 from tests.simulation.payers import Market, redeem
 from tests.simulation.rail import Rail
+from tests.simulation.receivers import Receiver, judge_events, open_receivers
 from tests.simulation.wire import NodeNetwork
 from tests.simulation.workers import Fleet, Worker
 
@@ -118,6 +120,8 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     if _may(scenario, operations.SHOPPERS):
         links = {one.network: one for one in sending}
         shop = Shop(Gateway(loop, seed, folder / "gateway", links, _GATEWAY_NAMES, scenario.databases[1]), judge)
+        if _may(scenario, operations.TOLD):
+            shop.gateway.beside = (deliver,)
     fleets: list[Fleet] = [rail] if shop is None else [rail, shop.gateway]
     workers = [worker for fleet in fleets for worker in fleet.workers.values()]
     _set_first_clocks(scenario, workers)
@@ -125,11 +129,15 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
         await worker.start()
     if shop is not None:
         await shop.open(random.Random(f"{seed}:shop"), NAMES if _may(scenario, operations.BESIDE) else NAMES[:1])
-    stage = operations.Stage(market, shop, nodes, seed)
+    receivers: list[Receiver] = []
+    if shop is not None and shop.gateway.beside:
+        receivers = await open_receivers(shop, nodes, random.Random(f"{seed}:receivers"), seed)
+    stage = operations.Stage(market, shop, nodes, receivers, seed)
     done = await operations.perform(stage, scenario.count, only=scenario.only, kinds=scenario.kinds)
     await stage.settle()
     await _heal(workers)
     await _judge_all(market, shop, workers, seed)
+    await judge_events(judge, receivers)
     for worker in workers:
         await worker.stop()
     return done

@@ -1,0 +1,163 @@
+"""Where tenants want their webhooks: receivers that may be away, slow, or the death of who calls them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.oracles import webhook_signature
+from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, EventType
+from tests.simulation.gateway import Shop
+from tests.simulation.judging import Judge
+from tests.simulation.loop import Owner
+from tests.simulation.machines import EPOCH, Machine
+from tests.simulation.wire import Answer, NodeAway, NodeNetwork
+from tests.simulation.workers import Worker
+
+MOODS = ("away", "silent", "slow", "cut", "failing", "redirecting", "deadly", "deadly")
+_HEADER = "X-Weldproof-Signature"
+_ATTEMPTS = len(DEFAULT_SCHEDULE) + 1
+_SILENCE, _TIMEOUT = 30.0, 6.0
+_STALE_SECONDS = 300.0
+_ADDRESS = "93.184.216.{}"
+
+
+@dataclass(slots=True)
+class Receiver:
+    """One tenant's.
+
+    Attributes:
+        shop: Whose events come.
+        chance: How long it takes.
+        secret: What signs its events.
+        mood: `well`, or one of MOODS.
+        bodies: What came, by the event's id.
+        tried: Ids of events by the token of their link, whether or not they arrived.
+        told: Events of paid links by the link's token: the id and the transaction.
+        taken: Ids of events that it has answered 2xx.
+        failed: How many attempts it let fail, by id.
+    """
+
+    shop: Shop
+    chance: random.Random
+    secret: str = ""
+    mood: str = "well"
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    tried: dict[str, str] = field(default_factory=dict)
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    failed: dict[str, int] = field(default_factory=dict)
+
+    async def take(self, headers: Mapping[str, Any], body: bytes, sender: Owner | None) -> Answer:
+        """Answer one attempt.
+
+        Raises:
+            aiohttp.ClientError: The connection ends.
+        """
+        told = json.loads(body)
+        event, token = str(told["id"]), str(told["data"]["payment_link_token"])
+        self.tried.setdefault(token, event)
+        mood = self.mood
+        self.shop.judge.count("attempts of events")
+        if mood == "away":
+            self._note_failed(event, sender)
+            raise NodeAway("connection refused")
+        self._judge(event, headers, body)
+        if mood in {"silent", "slow"}:
+            self.shop.gateway.loop.call_later(_TIMEOUT, self._note_failed, event, sender)
+            await asyncio.sleep(_SILENCE if mood == "silent" else self.chance.uniform(4, 8))
+        if mood == "deadly" and isinstance(sender, Machine):
+            self._kill(sender)
+            if self.chance.random() < 0.5:
+                raise NodeAway("whoever sent it was dead before all of it was here")
+        if mood == "cut":
+            self._note_failed(event, sender)
+            raise NodeAway("the connection ended")
+        if mood in {"failing", "redirecting"}:
+            self._note_failed(event, sender)
+            return Answer(500 if mood == "failing" else 307, {}, b"")
+        self.taken.add(event)
+        return Answer(self.chance.choice((200, 202, 204)), {}, b"")
+
+    def _note_failed(self, event: str, sender: Owner | None) -> None:
+        if sender is None or not sender.dead:  # of a dead one nobody knows whether it failed
+            self.failed[event] = self.failed.get(event, 0) + 1
+
+    def _kill(self, machine: Machine) -> None:
+        """End who calls: the event is here, and nobody there knows."""
+        machine.kill()
+        for worker in self.shop.gateway.workers.values():
+            if worker.machine is machine:
+                self.shop.gateway.loop.create_task(_start_later(worker, self.chance.uniform(1, 100)))
+
+    def _judge(self, event: str, headers: Mapping[str, Any], body: bytes) -> None:
+        judge = self.shop.judge
+        if self.bodies.setdefault(event, body) != body:
+            judge.violated("event-changed", "receiver", f"{event} came with another body")
+        signed = webhook_signature.read(str(headers.get(_HEADER, "")))
+        if signed.faults or webhook_signature.verify(signed, [self.secret], "{t}.{body}", body) is None:
+            judge.violated("event-unsigned", "receiver", f"{event}: {signed.value}")
+        elif webhook_signature.stale(signed.t or 0, EPOCH + self.shop.gateway.loop.time(), _STALE_SECONDS):
+            judge.violated("event-stale", "receiver", f"{event} was signed at {signed.t}")
+        told = json.loads(body)
+        if told["type"] == EventType.PAYMENT_CONFIRMED.value:
+            token, tx_id = str(told["data"]["payment_link_token"]), str(told["data"]["tx_id"])
+            judge.note("receiver", event, token, tx_id)
+            if self.told.setdefault(token, (event, tx_id)) != (event, tx_id):
+                judge.violated("event-twice", "receiver", f"{token} is told by two events")
+
+    def judge_link(self, token: str, tx_id: str) -> str:
+        """Return what is wrong with what was told of a link that is paid, in the end."""
+        told = self.told.get(token)
+        if told is None:
+            tries = self.failed.get(self.tried.get(token, ""), 0)
+            return "" if tries >= _ATTEMPTS else f"nobody was told, in {tries} attempts"
+        event, by = told
+        if by != tx_id:
+            return f"{event} names {by}"
+        arrived = event in self.taken or self.failed.get(event, 0) >= _ATTEMPTS
+        return "" if arrived else f"{event} was tried {self.failed.get(event, 0)} times"
+
+
+async def _start_later(worker: Worker, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await worker.start()
+
+
+async def open_receivers(shop: Shop, nodes: NodeNetwork, chance: random.Random, seed: str) -> list[Receiver]:
+    """Give each tenant a destination."""
+    made = []
+    for number, seller in enumerate(shop.sellers):
+        receiver = Receiver(shop, random.Random(f"{seed}:receiver:{number}"))
+        host = _ADDRESS.format(34 + number)
+        nodes.receivers[host] = receiver
+        asked = {"url": f"https://{host}/events"}
+        receiver.secret = (await shop.manage(chance, "POST", f"/{seller.tenant}/webhooks", asked))["secret"]
+        made.append(receiver)
+    return made
+
+
+async def judge_events(judge: Judge, receivers: list[Receiver]) -> None:
+    """Each link that is paid was told of, or was tried as often as the schedule says."""
+    if not receivers:
+        return
+    for receiver in receivers:
+        receiver.mood = "well"
+    left: dict[str, str] = {}
+    for _ in range(40):
+        left = {token: told for token in judge.paid_links if (told := _left(receivers, token, judge.paid_links[token]))}
+        if not left:
+            return
+        await asyncio.sleep(3600)
+    for token, what in left.items():
+        judge.violated("event-lost", token, what)
+
+
+def _left(receivers: list[Receiver], token: str, tx_id: str) -> str:
+    """Return what is wrong at the receiver that should know of a link."""
+    knowing = [one for one in receivers if token in one.tried]
+    return (knowing or receivers)[0].judge_link(token, tx_id) if len(knowing) <= 1 else "two tenants are told"
