@@ -21,8 +21,6 @@ _MOST_PAGES = 10_000
 _STEPS = 4
 # Entries of the shortest page that a log is taken to be told in.
 _LEAST_PAGE = 10
-# Entries of the shortest page that a log is taken to be told in.
-_LEAST_PAGE = 10
 
 
 async def log_of(hub: Hub) -> Entries:
@@ -50,24 +48,6 @@ async def log_of(hub: Hub) -> Entries:
 def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
     """Return how many entries tell of a DID."""
     return sum(documents.tells_of(entry, did) for entry in log)
-
-
-def may_be_a_page(hub: Hub, *logs: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether logs that were read one after the other, all alike, may be the first page of a longer log.
-
-    One that tells its oldest entries first shows no new ones then, and no query is bound that continues it.
-    """
-    chain = hub.bindings.audit_chain
-    is_bound = hub.bindings.audit_page is not None and chain is not None and chain.seq is not None
-    return not is_bound and len(logs[0]) >= _LEAST_PAGE and all(list(one) == list(logs[0]) for one in logs)
-
-
-def first_page(log: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is said of a log that may be a page."""
-    return (
-        f"unbound: the same {len(log)} entries were read before and after the change, which may be the first page of "
-        f"GET {AUDIT}; bind [hub] audit_page and [hub.audit_chain] seq, by which the next ones are asked for"
-    )
 
 
 async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
