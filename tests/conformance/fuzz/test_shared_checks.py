@@ -126,7 +126,9 @@ class Dead(Gateway):
 @pytest.mark.parametrize(("answered", "verdict"), [(True, WARN), (False, Verdict.INCONCLUSIVE)])
 async def test_who_never_answered_did_not_break(answered: bool, verdict: Verdict, tmp_path: Path) -> None:
     """One that answered before and then nothing at all is broken; of one that never did, nothing is known."""
-    outcome = await judged(BODIES, Dead(answered=answered), profile(tmp_path))
+    read = profile(tmp_path)
+    read = read if answered else read.model_copy(update={"tenants": {}})  # so that nothing is created before
+    outcome = await judged(BODIES, Dead(answered=answered), read)
     assert outcome.verdicts.get("X-ROB-01") is verdict, outcome.found
 
 
