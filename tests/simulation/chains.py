@@ -146,8 +146,12 @@ class Algorand:
         for number in range(3):
             self._endow(_account(number), 0)
         for host, app in (("algod", build_algod(self.ledger, "")), ("indexer", build_indexer(self.ledger, ""))):
-            nodes.hosts[host] = NodeHost(Faulty(app, self.ledger.faults), refresh=self._refresh)
+            faulty = Faulty(app, self.ledger.faults)
+            nodes.hosts[host] = NodeHost(faulty, refresh=self._refresh, state=self._state)
         self.ledger.seal()
+
+    def _state(self) -> tuple[int, int]:
+        return len(self.ledger.blocks), len(self.ledger._pool)
 
     def _refresh(self) -> None:
         """Make the blocks that came while nobody looked; one of them tells as much as all."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import math
 import os
 import random
 import selectors
@@ -19,15 +20,26 @@ from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import Any, Protocol
 
-_LONGEST_NAP, _SHORT, _BEFORE = 30.0, 0.5, 1.5
+_LONGEST_NAP, _SHORT, _BEFORE = 30.0, 0.5, 0.9
+# How often a machine that rests sleeps on: a round of each, each time that a payer asks, shows little more.
+_OVERSLEEPS = 0.75
 _RESOLUTION = 1e-6
+_MOST_CANCELLED = 50
 _REAL_SECONDS = 0.05
 
 
 class Owner(Protocol):
-    """What runs callbacks: a machine that may die."""
+    """What runs callbacks: a machine that may die.
+
+    Attributes:
+        dead: Whether it has.
+        nap: For how many seconds it may sleep on while there is nothing to do but its rounds.
+        woke: When it last did them.
+    """
 
     dead: bool
+    nap: float
+    woke: float
 
     def step(self) -> None:
         """Count a callback; the machine may die of it."""
@@ -49,8 +61,10 @@ class _Handle(asyncio.Handle):
 
 
 class _Timer(asyncio.TimerHandle):
-    __slots__ = ("short",)
+    __slots__ = ("owner", "short")
+    owner: Owner | None
     short: bool
+    _when: float
     _scheduled: bool
 
     def _run(self) -> None:
@@ -65,16 +79,6 @@ def _may_run(handle: Any) -> bool:
     if not owner.dead:
         owner.step()
     return not owner.dead
-
-
-def _owner(handle: Any) -> Owner | None:
-    owner: Owner | None = handle._context.get(OWNER)
-    return owner
-
-
-def _is_dead(handle: Any) -> bool:
-    owner = _owner(handle)
-    return owner is not None and owner.dead
 
 
 class _Task(asyncio.Task[Any]):
@@ -98,8 +102,13 @@ class _Leaper(selectors.DefaultSelector):
 
     loop: VirtualLoop
 
+    @property
+    def hears_others(self) -> bool:
+        """Whether there is more to hear than the loop's own pipe."""
+        return len(self.get_map()) > 1
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if len(self.get_map()) > 1:  # more than the loop's own pipe
+        if self.hears_others:
             found = super().select(0 if timeout == 0 else _REAL_SECONDS)
             if found or timeout == 0:
                 return found
@@ -120,11 +129,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """
 
     _ready: deque[asyncio.Handle]
-    _scheduled: list[asyncio.TimerHandle]
+    _scheduled: list[_Timer]
+    _timer_cancelled_count: int
+    _stopping: bool
 
     def __init__(self, seed: str) -> None:
         self._owners: dict[int, Owner | None] = {}
-        leaper = _Leaper()
+        self._leaper = leaper = _Leaper()
         leaper.loop = self
         super().__init__(leaper)
         self.busy = 0
@@ -132,6 +143,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now = 0.0
         _Task.numbers = itertools.count()
         self._chance = random.Random(f"{seed}:order")
+        self._rest = random.Random(f"{seed}:rest")
         self._clock_resolution = _RESOLUTION
         self._kept: list[asyncio.Task[Any]] = []
         self.set_task_factory(self._task)
@@ -156,17 +168,41 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self.busy:
             self._now = max(self._now, soonest)
             return
-        pending = [timer for timer in self._scheduled if not timer.cancelled()]
-        if any(isinstance(timer, _Timer) and timer.short and not _is_dead(timer) for timer in pending):
-            self._now = max(self._now, soonest)  # somebody works: only who rests is let rest longer
-            return
-        others = [timer.when() for timer in pending if _owner(timer) is None]
-        limit = min(others, default=soonest)
+        limit = math.inf
+        for timer in self._scheduled:
+            if timer._cancelled:
+                continue
+            owner = timer.owner
+            if timer.short and (owner is None or not owner.dead):
+                self._now = max(self._now, soonest)  # somebody works: only who rests is let rest longer
+                return
+            if owner is None and timer._when < limit:
+                limit = timer._when
+        if limit == math.inf:
+            limit = soonest
         if limit - self._now > _LONGEST_NAP:
             limit = min(limit, self._now + self._chance.uniform(600, 7200))
+        self._oversleep(limit)
         # Machines do what they do every second shortly before anybody comes, too.
+        soonest = self._scheduled[0]._when
         limit = max(soonest, limit - _BEFORE)
         self._now = max(self._now, soonest, limit)
+
+    def _oversleep(self, until: float) -> None:
+        """Let some of the machines that rest sleep beyond a time at which somebody else does something."""
+        lazy: dict[Owner, bool] = {}
+        for timer in self._scheduled:
+            owner = timer.owner
+            if owner is None or timer._when > until:
+                continue
+            if owner not in lazy:
+                lazy[owner] = until - owner.woke <= owner.nap and self._rest.random() < _OVERSLEEPS
+                if not lazy[owner]:
+                    owner.woke = until
+            if lazy[owner]:
+                timer._when = until + self._rest.uniform(0.1, _BEFORE)
+        if any(lazy.values()):
+            heapq.heapify(self._scheduled)
 
     def _call_soon(self, callback: Callable[..., Any], args: Any, context: Context | None) -> asyncio.Handle:
         handle = _Handle(callback, args, self, context)
@@ -178,6 +214,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         """Call at a virtual time."""
         timer = _Timer(when, callback, args, self, context)
+        timer.owner = timer._context.get(OWNER)
         timer.short = when - self._now < _SHORT
         heapq.heappush(self._scheduled, timer)
         timer._scheduled = True
@@ -194,7 +231,38 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 for n, handle in zip(places, steps, strict=True):
                     ready[n] = handle
         self.steps += len(ready)
-        super()._run_once()  # type: ignore[misc]
+        if self._leaper.hears_others:
+            super()._run_once()  # type: ignore[misc]
+        else:
+            self._run_alone(ready)
+
+    def _run_alone(self, ready: deque[asyncio.Handle]) -> None:
+        """Do what asyncio does, where nothing comes from outside."""
+        timers = self._scheduled
+        if self._timer_cancelled_count > _MOST_CANCELLED:
+            kept = [timer for timer in timers if not timer._cancelled]
+            for timer in timers:
+                timer._scheduled = not timer._cancelled
+            timers[:] = kept
+            heapq.heapify(timers)
+            self._timer_cancelled_count = 0
+        while timers and timers[0]._cancelled:
+            self._timer_cancelled_count -= 1
+            heapq.heappop(timers)._scheduled = False
+        if not ready and not self._stopping:
+            if not timers:
+                raise Stuck
+            if timers[0]._when > self._now:
+                self.leap()
+        end = self._now + _RESOLUTION
+        while timers and timers[0]._when < end:
+            timer = heapq.heappop(timers)
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
 
     def _add_reader(self, fd: Any, callback: Any, *args: Any) -> Any:
         self._owners[_number(fd)] = OWNER.get()

@@ -21,6 +21,8 @@ class Machine:
         offset: By how many seconds its wall clock is wrong.
         drift: By how many seconds it goes wrong each second.
         dead: Whether it was killed.
+        nap: For how many seconds it may sleep on while there is nothing to do but its rounds.
+        woke: When it last did them.
         context: What its tasks run in.
         at_death: What is done when it is killed, from outside.
     """
@@ -30,6 +32,8 @@ class Machine:
         self.offset = offset
         self.drift = drift
         self.dead = False
+        self.nap = 0.0
+        self.woke = loop.time()
         self.steps = 0
         self.chance = random.Random(seed)
         self.at_death: list[Callable[[], Any]] = []

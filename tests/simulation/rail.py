@@ -18,7 +18,7 @@ from tests.simulation.workers import Fleet
 SERVICES = {"receipt-verify": 10_000, "rfc9421-verify": 10_000, "compliance-receipt": 50_000}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What the operator wants workers to be started with, from now on."""
 
@@ -34,6 +34,8 @@ class Rail(Fleet):
         plan: What the next start is told.
     """
 
+    nap = 45.0  # a worker that has not asked its database for a minute quotes nothing
+
     def __init__(
         self,
         loop: VirtualLoop,
@@ -46,6 +48,7 @@ class Rail(Fleet):
         super().__init__(loop, seed, names)
         self._database = database
         self.plan = Plan()
+        self._settings: dict[Plan, RailSettings] = {}
         self.folder = folder
         self.chains = chains
         self.trusted = folder / "trusted.json"
@@ -59,7 +62,11 @@ class Rail(Fleet):
 
     def settings(self) -> RailSettings:
         """Return what a worker or a command is told that starts now."""
-        plan = self.plan
+        if self.plan not in self._settings:
+            self._settings[self.plan] = self._read(self.plan)
+        return self._settings[self.plan]
+
+    def _read(self, plan: Plan) -> RailSettings:
         payees = {f"rail_payto_{key.partition('_')[0]}": one.payee(plan.payee) for key, one in self.chains.items()}
         given: dict[str, Any] = {
             "mode": "test",

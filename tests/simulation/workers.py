@@ -19,7 +19,10 @@ class Fleet:
         loop: The world's loop.
         seed: What their chance follows from.
         workers: The workers by name.
+        nap: For how many seconds a worker may leave out its rounds while nobody is there to notice.
     """
+
+    nap = 0.0
 
     def __init__(self, loop: VirtualLoop, seed: str, names: tuple[str, ...]) -> None:
         self.loop = loop
@@ -65,6 +68,7 @@ class Worker:
         self._lives += 1
         seed = f"{fleet.seed}:{self.name}:{self._lives}"
         machine = Machine(self.name, fleet.loop, seed, offset=self.offset, drift=self.drift)
+        machine.nap = fleet.nap
         self.machine = machine
         stop, ready = asyncio.Event(), fleet.loop.create_future()
         ended: asyncio.Future[None] = fleet.loop.create_future()
