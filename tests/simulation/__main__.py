@@ -18,7 +18,9 @@ import itertools
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,6 +53,10 @@ from tests.simulation.world import Outcome, Scenario, run
 @click.option(
     "--postgres", default="", help="A PostgreSQL server to use instead of SQLite; such a run is not repeatable."
 )
+@click.option(
+    "--stride", default=1, show_default=True, help="From one seed to the next; so many processes share a run."
+)
+@click.option("--log", default="", help="A file that gets a line of JSON a world; worlds that are in it are left out.")
 @click.option("--trace", is_flag=True, help="Print all that happened.")
 def main(**given: Any) -> None:
     """Run worlds, each with rail, gateway, chains and payers, on a virtual clock; exit 1 when a rule is broken."""
@@ -61,33 +67,88 @@ def main(**given: Any) -> None:
         sys.exit(int(bool(missed(names, click.echo))))
     if given["losses"]:
         sys.exit(int(bool(come_back(click.echo))))
-    failed = False
+    failed, sums = False, _Sums()
     for scenario in _scenarios(given):
         with postgres.databases(given["postgres"]) as databases:
             outcome = run(replace(scenario, databases=databases), lines=given["trace"])
         failed = failed or bool(outcome.violations)
         _tell(outcome, as_json=given["as_json"])
+        sums.add(outcome)
+        if given["log"]:
+            _write_down(outcome, Path(given["log"]))
         if given["shrink"] and not given["postgres"] and outcome.violations:
             _tell_shrunk(shrunk(outcome, report=lambda line: click.echo(line, err=True)))
     sys.exit(int(failed))
 
 
+@dataclass
+class _Sums:
+    """What a run has come to so far, told after each world but the first."""
+
+    worlds: int = 0
+    operations: int = 0
+    requests: int = 0
+    transfers: int = 0
+    commits: int = 0
+    cpu_seconds: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        self.worlds += 1
+        self.operations += len(outcome.done)
+        self.requests += outcome.requests
+        self.transfers += outcome.transfers
+        self.commits += outcome.commits
+        self.cpu_seconds = round(self.cpu_seconds + outcome.cpu_seconds, 1)
+        if self.worlds > 1:
+            click.echo("so far: " + " ".join(f"{name}={value}" for name, value in asdict(self).items()), err=True)
+
+
+def _write_down(outcome: Outcome, path: Path) -> None:
+    with path.open("a") as log:
+        log.write(json.dumps(_told(outcome)) + "\n")
+
+
+def _done_before(path: str) -> set[int]:
+    """Return the seeds of the worlds that a log tells of; a line that was cut off tells of none."""
+    seeds = set()
+    if path and Path(path).exists():
+        for line in Path(path).read_text().splitlines():
+            with suppress(ValueError):
+                seeds.add(int(json.loads(line)["seed"]))
+    return seeds
+
+
 def _scenarios(given: Mapping[str, Any]) -> Iterator[Scenario]:
     only = tuple(int(one) for one in given["only"].split(",") if one) or None
     kinds = tuple(one for one in given["kinds"].split(",") if one) or STANDING
-    began = cpu()
+    began, before = cpu(), _done_before(given["log"])
     for number in itertools.count():
         if number >= given["worlds"] and cpu() - began >= given["seconds"]:
             return
-        yield Scenario(given["seed"] + number, given["operations"], only, kinds)
+        seed = given["seed"] + number * given["stride"]
+        if seed not in before:
+            yield Scenario(seed, given["operations"], only, kinds)
 
 
 def _tell(outcome: Outcome, *, as_json: bool) -> None:
     for line in outcome.lines:
         click.echo(line)
-    told = {
+    told = _told(outcome)
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    click.echo(" ".join(f"{name}={value}" for name, value in told.items() if name != "violations"))
+    for violation in outcome.violations:
+        click.echo(f"  {violation}")
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    return {
         "seed": outcome.scenario.seed,
         "operations": len(outcome.done),
+        "requests": outcome.requests,
+        "transfers": outcome.transfers,
+        "commits": outcome.commits,
         "trace": outcome.trace,
         "violations": [str(one) for one in outcome.violations],
         "counts": outcome.counts,
@@ -95,12 +156,6 @@ def _tell(outcome: Outcome, *, as_json: bool) -> None:
         "cpu_seconds": round(outcome.cpu_seconds, 2),
         "steps": outcome.steps,
     }
-    if as_json:
-        click.echo(json.dumps(told))
-        return
-    click.echo(" ".join(f"{name}={value}" for name, value in told.items() if name != "violations"))
-    for violation in outcome.violations:
-        click.echo(f"  {violation}")
 
 
 def _tell_shrunk(outcome: Outcome) -> None:

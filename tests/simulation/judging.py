@@ -45,6 +45,7 @@ class Judge:
         transfers: Who made each transfer.
         bought: What each transfer has bought: what its answers say, or which link it has paid.
         paid_links: Which transaction has paid a link, by its token.
+        requests: How many requests were answered.
         given_back: Transfers that an operator has given back, or has tried to.
     """
 
@@ -56,6 +57,7 @@ class Judge:
     paid_links: dict[str, str] = field(default_factory=dict)
     given_back: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
+    requests: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
 
     def note(self, actor: str, *what: object) -> None:
@@ -82,6 +84,7 @@ class Judge:
     def answered(self, actor: str, worker: str, answer: Answer, seconds: float) -> None:
         """Judge any answer."""
         self.count(str(answer.status))
+        self.requests += 1
         if answer.status >= 500 and (answer.status != 503 or "retry-after" not in answer.headers):
             self.violated("server-error", actor, f"{worker} answered {answer.status}: {answer.body[:200]!r}")
         if seconds > _SLOWEST_ANSWER:

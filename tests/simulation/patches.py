@@ -36,6 +36,7 @@ class Surroundings:
 
     loop: VirtualLoop | None = None
     chance: random.Random = random.Random(0)
+    commits: int = 0
     request: Callable[..., Any] | None = None
 
 
@@ -140,6 +141,7 @@ class _Thread:
                 self._greenlet.gr_context = contextvars.copy_context()
             self._greenlet.switch()
             machine = current()
+            Surroundings.commits += 1
             if machine is not None:
                 machine.committed()
 

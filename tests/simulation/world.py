@@ -52,7 +52,13 @@ class Scenario:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a world."""
+    """What came of a world.
+
+    Attributes:
+        requests: How many requests of payers, tenants and operators were answered; an operation is one or many.
+        transfers: How many payments were made or authorized.
+        commits: How often a database's writer carried out what it was given.
+    """
 
     scenario: Scenario
     trace: str
@@ -61,6 +67,9 @@ class Outcome:
     virtual_seconds: float
     cpu_seconds: float
     steps: int
+    requests: int = 0
+    transfers: int = 0
+    commits: int = 0
     lines: list[str] = field(default_factory=list)
     done: list[tuple[int, str]] = field(default_factory=list)
     began: list[tuple[int, float]] = field(default_factory=list)
@@ -70,6 +79,7 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
     """Carry out a scenario."""
     began = cpu()
     loop = VirtualLoop(str(scenario.seed))
+    Surroundings.commits = 0
     Surroundings.loop, Surroundings.chance = loop, random.Random(f"{scenario.seed}:world")
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_SHARED if _SHARED.is_dir() else None))
     judge = Judge(loop, [] if lines else None)
@@ -85,6 +95,9 @@ def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
             loop.time(),
             spent,
             loop.steps,
+            judge.requests,
+            len(judge.transfers),
+            Surroundings.commits,
             judge.lines or [],
             [(number, kind) for number, kind, _ in done],
             [(number, at) for number, _, at in done],
