@@ -28,9 +28,9 @@ async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
         case.expect(ANOTHER, True, "nothing", "nothing")
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
-    checks = tuple(
-        Check(name, (row,), "gateway", None, exclusive, "", body)
-        for name, row, body, exclusive in (("breaks", ROW, breaks, False), ("never", ANOTHER, never, "surface"))
+    checks = (
+        Check("breaks", (ROW,), "gateway", None, exclusive=False, fix="", run=breaks),
+        Check("never", (ANOTHER,), "gateway", None, exclusive="surface", fix="", run=never),
     )
     log = EventLog()
     run = asyncio.create_task(
