@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Table, bindparam, delete, insert, select, update
+from sqlalchemy import Table, bindparam, insert, select, update
 
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Database, Taken
 
 
 class Facts:
@@ -17,7 +17,6 @@ class Facts:
         self._get = select(table.c.value).where(is_it)
         self._add = insert(table).values(name=bindparam("fact"), value=bindparam("content"))
         self._set = update(table).where(is_it).values(value=bindparam("content"))
-        self._drop = delete(table).where(is_it)
 
     async def get(self, name: str) -> str | None:
         """Return a fact, or None when nobody has stated it."""
@@ -36,7 +35,9 @@ class Facts:
 
     async def put(self, name: str, value: str) -> None:
         """State a fact anew, whatever held before."""
-        if await self._database.change(self._set, fact=name, content=value) == 0:
-            await self._database.change_all(
-                Change(self._drop, {"fact": name}), Change(self._add, {"fact": name, "content": value})
-            )
+        while await self._database.change(self._set, fact=name, content=value) == 0:
+            try:
+                await self._database.change(self._add, fact=name, content=value)
+            except Taken:
+                continue
+            return

@@ -6,6 +6,7 @@ import asyncio
 
 from reference.store.database import Database
 from reference.store.facts import Facts
+from reference.store.opening import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.tables import facts
 
@@ -30,3 +31,16 @@ async def test_a_fact_may_be_stated_anew(database: Database, ledger: Redemptions
         await shared.put("clock", value)
         assert await shared.get("clock") == value
     assert await shared.agree("other", "2") == "1"
+
+
+async def test_workers_that_end_together_state_a_fact_anew(dsn: str, ledger: Redemptions) -> None:
+    """Were it for the first time: each is done, and one value holds."""
+    del ledger
+    workers = [open_database(dsn) for _ in range(4)]
+    try:
+        for name in map(str, range(20)):
+            await asyncio.gather(*(Facts(one, facts).put(name, str(place)) for place, one in enumerate(workers)))
+            assert await Facts(workers[0], facts).get(name) in set("0123")
+    finally:
+        for one in workers:
+            await one.close()
