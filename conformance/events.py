@@ -76,6 +76,7 @@ class EventLog(Owned):
     def __init__(self, path: Path | None = None) -> None:
         self._events: list[Event] = []
         self._listeners: list[Callable[[Event], None]] = []
+        self._finished = False
         self._file: LogFile | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +87,14 @@ class EventLog(Owned):
         self._listeners.append(listener)
 
     def add(self, event: str, **members: Any) -> None:
-        """Append one event; what JSON cannot carry (a target may send it) becomes its text, in memory and file."""
+        """Append one event; what JSON cannot carry (a target may send it) becomes its text, in memory and file.
+
+        What checks of an interrupted run still say after its end is dropped: the rows are judged without it.
+        """
         self._owned()
+        if self._finished:
+            return
+        self._finished = event == "run.finished"
         line: Event = {"event": event, **members}
         try:
             self._write(line)

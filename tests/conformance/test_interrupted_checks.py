@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from conformance.check import Case, Check
 from conformance.events import EventLog
@@ -43,3 +44,30 @@ async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
     assert [(event["check"], event["outcome"]) for event in log.of("check.finished")] == [("breaks", "cancelled")]
     assert {event["id"]: event["verdict"] for event in log.of("row")} == {ROW: "inconclusive", ANOTHER: "inconclusive"}
     assert not [event for event in log.of("note") if "Traceback" in event["text"]]
+
+
+async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
+    """The end of the run is the log's last word, and the rows are judged by what stands before it."""
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def lingers(case: Case) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            while not [*case.log.of("run.finished")]:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.01)
+            case.note("too late")
+            ended.set()
+
+    profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
+    check = Check("lingers", (ROW,), "gateway", None, exclusive=False, fix="", run=lingers)
+    log = EventLog()
+    run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, log).execute())
+    async with asyncio.timeout(600):
+        await began.wait()
+        run.cancel()
+        await run
+        await ended.wait()
+    assert [event["event"] for event in log.events][-2:] == ["row", "run.finished"]
