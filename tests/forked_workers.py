@@ -229,6 +229,7 @@ def _work(
 
 def _move_in(config: pytest.Config, name: int, door: connection.Connection) -> None:
     """Leave to the process that forked what is its own: its exit, its terminal, its files."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs us in the background
     atexit._clear()
     finalizers = vars(weakref.finalize)
     finalizers["_registry"].clear()
