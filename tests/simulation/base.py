@@ -106,6 +106,14 @@ class Base:
             for found in self.ledger.logs(0, self.ledger.head.number)
         )
 
+    def is_sent_by_rail(self, tx_id: str) -> bool:
+        """Return whether it was the rail that moved an authorization's money, and not a stranger."""
+        rail = _address(SETTLER_KEY)
+        return any(
+            found.log.topics[0] == _USED and found.log.topics[2] == tx_id and found.mined.signed.sender == rail
+            for found in self.ledger.logs(0, self.ledger.head.number)
+        )
+
     async def buy(self, wallet: int, entry: Mapping[str, Any], *, less: int = 0) -> Bought:
         """Sign what an entry asks for; nothing is sent."""
         key, token = self._keys[wallet], str(entry["extra"]["payment_reference"])

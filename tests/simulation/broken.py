@@ -246,6 +246,11 @@ BROKEN: Mapping[str, Broken] = {
     "a-body-an-attempt": Broken(
         ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
+    "nothing-is-held": Broken(
+        ((Redemptions, "hold", _do_nothing),),
+        Scenario(109, 18, tuple(range(9, 18)), ("honest", "withheld")),
+        "refused-and-charged",
+    ),
     "refund-is-a-note": Broken(
         ((UnservedPayments, "give_back", _note_alone), (Redemption, "state", property(_state_without_refunds))),
         Scenario(5, 40, kinds=("operator",)),

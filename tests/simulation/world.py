@@ -191,6 +191,10 @@ async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker
             judge.violated("served-for-nothing", payment.actor, f"{payment.tx_id} was undone, and it bought an answer")
         if payment.answer is not None or not stands:
             continue
+        chain = market.rail.chains[payment.network]
+        if payment.refused and isinstance(chain, Base) and chain.is_sent_by_rail(payment.tx_id):
+            # Who was told that it buys nothing pays anew: what is found paid afterwards was paid twice.
+            judge.violated("refused-and-charged", payment.actor, f"{payment.refused}, and then the rail sent it")
         before = len(judge.violations)
         await redeem(market, payment, chance, until=market.now() + 600)
         del judge.violations[before:]
