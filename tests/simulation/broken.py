@@ -217,7 +217,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Redemptions, "forget", _forget_after_an_hour),), Scenario(1, 40, kinds=("honest",)), "answer-lost"
     ),
     "paid-stays-unserved": Broken(
-        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(1, 120, kinds=("race", "kill")), "honest-lost"
+        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(2, 60, kinds=("race", "kill")), "honest-lost"
     ),
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"
@@ -228,7 +228,7 @@ BROKEN: Mapping[str, Broken] = {
     "any-memo": Broken(((checkout, "is_bound", _always),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"),
     "settled-before-it-is-final": Broken(
         ((BaseLane, "observe", _final_at_once),),
-        Scenario(1, 60, kinds=("honest", "race", "reorganisation", "dear")),
+        Scenario(2, 40, kinds=("honest", "race", "reorganisation", "dear")),
         "served-for-nothing",
     ),
     "any-authorization": Broken(
