@@ -214,7 +214,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         """Call at a virtual time."""
         timer = _Timer(when, callback, args, self, context)
-        timer.owner = timer._context.get(OWNER)
+        timer.owner = timer._context.get(OWNER)  # type: ignore[attr-defined]
         timer.short = when - self._now < _SHORT
         heapq.heappush(self._scheduled, timer)
         timer._scheduled = True
