@@ -22,6 +22,7 @@ from tests.simulation.judging import content
 from tests.simulation.machines import Machine
 from tests.simulation.payers import PATHS, Market, Payment, pay, quoted, redeem
 from tests.simulation.wire import NoAnswer
+from tests.simulation.workers import Worker
 
 _LOOKS = 3
 _GIVEN_BACK = "B" * 51 + "A"
@@ -46,8 +47,14 @@ async def operator(market: Market, actor: str, chance: random.Random) -> None:
             market.judge.served(actor, payment.tx_id, payment.token, answer)
     await asyncio.gather(
         _come_again(market, payment, chance),
+        _start_again(worker, random.Random(chance.random())),
         *(_look(market, random.Random(chance.random())) for _ in range(chance.randrange(1, 4))),
     )
+
+
+async def _start_again(worker: Worker, chance: random.Random) -> None:
+    """Start a worker that died: payers come for as long as nobody answers, and would never stop if all had died."""
+    await asyncio.sleep(chance.choice((1.0, 30.0, 300.0)))
     await worker.start()
 
 
