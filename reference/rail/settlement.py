@@ -35,6 +35,7 @@ from reference.web.clock import WpClock
 
 _FAILURES_REMEMBERED = 3600
 _POLL_SECONDS = 0.1
+_MOST_FEES = 8  # times what the node asks for: nobody pays more to be in a block, however long it takes
 _FOR_EVER = 2**53  # a payer may name any 256-bit time; a database may not keep it
 _WAITING = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
 _REVERTS = (
@@ -263,12 +264,19 @@ class Settler:
         What an earlier account of the operator sent can be sent again, but not signed again.
         """
         stuck = self._clock.now() - sent.sent_at >= self._settings.rail_stuck_seconds
-        if stuck and sent.settler == self._account.address:
-            replaced = await self._replaced(sent)
+        fees = await self._higher_fees(sent) if stuck and sent.settler == self._account.address else None
+        if fees is not None:
+            replaced = await self._replaced(sent, fees)
             if replaced is not None:
                 await self._send(replaced)
         elif status is TxStatus.ABSENT:
             await self._send_again(sent)
+
+    async def _higher_fees(self, sent: Settlement) -> Fees | None:
+        """Return what a node takes for a replacement; None when the fee is not what keeps it out of blocks."""
+        now_asked = await self.lane.fees()
+        fees = Fees(max(now_asked.most, _raised(sent.fee)), max(now_asked.tip, _raised(sent.tip)))
+        return fees if fees.most <= _MOST_FEES * now_asked.most else None
 
     async def _send_again(self, sent: Settlement) -> None:
         """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
@@ -277,10 +285,8 @@ class Settler:
         elif (await self._newest(sent))[1].status is TxStatus.ABSENT:
             await self._settlements.close(sent, Fate.VOID, now=self._clock.now())
 
-    async def _replaced(self, sent: Settlement) -> Settlement | None:
+    async def _replaced(self, sent: Settlement, fees: Fees) -> Settlement | None:
         """Write down a replacement with the same nonce and a higher fee; None when another worker did."""
-        now_asked = await self.lane.fees()
-        fees = Fees(max(now_asked.most, _raised(sent.fee)), max(now_asked.tip, _raised(sent.tip)))
         authorization = read_authorization(sent)
         raw, tx_id = self._signed(authorization, sent.nonce, fees)
         now = self._clock.now()

@@ -93,8 +93,10 @@ def test_requests_are_compared_by_template(tmp_path: Path) -> None:
     first, second = saved(tmp_path / "a", one.finish({})), saved(tmp_path / "b", other.finish({}))
     same = run("requests", first, second)
     assert (same.exit_code, same.output) == (0, "1 and 1 requests, 0 templates differ\n")
-    other.exchange("a_check")
-    twice = saved(tmp_path / "c", other.finish({}))
+    another = RunBuilder(ROWS)
+    another.exchange("a_check")
+    another.exchange("a_check")
+    twice = saved(tmp_path / "c", another.finish({}))
     assert "1 → 2  [" in run("requests", first, twice).output
     differing = json.loads(run("requests", first, twice / LOG, "--json").output)["differing"]
     assert [(item["template"][0], item["before"], item["after"]) for item in differing] == [("POST", 1, 2)]

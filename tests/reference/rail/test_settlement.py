@@ -136,6 +136,24 @@ def test_gas_that_became_dearer_is_paid(rail: Rail, base: SimulatedBase, base_pa
     assert base_payer.usdc == 10**8 - PRICE
 
 
+def test_what_pays_enough_is_not_made_dearer(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
+    """A node that holds a settlement back for hours costs its operator no more than one that does not."""
+    base.control("base_fee", amount="50000000")
+    base.control("advance", blocks=1)
+    proof = begun(rail, base_payer)
+    base.control("base_fee", amount="1000000")
+    until(lambda: base.ask("eth_getBlockByNumber", "latest", False)["baseFeePerGas"] == hex(1_000_000))
+    for _ in range(3):
+        later(rail, 3600 // 4)
+        [sent] = sent_for(rail, proof)
+        refused_payment(rail.present(proof), "tx_not_confirmed", sent.hashes[0])
+    [sent] = sent_for(rail, proof)
+    assert (sent.attempt, len(sent.hashes)) == (0, 1)
+    base.control("release")
+    assert served(rail, proof) == sent.hashes[0]
+    assert base_payer.usdc == 10**8 - PRICE
+
+
 def test_what_was_accepted_and_dropped_is_sent_again(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
     """A node that forgets a transaction at once is told it again; nobody waits for the stuck time."""
     base.control("fault", name="reject_late", count=1)
