@@ -217,7 +217,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Redemptions, "forget", _forget_after_an_hour),), Scenario(1, 40, kinds=("honest",)), "answer-lost"
     ),
     "paid-stays-unserved": Broken(
-        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(2, 60, kinds=("race", "kill")), "honest-lost"
+        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(7, 60, kinds=("race", "kill")), "honest-lost"
     ),
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"
