@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -21,19 +20,16 @@ from reference.store.opening import open_database
 from reference.store.payments import Payments, Uncounted
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
-from reference.web.operating import NotDone, carried_out
+from reference.web.operating import NotDone, carried_out, lists_payments, show_payments
 from reference.web.settings import Misconfigured, read_settings
 
-_MOST = 1000
 _COLUMNS = "{:<36} {:<20} {:<6} {:<17} {:<19} {}"
 _HEAD = _COLUMNS.format("ID", "SEEN", "STATE", "REASON", "NETWORK", "AMOUNT")
 _Result = TypeVar("_Result")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--refunded", is_flag=True, help="List those that were given back instead.")
-@click.option("--most", type=click.IntRange(1, 100_000), default=_MOST, show_default=True, help="List no more.")
+@lists_payments
 @click.pass_context
 def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
     """List payments that counted for no link, of every tenant: they came too late, or moved too little.
@@ -44,14 +40,7 @@ def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) ->
     if ctx.invoked_subcommand is not None:
         return
     found = _carried_out(lambda uncounted: uncounted.of_all(refunded=refunded, most=most + 1))
-    shown, more = found[:most], len(found) > most
-    if as_json:
-        rows = [{"tenant_id": one.payment.tenant_id, **described(one)} for one in shown]
-        click.echo(json.dumps({"payments": rows, "more": more}, indent=2))
-        return
-    click.echo("\n".join(_lines(shown)) if shown else "There are none.")
-    if more:
-        click.echo(f"There are more than {most}; see --most.", err=True)
+    show_payments(found, most, as_json=as_json, members=_members, lines=_lines)
 
 
 @payments.command()
@@ -98,6 +87,10 @@ async def _opened(settings: GatewaySettings) -> AsyncIterator[UncountedPayments]
         yield UncountedPayments(WpClock(settings.clock_offset_file), Payments(database))
     finally:
         await database.close()
+
+
+def _members(one: Uncounted) -> dict[str, Any]:
+    return {"tenant_id": one.payment.tenant_id, **described(one)}
 
 
 def _lines(found: Sequence[Uncounted]) -> list[str]:

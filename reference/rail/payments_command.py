@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -23,19 +22,16 @@ from reference.store.opening import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.unserved import UnservedPayments
 from reference.web.clock import WpClock
-from reference.web.operating import carried_out
+from reference.web.operating import carried_out, lists_payments, show_payments
 from reference.web.settings import Misconfigured, read_settings
 
-_MOST = 1000
 _COLUMNS = "{:<20} {:<20} {:<17} {:<19} {:<19} {}"
 _HEAD = _COLUMNS.format("ID", "SINCE", "STATE", "LANE", "SERVICE", "AMOUNT")
 _Result = TypeVar("_Result")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--refunded", is_flag=True, help="List those that were given back instead.")
-@click.option("--most", type=click.IntRange(1, 100_000), default=_MOST, show_default=True, help="List no more.")
+@lists_payments
 @click.pass_context
 def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
     """List payments that nobody was served for: why, and what will happen.
@@ -46,13 +42,7 @@ def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) ->
     if ctx.invoked_subcommand is not None:
         return
     found = _carried_out(lambda desk: desk.listed(refunded=refunded, most=most + 1))
-    shown, more = found[:most], len(found) > most
-    if as_json:
-        click.echo(json.dumps({"payments": [one.members() for one in shown], "more": more}, indent=2))
-        return
-    click.echo("\n".join(_lines(shown)) if shown else "There are none.")
-    if more:
-        click.echo(f"There are more than {most}; see --most.", err=True)
+    show_payments(found, most, as_json=as_json, members=Entry.members, lines=_lines)
 
 
 @payments.command()

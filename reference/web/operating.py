@@ -1,10 +1,11 @@
-"""What the operators' commands of the surfaces have in common: how an act ends that was done, or was not."""
+"""What the operators' commands of the surfaces have in common: how they list, and how an act ends that was not done."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +13,15 @@ import click
 from reference.web.settings import EXIT_USAGE, Misconfigured
 
 EXIT_NOT_DONE = 1
+_MOST = 1000
+_LISTING = (
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    click.option("--refunded", is_flag=True, help="List those that were given back instead."),
+    click.option("--most", type=click.IntRange(1, 100_000), default=_MOST, show_default=True, help="List no more."),
+)
 _Result = TypeVar("_Result")
+_Item = TypeVar("_Item")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class NotDone(Exception):
@@ -37,3 +46,36 @@ def carried_out(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[E
     except away as fault:
         click.echo(f"{setting}: the database cannot be asked ({fault}); nothing is known to be done", err=True)
     sys.exit(EXIT_USAGE)
+
+
+def lists_payments(command: _Function) -> _Function:
+    """Give a command the options of a list of payments: `as_json`, `refunded` and `most`."""
+    for option in reversed(_LISTING):
+        command = option(command)
+    return command
+
+
+def show_payments(
+    found: Sequence[_Item],
+    most: int,
+    *,
+    as_json: bool,
+    members: Callable[[_Item], Mapping[str, Any]],
+    lines: Callable[[Sequence[_Item]], Sequence[str]],
+) -> None:
+    """Print payments, and whether there are more than `most`.
+
+    Args:
+        found: The payments, one more than `most` where there are so many.
+        most: How many are shown.
+        as_json: Print one JSON object, `payments` and `more`, instead of lines.
+        members: Returns a payment as JSON.
+        lines: Returns some, at least one, as lines.
+    """
+    shown, more = found[:most], len(found) > most
+    if as_json:
+        click.echo(json.dumps({"payments": [members(one) for one in shown], "more": more}, indent=2))
+        return
+    click.echo("\n".join(lines(shown)) if shown else "There are none.")
+    if more:
+        click.echo(f"There are more than {most}; see --most.", err=True)
