@@ -7,26 +7,9 @@ import contextlib
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import IO, Protocol
+from typing import IO
 
 _POLL_SECONDS = 0.01
-
-
-class Process(Protocol):
-    """What is needed of a child process to end it."""
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit code, the negative signal that ended it, or None while it runs."""
-
-    def send_signal(self, signal: int) -> None:
-        """Send it a signal."""
-
-    def kill(self) -> None:
-        """Send it SIGKILL."""
-
-    async def wait(self) -> int:
-        """Wait until it has ended, and return its exit code."""
 
 
 class Child:
@@ -79,7 +62,7 @@ class Child:
         return code
 
 
-async def ended(process: Process, seconds: float) -> None:
+async def ended(process: Child | asyncio.subprocess.Process, seconds: float) -> None:
     """Ask a child process to end, and kill it when it has not ended after some seconds."""
     if process.returncode is not None:
         return

@@ -30,16 +30,15 @@ async def log_of(hub: Hub) -> Entries:
         Inconclusive: They cannot be read or are not found in the answer, or the bound query continues nothing.
     """
     found = entries_in(hub, await hub.admin("GET", AUDIT))
-    chain, page = hub.bindings.audit_chain, hub.bindings.audit_page
-    if page is None or chain is None or chain.seq is None:
+    if (bound := _continuation(hub)) is None:
         return oldest_first(found)
-    fresh = found
+    (page, seq), fresh = bound, found
     for _ in range(_MOST_PAGES):
         if not fresh:
             break
-        last = fresh[-1].get(chain.seq)
+        last = fresh[-1].get(seq)
         fresh = entries_in(hub, await hub.admin("GET", f"{AUDIT}?{page.replace('{seq}', str(last))}", retry=True))
-        if fresh and fresh[-1].get(chain.seq) == last:
+        if fresh and fresh[-1].get(seq) == last:
             raise Inconclusive(f"[hub] audit_page: {page} after entry {last} ends with entry {last} again")
         found = [*found, *fresh]
     return oldest_first(found)
@@ -59,7 +58,7 @@ async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         Inconclusive: It is the same after those, and long enough for a page.
     """
-    if _is_continued(hub) or len(log) < _LEAST_PAGE:
+    if _continuation(hub) is not None or len(log) < _LEAST_PAGE:
         return
     async with hub.registered(hub.new_issuer("page")):
         pass
@@ -70,9 +69,10 @@ async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _is_continued(hub: Hub) -> bool:
-    chain = hub.bindings.audit_chain
-    return hub.bindings.audit_page is not None and chain is not None and chain.seq is not None
+def _continuation(hub: Hub) -> tuple[str, str] | None:
+    """Return the query that continues a log and the member that numbers its entries, where both are bound."""
+    chain, page = hub.bindings.audit_chain, hub.bindings.audit_page
+    return None if page is None or chain is None or chain.seq is None else (page, chain.seq)
 
 
 def entries_in(hub: Hub, answer: Answer) -> Entries:
