@@ -74,14 +74,14 @@ class _Talk:
     opened_at: float = 0.0
     document: Mapping[str, Any] = field(default_factory=dict)
 
-    async def call(self, method: str, params: Mapping[str, Any], *, worker: Worker | None = None) -> Said:
+    async def call(self, method: str, params: Mapping[str, Any]) -> Said:
         """Return what the door says.
 
         Raises:
             NoAnswer: Nothing.
         """
         sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        answer = await self.market.ask(self.actor, self.chance, "/a2a", sent, worker=worker)
+        answer = await self.market.ask(self.actor, self.chance, "/a2a", sent)
         if answer.status != 200:
             return Said(why=str(answer.status), wait=float(answer.headers.get("retry-after", "5")))
         told = json.loads(answer.body)
@@ -112,15 +112,16 @@ class _Talk:
         named = f"{self.chance.randrange(10**9)}"
         return {"kind": "message", "messageId": named, "role": "user", "parts": [part], **members}
 
-    async def submit(self, proof: str, *, worker: Worker | None = None) -> Said:
-        """Send a payment.
+    async def submit(self, proof: str) -> Said:
+        """Send a payment, and ask for the task where it is over already.
 
         Raises:
             NoAnswer: Nobody answers.
         """
         metadata = {_STATUS: "payment-submitted", _PAYLOAD: json.loads(base64.b64decode(proof))}
         paid = self._message({"kind": "text", "text": "paid"}, taskId=self.task_id, metadata=metadata)
-        return await self.call("message/send", {"message": paid}, worker=worker)
+        said = await self.call("message/send", {"message": paid})
+        return await self.get() if said.why == "task_over" else said
 
     async def get(self) -> Said:
         """Ask for the task.
@@ -161,8 +162,6 @@ async def _finish(talk: _Talk, payment: Payment) -> None:
         wait = min(wait * 2, _LONGEST_WAIT)
         try:
             said = await talk.submit(payment.proof)
-            if said.why == "task_over":
-                said = await talk.get()
         except NoAnswer as fault:
             payment.last = f"no answer: {fault}"
             await asyncio.sleep(wait)
@@ -290,8 +289,6 @@ async def _by_task(talk: _Talk, payment: Payment) -> Answer | None:
     for _ in range(4):
         try:
             said = await talk.submit(payment.proof)
-            if said.why == "task_over":
-                said = await talk.get()
         except NoAnswer:
             return None
         if said.answer is not None:

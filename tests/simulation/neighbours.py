@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.simulation.chains import WALLETS
-from tests.simulation.gateway import MEMO, Bill, Shop, follow, pay_link, watch
+from tests.simulation.gateway import MEMO, Shop, follow, pay_link, watch
 from tests.simulation.wire import NoAnswer
 
 NAMES = ("seller", "neighbour")
@@ -30,7 +30,7 @@ async def neighbours(shop: Shop, actor: str, chance: random.Random) -> None:
     else:  # an honest payment of the first, which somebody shows to the second
         bill = await pay_link(shop, actor, chance, made[0], network)
         await _try_everywhere(shop, actor, chance, made, bill.tx_id)
-        await _wait_for(shop, chance, bill)
+        await follow(shop, chance, bill, seconds=2 * 86_400)
 
 
 async def _pay_with_both_memos(shop: Shop, actor: str, chance: random.Random, links: list[Mapping[str, Any]]) -> str:
@@ -65,7 +65,3 @@ async def _try(shop: Shop, actor: str, chance: random.Random, token: str, tx_id:
         if answer.status == 200:
             return
         await asyncio.sleep(float(answer.headers.get("retry-after", "2")))
-
-
-async def _wait_for(shop: Shop, chance: random.Random, bill: Bill) -> None:
-    await follow(shop, chance, bill, seconds=2 * 86_400)

@@ -7,6 +7,7 @@ import contextvars
 import random
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -81,6 +82,16 @@ async def asgi(app: Any, method: str, target: str, headers: Headers, body: bytes
     return collected.answer()
 
 
+def _end(answered: asyncio.Future[Answer], outcome: Answer | Exception) -> None:
+    """Give whoever waits an answer, or what came instead of one; the first that comes counts."""
+    if answered.done():
+        return
+    if isinstance(outcome, Answer):
+        answered.set_result(outcome)
+    else:
+        answered.set_exception(outcome)
+
+
 async def call(
     loop: VirtualLoop,
     machine: Machine,
@@ -100,13 +111,7 @@ async def call(
     """
     answered: asyncio.Future[Answer] = loop.create_future()
 
-    def end(outcome: Answer | NoAnswer) -> None:
-        if answered.done():
-            return
-        if isinstance(outcome, Answer):
-            answered.set_result(outcome)
-        else:
-            answered.set_exception(outcome)
+    end = partial(_end, answered)
 
     async def serve() -> None:
         try:
@@ -236,17 +241,9 @@ class NodeNetwork:
         asked = _Asked(self.hosts[parts.hostname or ""], method, target, body, seconds or _PATIENCE)
         answered: asyncio.Future[Answer] = self._loop.create_future()
 
-        def give(outcome: Answer | Exception) -> None:
-            if answered.done():
-                return
-            if isinstance(outcome, Answer):
-                answered.set_result(outcome)
-            else:
-                answered.set_exception(outcome)
-
         # In a context of the network's own: a machine that dies takes no node with it.
         delay = self._chance.uniform(0.002, 0.25)
-        self._loop.call_later(delay, self._arrived, asked, give, context=contextvars.Context())
+        self._loop.call_later(delay, self._arrived, asked, partial(_end, answered), context=contextvars.Context())
         return await answered
 
     def _arrived(self, asked: _Asked, give: Callable[[Answer | Exception], None]) -> None:
