@@ -100,7 +100,7 @@ class Watcher:
         await self._follow_links(now)
         if self._watched:
             await self._search_all(await self._lane.finder.head(), now)
-        await self._recheck(now)
+        await self._recheck()
         await self._keep()
 
     async def look(self, link: Link) -> Look:
@@ -137,11 +137,10 @@ class Watcher:
             since = self._looked_at - _COMMIT_SECONDS - self._settings.skew_seconds
             found = await links.new_addresses(self.network, since=since)
         self._watched = {**dict.fromkeys(found, now - 1), **self._watched}
-        self._looked_at = now
-        if self._clock.doubt is not None:
-            return
-        for address in [one for one, until in self._watched.items() if until < now]:
-            until = await self._watched_until(address, now)
+        over = self._over(now)
+        self._looked_at = max(over, self._looked_at or 0)
+        for address in [one for one, until in self._watched.items() if until < over]:
+            until = await self._watched_until(address, over)
             if until is None:
                 self._watched.pop(address, None)  # another look may have done so
             else:
@@ -271,18 +270,27 @@ class Watcher:
 
     async def _expire(self, address: str, look: Look, head: Head, now: int) -> None:
         """End the links whose time was over before the look, and that nothing on its way may still pay."""
-        if not look.complete or self._clock.doubt is not None:
+        if not look.complete:
             return
+        over = self._over(now)
         latest = GRACE_SECONDS + self._settings.skew_seconds  # the clock of the worker that made it may be behind ours
-        for link in await self._settling.links.due(self.network, address, now=now):
+        for link in await self._settling.links.due(self.network, address, now=over):
             passed = head.time is not None and head.time > link.expires_at
-            if link.id not in look.held and (passed or now >= link.expires_at + latest):
+            if link.id not in look.held and (passed or over >= link.expires_at + latest):
                 await self._settling.end(link, LinkState.EXPIRED)
+
+    def _over(self, now: int) -> int:
+        """Return the time up to which what has an end was over when a look began, at `now`.
+
+        A doubt may have ended since: what it said the time is does not count.
+        """
+        return min(now, self._clock.lapsed())
 
     # Looking again.
 
-    async def _recheck(self, now: int) -> None:
+    async def _recheck(self) -> None:
         """See whether the chain still has what paid (reorganisation after paid)."""
+        now = self._clock.lapsed()
         for payment in await self._settling.payments.due(self.network, now=now):
             try:
                 await self._recheck_one(payment, now)

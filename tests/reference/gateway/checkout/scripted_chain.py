@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -40,6 +40,7 @@ class ScriptedChain:
         hidden: Transactions that searches do not know.
         reach: How many blocks one search covers.
         asked: How many questions it was asked.
+        meanwhile: What happens while its node looks for its head.
     """
 
     network: str
@@ -55,6 +56,7 @@ class ScriptedChain:
     reach: int = 10**9
     started: list[int] = field(default_factory=list)
     asked: int = 0
+    meanwhile: Callable[[], None] = lambda: None
 
     @property
     def lane(self) -> Lane:
@@ -152,6 +154,7 @@ class ScriptedLane:
 
     async def head(self) -> Head:
         self._ask()
+        self.chain.meanwhile()
         return Head(self.chain.position, self.chain.final, self.chain.now)
 
     async def start(self, since: int, head: Head) -> int:

@@ -197,6 +197,33 @@ async def test_no_link_expires_while_the_clock_is_in_doubt(bench: Bench) -> None
     assert await bench.state(link) == "expired"
 
 
+@pytest.mark.parametrize("seconds", [5_000, 500_000])
+async def test_no_link_expires_by_the_time_of_a_doubt_that_ends_meanwhile(bench: Bench, seconds: int) -> None:
+    """A look that began while the clock was wrong, and ends when it is right again: the link can still be paid."""
+    link, paid = await bench.link(BASE), await bench.link(BASE)
+    chain = bench.chains[BASE]
+    chain.pay(1, bench.memo(paid))
+    await bench.rounds(BASE)
+    bench.clock.question("no chain confirms it")
+
+    def right_again() -> None:
+        bench.now = START + 10
+        bench.clock.confirm()
+
+    bench.now += seconds
+    chain.meanwhile = right_again
+    await bench.rounds(BASE)
+    assert await bench.state(link) == "active"
+    chain.meanwhile = lambda: None
+    late = await bench.link(BASE, created_at=START + 10)
+    chain.pay(2, bench.memo(late))
+    chain.undo(chain.tx_id(1))
+    bench.advance(20)
+    await bench.rounds(BASE)
+    assert await bench.state(late) == "paid"
+    assert [one.reversed_at is not None for one in await bench.payments() if one.link_id == paid.id] == [True]
+
+
 async def test_a_payment_on_its_way_holds_an_expiring_link(bench: Bench) -> None:
     """A payment in time that is not final keeps the link active until it is final."""
     chain, link = bench.chains[BASE], await bench.link(BASE)
