@@ -172,7 +172,8 @@ def payment(node: SolanaNode) -> dict[str, Any]:
         "shapes": {name: shape({**one, "meta": {**one["meta"], "logMessages": []}}) for name, one in read.items()},
         "time is in seconds": 1_700_000_000 < read["json"]["blockTime"] < 4_000_000_000,
         "time is the block's": read["json"]["blockTime"] == block_time,
-        "time is the list's": found[0]["blockTime"] == block_time,
+        # Surfpool reckons a block's time anew from the slots since, at each question: on a busy machine a second apart.
+        "time is the list's": abs(found[0]["blockTime"] - block_time) <= 2,
         "default encoding": shape(node.call("getTransaction", sent))["transaction"],
         "solana-py": node.attempt(lambda client: client.get_transaction(Signature.from_string(sent))),
     }

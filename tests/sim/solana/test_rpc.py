@@ -106,12 +106,13 @@ def test_version_0_is_shown_only_to_who_supports_it(bench: Any) -> None:
 
 
 def test_memos_stand_beside_signatures(bench: Any) -> None:
-    """The search by address tells a memo with its length."""
+    """The search by address tells a memo with its length, and the very time of the block."""
     payer = bench.funded()
     signature = bench.send(bench.sign([Instruction(MEMO, "dög".encode(), [])], payer))
     bench.slots(1)
     newest = bench.call("getSignaturesForAddress", str(payer.pubkey()), {"commitment": "confirmed"})[0]
     assert (signature, "[4] dög") == (newest["signature"], newest["memo"])
+    assert newest["blockTime"] == bench.call("getBlockTime", newest["slot"])
 
 
 def test_searches_go_from_new_to_old_between_signatures(bench: Any) -> None:
