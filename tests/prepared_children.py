@@ -64,7 +64,7 @@ def prepare(program: str) -> None:
     if program == "conformance":
         _import_commands()
         own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
-        vars(importlib.import_module("conformance.interrupt"))["uvloop"] = own_loop
+        vars(importlib.import_module("conformance.engine.interrupt"))["uvloop"] = own_loop
     original: Callable[..., int] = vars(subprocess)["_fork_exec"]
 
     def fork_exec(*given: Any) -> int:
@@ -87,7 +87,7 @@ def _import_commands() -> None:
     commands = importlib.import_module("conformance.cli")
     for module in pkgutil.iter_modules(commands.__path__, "conformance.cli."):
         importlib.import_module(module.name)
-    importlib.import_module("conformance.runner").registered()
+    importlib.import_module("conformance.engine.runner").registered()
 
 
 def _leave(given: Sequence[Any]) -> None:

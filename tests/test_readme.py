@@ -73,7 +73,7 @@ def test_its_two_commands_run_in_the_gate() -> None:
 
 def test_its_exit_codes_are_the_programs() -> None:
     """The README's table lists exactly the exit codes of `run`."""
-    from conformance.verdict import Exit
+    from conformance.outcome import Exit
 
     listed = [int(code) for code in re.findall(r"^\| ([0-9]+) \|", README, re.MULTILINE)]
     assert listed == [int(code) for code in Exit]

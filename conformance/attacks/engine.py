@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from conformance.attacks.plan import LEAST_REPLAYS, plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import Material, Replay, changes
-from conformance.check import Case, Inconclusive
-from conformance.client import Answer, Unreachable
-from conformance.discovery import Operation, variations
+from conformance.engine.check import Case, Inconclusive
+from conformance.http.client import Answer, Unreachable
 from conformance.oracles import jose
-from conformance.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
+from conformance.surfaces.rail.discovery import Operation, variations
+from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 _AT_ONCE = 16
 

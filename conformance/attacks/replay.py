@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from conformance.discovery import Operation
+from conformance.surfaces.rail.discovery import Operation
 
 
 def standard(proof: Mapping[str, Any]) -> str:

@@ -7,14 +7,14 @@ import random
 from collections.abc import Callable
 
 from conformance.bench.processor import tree_seconds
-from conformance.check import Case, Check
-from conformance.client import Client, Counter, Names
-from conformance.discovery import Operation
-from conformance.events import EventLog
-from conformance.http_transport import HttpTransport
-from conformance.own_stack import own_stack
-from conformance.purchase import purchase
-from conformance.session import Session
+from conformance.engine.check import Case, Check
+from conformance.engine.events import EventLog
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names
+from conformance.http.transport import HttpTransport
+from conformance.processes.own_stack import own_stack
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import purchase
 from conformance.target import Profile
 
 _ROLE = "compliance-receipt"

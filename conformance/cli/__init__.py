@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from conformance.cli.unread import UNREAD, unread
-from conformance.verdict import Exit
+from conformance.outcome import Exit
 
 _COMMANDS = {
     "up": "Bring up every surface that exists, on simulated chains or real nodes.",
@@ -64,8 +64,8 @@ class _Lazy(click.Group):
         try:
             return super().main(*args, **extra)
         except SystemExit as end:
-            if end.code == Exit.INTERRUPTED and "conformance.interrupt" in sys.modules:
-                import_module("conformance.interrupt").end_interrupted()
+            if end.code == Exit.INTERRUPTED and "conformance.engine.interrupt" in sys.modules:
+                import_module("conformance.engine.interrupt").end_interrupted()
             raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -9,11 +9,11 @@ from decimal import Decimal
 
 import click
 
-from conformance.checkout.paying import PaymentRefused
 from conformance.cli.paid_address import PaidAddress
-from conformance.networks import tables
-from conformance.payers.spending import Wallet
+from conformance.lanes.networks import tables
+from conformance.lanes.spending import Wallet
 from conformance.report.text import one_line
+from conformance.surfaces.gateway.checkout.paying import PaymentRefused
 from conformance.target import Profile
 
 _UNITS = 10**6

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from conformance.check import Inconclusive
-from conformance.client import Names
-from conformance.network_names import network_named
-from conformance.payers import served_by
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.network_names import network_named
+from conformance.lanes.payers import served_by
 from conformance.target import AlgorandChain, BaseChain, Budgets, ProfileError, SolanaChain
 
 _KINDS: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {

@@ -16,12 +16,12 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
-from conformance.client import LONGEST_BODY, too_long
-from conformance.http_transport import read_up_to
+from conformance.http.client import LONGEST_BODY, too_long
+from conformance.http.transport import read_up_to
 from conformance.oracles import audit_chain
 from conformance.oracles.strict_json import JsonTextFault, strict_json
+from conformance.outcome import Exit
 from conformance.report.text import one_line
-from conformance.verdict import Exit
 
 _PATH = "/v1/audit"
 _PAGE = 1000

@@ -12,19 +12,19 @@ from pathlib import Path
 import click
 import orjson
 
-from conformance import events
 from conformance.bench import document, goals, http_contest, in_process, peer_home, suite, table, turns
 from conformance.bench.in_process import BenchFault
 from conformance.bench.load import LoadFault
 from conformance.bench.ratios import MARGIN, Job, slowdowns
 from conformance.bench.record import Figures, Machine, standing_told, today
 from conformance.bench.turns import TurnFault
-from conformance.check import Inconclusive
 from conformance.cli.bench import RECORD
 from conformance.cli.usage import UsageFault
-from conformance.interrupt import interruptible
-from conformance.own_stack import StackFault
-from conformance.verdict import Exit
+from conformance.engine import events
+from conformance.engine.check import Inconclusive
+from conformance.engine.interrupt import interruptible
+from conformance.outcome import Exit
+from conformance.processes.own_stack import StackFault
 
 _DOCUMENT = Path("docs/performance.md")
 _QUICK_SECONDS = 0.05

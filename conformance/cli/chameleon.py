@@ -13,11 +13,11 @@ import orjson
 import uvloop
 
 from conformance.cli.usage import UsageFault
-from conformance.interrupt import interruptible
+from conformance.engine.interrupt import interruptible
 from conformance.ledger import Requirement, load
-from conformance.own_stack import StackFault
+from conformance.outcome import Exit
+from conformance.processes.own_stack import StackFault
 from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
-from conformance.verdict import Exit
 
 _USUAL = 8
 _PART = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")

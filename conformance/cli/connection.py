@@ -54,9 +54,9 @@ def connected(profile: Profile, options: Mapping[str, Any]) -> Profile:
         UsageFault: The file of authorities cannot be used, or both it and `--insecure` are given.
     """
     # `--help` waits for none of them.
+    from conformance.http.trust import context_of  # noqa: PLC0415
     from conformance.report.conclusion import UNCHECKED  # noqa: PLC0415
     from conformance.target import ProfileError, Tls  # noqa: PLC0415
-    from conformance.trust import context_of  # noqa: PLC0415
 
     if options["cacert"] is not None and options["insecure"]:
         raise UsageFault("--cacert says whose certificates are accepted, and --insecure that anybody's are: give one")

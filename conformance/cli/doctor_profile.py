@@ -7,9 +7,9 @@ from pathlib import Path
 
 from conformance.cli.doctor import Finding
 from conformance.cli.targets import named_profile
+from conformance.surfaces.webhooks.inbox import listening_at
+from conformance.surfaces.webhooks.receiver import CannotListen, bound
 from conformance.target import Profile, ProfileError
-from conformance.webhooks.inbox import listening_at
-from conformance.webhooks.receiver import CannotListen, bound
 
 
 def destinations_named(config: Path | None) -> Iterator[Finding]:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 import orjson
 
-from conformance.catalogue import Described, catalogue
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
+from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
 
 NEEDS: Final[Mapping[str, str]] = {

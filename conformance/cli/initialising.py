@@ -12,31 +12,38 @@ from typing import Any
 import click
 import tomlkit
 
-from conformance.agent.paths import VERIFY
-from conformance.agent.probing import AgentFound, probe_agent
-from conformance.claimable import RECEIPTS_ONLY
 from conformance.cli.asking_nodes import with_networks
 from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
-from conformance.discovery import INDEX, Operation, discover
-from conformance.drafting import checkout_nodes_help, gateway_help, gateway_tables, lanes_of, networks_of, writable
-from conformance.events import EventLog
-from conformance.gateway import RECEIPT_VERIFY
-from conformance.http_transport import HttpTransport
-from conformance.hub.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
-from conformance.hub.probing import HubFound, probe_hub
-from conformance.measuring import measure
-from conformance.network_names import network_named
-from conformance.probing import GatewayFound, probe_gateway
-from conformance.purchase import lane_of
-from conformance.recognising import described
+from conformance.engine.events import EventLog
+from conformance.http.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
+from conformance.http.measuring import measure
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
+from conformance.lanes.network_names import network_named
+from conformance.outcome import Exit
 from conformance.report.text import one_line
+from conformance.surfaces.agent.paths import VERIFY
+from conformance.surfaces.agent.probing import AgentFound, probe_agent
+from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
+from conformance.surfaces.control_plane.probing import HubFound, probe_hub
+from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
+from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway
+from conformance.surfaces.gateway.profile_draft import (
+    checkout_nodes_help,
+    gateway_help,
+    gateway_tables,
+    lanes_of,
+    networks_of,
+    writable,
+)
+from conformance.surfaces.rail.discovery import INDEX, Operation, discover
+from conformance.surfaces.rail.purchase import lane_of
+from conformance.surfaces.recognising import described
 from conformance.target import LANES, Claims, Pace, Profile, ProfileError, Secret, Surface, Target, Tls, parse
 from conformance.target.chains import ATOMIC_UNITS
-from conformance.trust import context_of
-from conformance.verdict import Exit
+from conformance.target.claimable import RECEIPTS_ONLY
 
 _HEAD = """\
 # Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:

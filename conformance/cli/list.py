@@ -10,11 +10,11 @@ from typing import Any
 import click
 import orjson
 
-from conformance.catalogue import catalogue
-from conformance.claimable import LANES, SURFACES
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
+from conformance.engine.catalogue import catalogue
 from conformance.ledger import Requirement, load
+from conformance.target.claimable import LANES, SURFACES
 
 
 @click.command("list")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from conformance.webhooks.defaults import BODY_LIMIT, FORWARD_SECONDS, TOLERANCE_SECONDS
+from conformance.surfaces.webhooks.defaults import BODY_LIMIT, FORWARD_SECONDS, TOLERANCE_SECONDS
 
 SECRET_VARIABLE: Final = "WELDPROOF_WEBHOOK_SECRET"  # noqa: S105 - a variable's name
 SERVICE_WORD: Final = "Weldproof"

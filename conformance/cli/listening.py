@@ -18,12 +18,12 @@ import click
 
 from conformance.cli.listen import SECRET_VARIABLE, SERVICE_WORD
 from conformance.cli.usage import UsageFault
-from conformance.client import Names
-from conformance.interrupt import interruptible
+from conformance.engine.interrupt import interruptible
+from conformance.http.client import Names
 from conformance.report.text import one_line
-from conformance.webhooks.forwarding import Forwarder
-from conformance.webhooks.listener import EFFECTS_PATH, Listener, Terms, Told
-from conformance.webhooks.receiver import CannotListen, Receiver, bound
+from conformance.surfaces.webhooks.forwarding import Forwarder
+from conformance.surfaces.webhooks.listener import EFFECTS_PATH, Listener, Terms, Told
+from conformance.surfaces.webhooks.receiver import CannotListen, Receiver, bound
 
 _COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
 

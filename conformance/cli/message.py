@@ -15,7 +15,7 @@ import orjson
 from conformance.cli import message_text
 from conformance.cli.message_keys import Keys, signing_key, verifying_key
 from conformance.cli.usage import UsageFault
-from conformance.encodable import encodable
+from conformance.http.json_safe import json_safe
 from conformance.oracles.message_signatures import digests, report, signing, structured, wire
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
 from conformance.oracles.message_signatures.components import Component, read_component
@@ -23,7 +23,7 @@ from conformance.oracles.message_signatures.judgement import SKEW_SECONDS, Judge
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
-from conformance.verdict import Exit
+from conformance.outcome import Exit
 
 _LIFETIME = 300
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -194,7 +194,7 @@ def sign(as_json: bool, output: Path | None, **given: Any) -> None:
         raise UsageFault(f"cannot sign: {fault}") from fault
     described = report.signed(made, key, ephemeral=ephemeral)
     raw = (
-        orjson.dumps(encodable(described), option=orjson.OPT_INDENT_2) + b"\n" if as_json else wire.write(made.message)
+        orjson.dumps(json_safe(described), option=orjson.OPT_INDENT_2) + b"\n" if as_json else wire.write(made.message)
     )
     _put(raw, output)
     if not as_json:
@@ -281,4 +281,4 @@ def _print(value: dict[str, Any]) -> None:
 
 
 def _encoded(value: dict[str, Any]) -> bytes:
-    return orjson.dumps(encodable(value), option=orjson.OPT_INDENT_2)
+    return orjson.dumps(json_safe(value), option=orjson.OPT_INDENT_2)

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import click
 
-from conformance.claimable import LANES
 from conformance.cli.connection import connecting
+from conformance.target.claimable import LANES
 
 _UNITS: Final = 10**6
 _MOST_DIGITS: Final = 18

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.cli.usage import UsageFault
-from conformance.client import json_bytes
-from conformance.network_names import network_named
-from conformance.purchase import Purchase
+from conformance.http.client import json_bytes
+from conformance.lanes.network_names import network_named
+from conformance.surfaces.rail.purchase import Purchase
 
 REQUEST: Final = "request.json"
 ANSWER: Final = "answer.json"

@@ -11,29 +11,29 @@ from typing import Any
 import click
 import orjson
 
-from conformance import clock
-from conformance.check import Case, Check, Inconclusive
-from conformance.checkout.paying import Agree, PaymentRefused, pay_checkout, token_in
 from conformance.cli.agreeing import Agreement, in_usdc, within_limits
 from conformance.cli.connection import connected
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_keeping import RECEIPT, Kept
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
-from conformance.client import Client, Counter, JsonFault, Names, Unreachable
-from conformance.discovery import Operation
-from conformance.events import EventLog
-from conformance.http_transport import HttpTransport
-from conformance.interrupt import interruptible
-from conformance.network_names import network_named
+from conformance.engine import clock
+from conformance.engine.check import Case, Check, Inconclusive
+from conformance.engine.events import EventLog
+from conformance.engine.interrupt import interruptible
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
+from conformance.lanes.network_names import network_named
+from conformance.lanes.spending import Wallet
 from conformance.oracles import hashing, jose, keys
-from conformance.payers.spending import Wallet
-from conformance.purchase import Challenge, Purchase, challenge, name_live_values, redeem
+from conformance.outcome import Exit
 from conformance.report.text import one_line
-from conformance.session import Session
+from conformance.surfaces.gateway.checkout.paying import Agree, PaymentRefused, pay_checkout, token_in
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values, redeem
 from conformance.target import Profile, ProfileError
-from conformance.trust import context_of
-from conformance.verdict import Exit
 
 _MINIMUM_SECONDS_LEFT = 120
 # Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.

@@ -11,14 +11,14 @@ import click
 
 from conformance.cli.receipt_input import receipts
 from conformance.cli.usage import UsageFault
-from conformance.encodable import encodable
+from conformance.http.json_safe import json_safe
+from conformance.outcome import Exit
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
 from conformance.receipts.offline.pairing import Pairs, Placed, paired, placed
 from conformance.report import html, json
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
 from conformance.report.text import one_line, shown
-from conformance.verdict import Exit
 
 _COLOURS: Final = {SAME: None, EXPECTED: "cyan", MATTERS: "yellow"}
 _LONGEST: Final = 4_000
@@ -61,7 +61,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if options["page"] is not None:
         _write(options["page"], names, pairs, alone, differing)
     if as_json := options["as_json"]:
-        click.echo(json.encode(encodable(_document(names, pairs, found, differing))), nl=False)
+        click.echo(json.encode(json_safe(_document(names, pairs, found, differing))), nl=False)
     else:
         _show(pairs, alone, differing, everything=options["everything"])
     if options["page"] is not None and not as_json:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.cli.usage import UsageFault
-from conformance.network_names import network_named
+from conformance.lanes.network_names import network_named
 from conformance.oracles.profile_json import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 

@@ -9,8 +9,8 @@ import click
 from conformance.cli import receipt_text
 from conformance.cli.receipt_input import receipts
 from conformance.cli.receipt_output import print_json, write_page
+from conformance.outcome import Exit
 from conformance.receipts.offline.inspecting import inspect
-from conformance.verdict import Exit
 
 
 @click.command("inspect")

@@ -9,12 +9,12 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
-from conformance.encodable import encodable
+from conformance.http.json_safe import json_safe
 
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
-    click.echo(orjson.dumps(encodable(value), option=orjson.OPT_INDENT_2))
+    click.echo(orjson.dumps(json_safe(value), option=orjson.OPT_INDENT_2))
 
 
 def write_page(path: Path, page: str) -> None:

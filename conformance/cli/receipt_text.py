@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from conformance.encodable import encodable
+from conformance.http.json_safe import json_safe
 from conformance.oracles.receipt_bindings import Outcome
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection, Line
 from conformance.receipts.offline.verifying import Verification, told
@@ -54,7 +54,7 @@ def _lines(title: str, lines: Sequence[Line]) -> None:
         return
     click.echo(f"\n{click.style(title, bold=True)}")
     for line in lines:
-        value = one_line(value_text(encodable(line.value)), _LONGEST)
+        value = one_line(value_text(json_safe(line.value)), _LONGEST)
         click.echo(f"  {click.style(one_line(line.name), bold=True)} = {value}")
         clause = f" ({line.clause})" if line.clause is not None else ""
         click.echo(f"      {one_line(line.sentence, _LONGEST)}{click.style(clause, dim=True)}")

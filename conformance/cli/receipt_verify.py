@@ -14,6 +14,7 @@ from conformance.cli.receipt_input import Recomputed, given, read, receipts
 from conformance.cli.receipt_output import print_json, write_page
 from conformance.cli.usage import UsageFault
 from conformance.oracles.keys import KeyFault
+from conformance.outcome import Exit
 from conformance.receipts.offline import key_sources
 from conformance.receipts.offline.did_web import document_url
 from conformance.receipts.offline.fetching import AddressRefused, NotFetched, fetched
@@ -21,7 +22,6 @@ from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.key_sources import KeySet
 from conformance.receipts.offline.verifying import verify_all
 from conformance.report.text import one_line
-from conformance.verdict import Exit
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SOURCES = ("jwks", "did", "did_document", "key_hex", "key_file")

@@ -10,21 +10,21 @@ from typing import Any
 import click
 import orjson
 
-from conformance.check import Check
 from conformance.cli.connection import connected
 from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
-from conformance.events import Event, EventLog, log_in, read
-from conformance.interrupt import interruptible
+from conformance.engine.check import Check
+from conformance.engine.events import Event, EventLog, log_in, read
+from conformance.engine.interrupt import interruptible
+from conformance.engine.quick_look import QuickLook
+from conformance.engine.runner import Plan, Run, registered, select_checks
+from conformance.http.recorded import curl_line
+from conformance.lanes.spending import Wallet
 from conformance.ledger import load
-from conformance.own_stack import StackFault, surface_options
-from conformance.payers.spending import Wallet
-from conformance.quick_look import QuickLook
-from conformance.recorded import curl_line
+from conformance.outcome import Exit, Verdict, worst
+from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report.exchange import Exchange
 from conformance.report.text import one_line
-from conformance.runner import Plan, Run, registered, select_checks
-from conformance.verdict import Exit, Verdict, worst
 
 _BESIDE = "beside"
 _RECORDED = frozenset({"exchange", "arrival"})

@@ -10,17 +10,17 @@ from typing import Final
 import click
 import orjson
 
-from conformance import events
 from conformance.cli.usage import UsageFault
-from conformance.encodable import encodable
+from conformance.engine import events
+from conformance.http.json_safe import json_safe
+from conformance.http.recorded import templates
 from conformance.ledger import Requirement
-from conformance.recorded import templates
+from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import WORDS, headline
 from conformance.report.summary import LogFault, RowResult, Summary, summarise
 from conformance.report.text import one_line
-from conformance.verdict import Verdict
 
 _WORST_FIRST: Final = (
     Verdict.ERROR,
@@ -121,7 +121,7 @@ def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
     if as_json:
         shown = [{**asdict(change), "worse": change.worse} for change in changes]
         value = {"before": _named(old), "after": _named(new), "changes": shown}
-        click.echo(json_report.encode(encodable(value)), nl=False)
+        click.echo(json_report.encode(json_safe(value)), nl=False)
     else:
         _show_changes(old, new, changes)
     ctx.exit(1 if any(change.worse for change in changes) else 0)
@@ -161,7 +161,7 @@ def matrix(runs: Sequence[Path], as_rows: bool, as_json: bool) -> None:
     rows = tabulated(summaries, by_row=as_rows)
     if as_json:
         value = {"runs": [_named(run) for run in summaries], "rows": rows}
-        click.echo(json_report.encode(encodable(value)), nl=False)
+        click.echo(json_report.encode(json_safe(value)), nl=False)
         return
     outcome_width = max(len(headline(run)) for run in summaries)
     for number, run in enumerate(summaries, start=1):

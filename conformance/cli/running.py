@@ -14,8 +14,6 @@ from typing import Any
 import click
 import orjson
 
-from conformance import interrupt
-from conformance.check import Check
 from conformance.cli.addon_command import command_of
 from conformance.cli.connection import connected
 from conformance.cli.mutants import checked_mutant
@@ -30,19 +28,21 @@ from conformance.cli.targets import (
 )
 from conformance.cli.unread import unread
 from conformance.cli.usage import UsageFault
-from conformance.client import Names
-from conformance.events import LOG, EventLog
+from conformance.engine import interrupt
+from conformance.engine.check import Check
+from conformance.engine.events import LOG, EventLog
+from conformance.engine.quick import FUZZ_SECONDS
+from conformance.engine.quick_look import quick_look
+from conformance.engine.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
+from conformance.http.client import Names
+from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement, load
-from conformance.own_stack import StackFault, surface_options
-from conformance.payers.spending import Wallet
-from conformance.quick import FUZZ_SECONDS
-from conformance.quick_look import quick_look
+from conformance.outcome import OUR_LISTENER, Exit
+from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report import console, fault, formats
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
-from conformance.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
-from conformance.verdict import OUR_LISTENER, Exit
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
 PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
@@ -126,7 +126,7 @@ def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[st
     if other is None:
         return {}
     from conformance.receipts.beside import Beside  # noqa: PLC0415 - it brings every check of the rail along
-    from conformance.receipts.taking import BESIDE  # noqa: PLC0415 - as above
+    from conformance.receipts.obtaining import BESIDE  # noqa: PLC0415 - as above
 
     surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
     # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.

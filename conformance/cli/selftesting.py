@@ -13,14 +13,14 @@ import orjson
 
 from conformance.cli.chameleon import against_chameleon
 from conformance.cli.usage import UsageFault
-from conformance.events import EventLog
-from conformance.interrupt import interruptible
+from conformance.engine.events import EventLog
+from conformance.engine.interrupt import interruptible
+from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
-from conformance.own_stack import StackFault, own_stack, surface_options
-from conformance.runner import Plan, Run, select_checks
+from conformance.outcome import Exit, Verdict
+from conformance.processes.own_stack import StackFault, own_stack, surface_options
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
 from conformance.target import Budgets, Profile
-from conformance.verdict import Exit, Verdict
 
 # Enough generated requests for the rows that judge each exchange.
 FUZZ_SECONDS = 3.0

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from conformance import networks, target
-from conformance.check import Inconclusive
+from conformance import target
 from conformance.cli.usage import UsageFault
-from conformance.client import Names
-from conformance.own_stack import own_stack
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes import networks
+from conformance.processes.own_stack import own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Claims, Profile, Surface, Target
 
 SIMULATED_STACK = "our own stack"
@@ -91,7 +92,7 @@ def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
 
 
 def _served(chain: networks.Chain, budgets: Budgets) -> networks.Served | None:
-    from conformance.payers import served_by  # noqa: PLC0415 - commands that pay nothing do without the chains' SDKs
+    from conformance.lanes.payers import served_by  # noqa: PLC0415 - commands that pay nothing do without the chains' SDKs
 
     try:
         return asyncio.run(served_by(chain, budgets, Names()))

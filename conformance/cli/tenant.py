@@ -13,11 +13,11 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
+from conformance.outcome import Exit
 from conformance.report.text import one_line, shown
-from conformance.verdict import Exit
 
 if TYPE_CHECKING:
-    from conformance.tenants import Administrator
+    from conformance.surfaces.gateway.tenants import Administrator
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _USUAL_URL = "http://localhost:8090"
@@ -62,7 +62,7 @@ def _asks(function: Command) -> Command:
     @functools.wraps(function)
     def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
         # `--help` waits for no HTTP client.
-        from conformance.tenants import Administrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
+        from conformance.surfaces.gateway.tenants import Administrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
 
         administrator = Administrator(_address(url), _key(admin_key_file))
         try:

@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from conformance import leftovers
 from conformance.cli.mutants import checked_mutant, mutant_in
-from conformance.watch import Watch
+from conformance.processes import leftovers
+from conformance.processes.watch import Watch
 
 
 @click.command(

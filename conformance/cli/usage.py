@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from conformance.verdict import Exit
+from conformance.outcome import Exit
 
 
 class UsageFault(click.ClickException):

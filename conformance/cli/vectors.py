@@ -17,10 +17,10 @@ import orjson
 
 from conformance import vectors
 from conformance.cli.usage import UsageFault
-from conformance.encodable import encodable
+from conformance.http.json_safe import json_safe
+from conformance.outcome import Exit
 from conformance.report.text import one_line
 from conformance.vectors import Package, PackageFault, Vector
-from conformance.verdict import Exit
 
 _ELSEWHERE = {
     "run": "Run a verifier, in any language, over the vectors.",
@@ -72,7 +72,7 @@ def list_(ids: Sequence[str], *, each: bool, folder: Path | None, as_json: bool,
         raise UsageFault("no vector is called so; `weldproof vectors list --each` shows them all")
     if as_json:
         told = {"version": found.version, "vectors": [_described(one) for one in chosen]}
-        click.echo(orjson.dumps(encodable(told), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(json_safe(told), option=orjson.OPT_INDENT_2))
     elif each or ids or filters["rows"]:
         for one in chosen:
             click.echo(f"{'valid' if one.expected.valid else one.expected.stage:12} {one.id}: {one.fault or one.why}")
@@ -123,7 +123,7 @@ def show(name: str, folder: Path | None) -> None:
     found = next((one for one in opened(folder).vectors if one.id == name), None)
     if found is None:
         raise UsageFault(f"no vector {one_line(name)}; `weldproof vectors list --each` shows them all")
-    click.echo(orjson.dumps(encodable({**_described(found), "input": found.input}), option=orjson.OPT_INDENT_2))
+    click.echo(orjson.dumps(json_safe({**_described(found), "input": found.input}), option=orjson.OPT_INDENT_2))
 
 
 @command.command("check")
@@ -147,7 +147,7 @@ def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
 
 
 def _faults(folder: Traversable) -> Sequence[str]:
-    from conformance.vectors_builder import linting  # noqa: PLC0415 - only here; `list` shows before a schema is read
+    from conformance.vectors import linting  # noqa: PLC0415 - only here; `list` shows before a schema is read
 
     try:
         package = vectors.read(folder)
@@ -164,7 +164,7 @@ def archive(file: Path) -> None:
     The same package always gives the same bytes. SHA256SUMS in it is for `sha256sum --check`; nothing in it needs
     Python.
     """
-    from conformance.vectors_running import packing  # noqa: PLC0415 - only here
+    from conformance.vectors.runner import packing  # noqa: PLC0415 - only here
 
     kinds = {".tar.gz": packing.tarball, ".zip": packing.zipped}
     pack = next((one for suffix, one in kinds.items() if file.name.endswith(suffix)), None)

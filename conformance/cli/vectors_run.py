@@ -16,12 +16,12 @@ import click
 from conformance import vectors
 from conformance.cli.usage import UsageFault
 from conformance.cli.vectors import opened
-from conformance.encodable import encodable
-from conformance.interrupt import interruptible
-from conformance.vectors_running import comparison, console, document, explanations, html
-from conformance.vectors_running.conclusion import Conclusion
-from conformance.vectors_running.running import NothingJudged, Plan, Runner
-from conformance.verdict import Exit
+from conformance.engine.interrupt import interruptible
+from conformance.http.json_safe import json_safe
+from conformance.outcome import Exit
+from conformance.vectors.runner import comparison, console, document, explanations, html
+from conformance.vectors.runner.conclusion import Conclusion
+from conformance.vectors.runner.running import NothingJudged, Plan, Runner
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -59,7 +59,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def run(ctx: click.Context, /, **options: Any) -> None:
     """Run a verifier, in any language, over the vectors.
 
-    COMMAND is asked line by line on its standard input: weldproof vectors run -- python -m conformance.verifier
+    COMMAND is asked line by line on its standard input: weldproof vectors run -- python -m conformance.vectors.judges
 
     Exit codes: 0 all agree or are explained, 1 a disagreement or an explanation that explains nothing, 2 usage,
     3 nothing was judged, 130 interrupted.
@@ -172,7 +172,7 @@ def compare(results: Sequence[Path], page: Path | None, differing: bool, as_json
     if page is not None:
         _write(page, html.render(found))
     if as_json:
-        click.echo(json.dumps(encodable(found.told), indent=1))
+        click.echo(json.dumps(json_safe(found.told), indent=1))
     else:
         console.show_comparison(found, differing=differing)
 

@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from conformance.client import Answer, Unreachable
 from conformance.fuzz.wire import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
-from conformance.watch import marking
+from conformance.http.client import Answer, Unreachable
+from conformance.processes.watch import marking
 
 Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
 _END_SECONDS = 60.0

@@ -13,19 +13,19 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from conformance.check import Inconclusive
-from conformance.client import Client, Names
-from conformance.discovery import Operation
-from conformance.events import EventLog
-from conformance.gateway import SCREEN
-from conformance.http_transport import HttpTransport
+from conformance.engine.check import Inconclusive
+from conformance.engine.events import EventLog
+from conformance.engine.session import Session
+from conformance.http.client import Client, Names
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
+from conformance.receipts.obtaining import BESIDE, CANNOT, Party, Taken, bought, offered, screening
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
-from conformance.receipts.taking import BESIDE, CANNOT, Party, Taken, bought, offered, screening
 from conformance.report.side_by_side import Side
-from conformance.session import Session
+from conformance.surfaces.gateway.calls import SCREEN
+from conformance.surfaces.rail.discovery import Operation
 from conformance.target import Profile, ProfileError
-from conformance.trust import context_of
 
 _PREFIX = "BESIDE_"
 _SURFACES = {"rail": "paid calls", "gateway": f"POST {SCREEN}"}

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.check import Case, Inconclusive
-from conformance.client import Answer, Unreachable
-from conformance.gateway import RECEIPT_VERIFY, SCREEN, short, target_of
+from conformance.engine.check import Case, Inconclusive
+from conformance.http.client import Answer, Unreachable
+from conformance.http.redaction import words_of
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
-from conformance.receipts.vectors import Material, Vector, keys
-from conformance.redaction import words_of
+from conformance.receipts.live_mutations import Material, Vector, keys
+from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, SCREEN, short, target_of
 from conformance.target import ProfileError
 
 # Names that carry a receipt in this family and elsewhere; only tried where the profile binds none.

@@ -7,10 +7,10 @@ from typing import Final
 
 from markupsafe import escape
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
-from conformance.verdict import Exit, Verdict
 
 _COLOURS: Final[Mapping[int | None, str]] = {
     Exit.FAILED: "#b42318",

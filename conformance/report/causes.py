@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.text import one_line
-from conformance.verdict import Verdict
 
 if TYPE_CHECKING:
     from conformance.report.summary import RowResult

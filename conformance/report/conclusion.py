@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from conformance.outcome import STAND_IN, Exit, Verdict
 from conformance.report.summary import RowResult, Summary
 from conformance.report.text import one_line
-from conformance.verdict import STAND_IN, Exit, Verdict
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",

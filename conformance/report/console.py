@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.events import RUN
+from conformance.engine.events import RUN
+from conformance.outcome import Exit, Verdict
 from conformance.report.causes import Cause
 from conformance.report.conclusion import (
     WORDS,
@@ -34,7 +35,6 @@ from conformance.report.detail import finding_text
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import RowResult, Summary
 from conformance.report.text import one_line
-from conformance.verdict import Exit, Verdict
 
 STYLES: Final = {
     Verdict.PASS: "green",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.http.shell_words import word
+from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.summary import Finding
 from conformance.report.text import one_line, shown
-from conformance.shell import word
-from conformance.verdict import Verdict
 
 BODY_LIMIT = 2_000
 

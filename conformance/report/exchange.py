@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from conformance.events import Event
-from conformance.recorded import curl_line
+from conformance.engine.events import Event
+from conformance.http.recorded import curl_line
 from conformance.report.text import one_line, shown
 
 

@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from conformance.client import Names
-from conformance.events import LOG, Event
+from conformance.engine.events import LOG, Event
+from conformance.http.client import Names
 
 FILE = "fault.txt"
 _LIBRARIES = ("aiohttp", "uvloop", "orjson", "cryptography")

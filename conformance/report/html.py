@@ -17,7 +17,8 @@ from typing import Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import (
     SURFACES,
     WORDS,
@@ -35,7 +36,6 @@ from conformance.report.exchange import Exchange
 from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Finding, RowResult, Summary, summarise
 from conformance.report.text import one_line, shown
-from conformance.verdict import Exit, Verdict
 
 BODY_LIMIT: Final = 16_000
 TEXT_LIMIT: Final = 4_000

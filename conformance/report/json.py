@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from conformance.encodable import encodable
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.http.json_safe import json_safe
+from conformance.outcome import Verdict
 from conformance.report.conclusion import headline, rests_on, sentence
 from conformance.report.summary import LogFault, RowResult, Summary, summarise
-from conformance.verdict import Verdict
 
 CTRF_VERSION: Final = "1.0.0"
 _STATUS: Final[Mapping[Verdict, str]] = {
@@ -59,7 +59,7 @@ def document(summary: Summary) -> dict[str, Any]:
     """Return the report as a JSON value."""
     run = _SUMMARY.dump_python(summary, mode="python")
     rows = run.pop("rows")
-    value: dict[str, Any] = encodable(
+    value: dict[str, Any] = json_safe(
         {
             "reportFormat": "CTRF",
             "specVersion": CTRF_VERSION,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Verdict
 from conformance.report.conclusion import (
     WORDS,
     duration,
@@ -20,7 +21,6 @@ from conformance.report.conclusion import (
 from conformance.report.detail import finding_text
 from conformance.report.summary import RowResult, Summary, summarise
 from conformance.report.text import one_line
-from conformance.verdict import Verdict
 
 SHOWN_ROWS = 60
 SHOWN_FINDINGS = 3

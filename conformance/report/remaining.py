@@ -1,6 +1,6 @@
 """How much longer a run will take: an estimate from what its checks took in a recorded run and from its own pace.
 
-What checks took elsewhere (`conformance.typical`) only weighs them against each other: the run's own pace scales it, so
+What checks took elsewhere only weighs them against each other: the run's own pace scales it, so
 that a slower machine or target is told from the first checks that are done.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from conformance.typical import typical_seconds
+from conformance.engine.typical import typical_seconds
 
 # Part of the whole that must be done before the run's own pace is believed.
 _TELLING: Final = 0.03

@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from conformance.encodable import encodable
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.http.json_safe import json_safe
+from conformance.outcome import Verdict
 from conformance.report.conclusion import expectation, headline, sentence, standing
 from conformance.report.detail import finding_text
 from conformance.report.summary import RowResult, Summary, summarise
 from conformance.report.text import one_line
-from conformance.verdict import Verdict
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROFILE: Final = "weldproof.toml"
@@ -27,7 +27,7 @@ def render(events: Iterable[Event]) -> bytes:
     """Return `report.sarif`, ASCII."""
     summary = summarise(events)
     rows = [row for row in summary.attention if row.verdict in _SHOWN or summary.breaks(row)]
-    value = encodable(
+    value = json_safe(
         {
             "$schema": SCHEMA,
             "version": "2.1.0",

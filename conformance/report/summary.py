@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.events import Event
+from conformance.engine.events import Event
 from conformance.ledger import Requirement, load
+from conformance.outcome import Exit, Verdict, worst
 from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.exchange import Exchange
 from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.report.text import one_line
-from conformance.verdict import Exit, Verdict, worst
 
 SLOWEST: Final = 10
 # Reasons why nothing answered that are told.

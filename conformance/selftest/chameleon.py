@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.events import Event, EventLog
+from conformance.engine.events import Event, EventLog
+from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
-from conformance.own_stack import own_stack, surface_options
-from conformance.runner import Plan, Run, select_checks
+from conformance.outcome import Verdict
+from conformance.processes.own_stack import own_stack, surface_options
 from conformance.selftest.seen import OBSERVERS, seen
 from conformance.target import LANES
-from conformance.verdict import Verdict
 
 # So many seeds in a row show every point in at least two values.
 ENOUGH = 8

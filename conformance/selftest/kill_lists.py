@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from conformance.ledger import load
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 
 DEFAULT_LANES = ("algorand",)
 BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})

@@ -6,9 +6,9 @@ fit the reference and are used only when `[target] defaults = "reference"`; on a
 discovered by probing, or the row that needs it is inconclusive (`unbound`).
 """
 
-from conformance.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import AlgorandChain, BaseChain, Chains, SolanaChain
+from conformance.target.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.profile import (

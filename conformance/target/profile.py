@@ -10,10 +10,10 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, PositiveFloat, ValidationError, field_validator, model_validator
 
-from conformance.claimable import LANES, OPTIONS, SURFACES
-from conformance.network_names import network_named
+from conformance.lanes.network_names import network_named
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import Chains
+from conformance.target.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.grammar import Address
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings

@@ -21,6 +21,8 @@ from typing import Any
 
 FORMAT = "weldproof-vectors/1"
 MANIFEST = "manifest.json"
+# The origin of vectors that this project made.
+OURS = "weldproof"
 
 
 class PackageFault(Exception):

@@ -18,8 +18,8 @@ from reference.web.errors import Refused
 from reference.web.exchange import asked
 from reference.web.json_body import read_json
 from reference.web.json_rpc import JsonRpcServer
-from reference.web.lean import LeanConnection
 from reference.web.quart_calls import current_body, replied
+from reference.web.single_task_connection import LeanConnection
 
 
 def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:

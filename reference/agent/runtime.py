@@ -15,8 +15,8 @@ from reference.web.a2a_tasks import MemoryTasks
 from reference.web.clock import WpClock
 from reference.web.detail_faults import told
 from reference.web.envelope import AsgiApp, Envelope
-from reference.web.gate import Gate
 from reference.web.rate import AddressLimit
+from reference.web.request_guard import Gate
 
 TASK_SECONDS = 3600
 CORS = {

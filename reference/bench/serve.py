@@ -12,7 +12,7 @@ from reference.bench.calling import bare, call
 from reference.bench.memory_rail import PATH, memory_rail
 from reference.web import serving
 from reference.web.envelope import AsgiApp, Receive, Scope, Send
-from reference.web.lean import send_whole
+from reference.web.single_task_connection import send_whole
 
 Ready = Callable[[], None]
 Opener = Callable[[], AbstractAsyncContextManager[AsgiApp]]

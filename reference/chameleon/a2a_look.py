@@ -15,7 +15,7 @@ from reference.protocol import a2a_x402
 from reference.protocol.a2a import ErrorCode, data_part
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
 from reference.protocol.canonical_json import NotJson, canonicalise, parse
-from reference.rail.door import Door
+from reference.rail.paid_endpoint import Door
 from reference.rail.services import Service
 from reference.web.a2a import A2aServer
 from reference.web.exchange import Request

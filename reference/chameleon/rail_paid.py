@@ -19,9 +19,9 @@ from reference.protocol.canonical_json import canonicalise
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import base64url, from_base64url
 from reference.protocol.refusals import PaymentRefused
-from reference.rail import door
-from reference.rail.door import Door
+from reference.rail import paid_endpoint
 from reference.rail.faults import json_reply
+from reference.rail.paid_endpoint import Door
 from reference.rail.services import Service
 from reference.rail.signing import Signer
 from reference.store.redemptions import Answer as Stored
@@ -36,7 +36,7 @@ _RESPONSE = "payment-response"
 def install(shape: Shape) -> None:
     """Put the look of paid answers into the service."""
     replace(Signer, "answer", lambda made: _answered(made, shape))
-    replace(door, "_paid", lambda made: _with_header(made, shape))
+    replace(paid_endpoint, "_paid", lambda made: _with_header(made, shape))
     replace(Door, "_redeem", lambda made: _redeemed(made, shape))
     if shape.wrong_method == "405":
         replace(Door, "call", _post_only)

@@ -21,9 +21,9 @@ from reference.web.detail_faults import fault_reply
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
 from reference.web.exchange import asked
-from reference.web.lean import LeanConnection
 from reference.web.logs import get_logger
 from reference.web.quart_calls import current_body, replied
+from reference.web.single_task_connection import LeanConnection
 
 _log = get_logger()
 

@@ -12,11 +12,11 @@ from reference.control_plane.asking import HealthAsker
 from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.audit_reading import AuditReading
 from reference.control_plane.documents import Documents
-from reference.control_plane.entrance import Entrance
 from reference.control_plane.head_file import HeadFile
 from reference.control_plane.issuers import IssuerRegister, TrustDocuments
 from reference.control_plane.posture import HealthBoard, Posture
 from reference.control_plane.registering import Registering
+from reference.control_plane.request_guard import Entrance
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit import Audit

@@ -19,13 +19,13 @@ from reference.gateway.checkout import Checkout
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
 from reference.gateway.dashboard import Dashboard
 from reference.gateway.documents import Documents
-from reference.gateway.gate import Gate
 from reference.gateway.idempotency import Idempotency
 from reference.gateway.internal import Internal
 from reference.gateway.limits import Limits
 from reference.gateway.links import PaymentLinks
 from reference.gateway.measures import GatewayMeasures
 from reference.gateway.receipts import ReceiptVerification
+from reference.gateway.request_guard import Gate
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings

@@ -17,8 +17,8 @@ from reference.web.document import Document
 from reference.web.envelope import Envelope, Receive, Scope, Send
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
-from reference.web.gate import Gate
 from reference.web.json_rpc import JsonRpcServer
+from reference.web.request_guard import Gate
 
 
 def _document(path: str, change: Callable[[dict[str, Any]], Any]) -> Callable[[], None]:

@@ -10,9 +10,9 @@ import orjson
 from reference.mutants.seams import Mutant, replace
 from reference.protocol import keys, proof, receipts
 from reference.protocol.keys import SigningKey
-from reference.rail import challenges, documents, door, services, signing
+from reference.rail import challenges, documents, paid_endpoint, services, signing
 from reference.rail.challenges import Challenges
-from reference.rail.door import Door
+from reference.rail.paid_endpoint import Door
 from reference.rail.signing import Signer
 from reference.store.redemptions import Answer
 from reference.web import exchange
@@ -66,7 +66,7 @@ def _shared_caches() -> None:
 
         return answered
 
-    replace(door, "_paid", public)
+    replace(paid_endpoint, "_paid", public)
 
 
 def _challenge_cached() -> None:

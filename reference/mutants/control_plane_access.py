@@ -12,8 +12,8 @@ from reference.control_plane.app import Routes
 from reference.control_plane.audit_reading import AuditReading
 from reference.control_plane.calls import Call, Operation
 from reference.control_plane.documents import Documents
-from reference.control_plane.entrance import Entrance
 from reference.control_plane.posture import Posture
+from reference.control_plane.request_guard import Entrance
 from reference.mutants.seams import Mutant, replace
 from reference.web.bearer_token import BearerToken, unauthorized
 from reference.web.envelope import Scope

@@ -16,9 +16,9 @@ from reference.control_plane import asking, audit_log, issuers, posture
 from reference.control_plane.app import Routes, sent_path
 from reference.control_plane.asking import Finding, HealthAsker
 from reference.control_plane.calls import Call
-from reference.control_plane.entrance import Entrance
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import HealthBoard
+from reference.control_plane.request_guard import Entrance
 from reference.mutants.control_plane_access import Answer, hub_mutant
 from reference.mutants.control_plane_audit import unlogged
 from reference.mutants.seams import replace

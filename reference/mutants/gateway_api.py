@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from reference.gateway import calls, credentials, gate, links, refusals
+from reference.gateway import calls, credentials, links, refusals, request_guard
 from reference.gateway.calls import Calls
 from reference.gateway.credentials import Caller, Credentials
 from reference.gateway.links import PaymentLinks
@@ -197,13 +197,13 @@ async def _carry_out(self: Calls, operation: Any, request: Request, call: Mappin
 
 def _edge_serves_all() -> None:
     def open_to_all(init: Callable[..., Any]) -> Callable[..., Any]:
-        def made(self: gate.Gate, *args: Any, edge: bool) -> None:
+        def made(self: request_guard.Gate, *args: Any, edge: bool) -> None:
             del edge
             init(self, *args, edge=False)
 
         return made
 
-    replace(gate.Gate, "__init__", open_to_all)
+    replace(request_guard.Gate, "__init__", open_to_all)
 
 
 # --- links

@@ -14,8 +14,8 @@ from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.conversation import Conversation
-from reference.rail.door import Door
 from reference.rail.orders import Order
+from reference.rail.paid_endpoint import Door
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.store.redemptions import Redemption

@@ -8,7 +8,7 @@ from dataclasses import replace
 from reference.protocol.a2a import Task
 from reference.protocol.a2a_x402 import PAYLOAD
 from reference.rail.conversation import Conversation
-from reference.rail.door import Door
+from reference.rail.paid_endpoint import Door
 from reference.store.database import DatabaseUnavailable
 from reference.store.tasks import Tasks
 from reference.web.a2a import A2aServer

@@ -10,12 +10,12 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from reference.protocol.a2a_card import ENDPOINT
 from reference.rail.a2a import A2aDoor
 from reference.rail.documents import Document, Documents, page_of
-from reference.rail.door import Door
 from reference.rail.faults import fault_reply, json_reply
+from reference.rail.paid_endpoint import Door
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.exchange import asked
-from reference.web.lean import LeanConnection
 from reference.web.quart_calls import current_body, replied
+from reference.web.single_task_connection import LeanConnection
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 

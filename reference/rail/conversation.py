@@ -17,8 +17,8 @@ from reference.protocol.a2a import ErrorCode, Outcome, Task
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
-from reference.rail.door import Door
 from reference.rail.orders import Faults, Order, Quoted, faults_told
+from reference.rail.paid_endpoint import Door
 from reference.rail.redemption import Served
 from reference.rail.services import Service
 from reference.web.a2a import Message

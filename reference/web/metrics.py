@@ -13,8 +13,8 @@ from typing import Any
 
 from reference.web.bearer_token import BearerToken
 from reference.web.envelope import AsgiApp, Receive, Scope, Send
-from reference.web.lean import send_whole
 from reference.web.settings import naming
+from reference.web.single_task_connection import send_whole
 
 PATH = "/metrics"
 

@@ -18,9 +18,9 @@ import zxingcpp
 from PIL import Image
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from conformance.client import Names
-from conformance.payers import Payer, checkout_payer, payer_for
-from conformance.payers.bill import USDC, Bill, CheckoutPayer
+from conformance.http.client import Names
+from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
+from conformance.lanes.payers import Payer, checkout_payer, payer_for
 from conformance.target import Profile, load
 from programs import chromium
 from tests.stack import running_stack

@@ -12,7 +12,7 @@ import pytest_asyncio
 import stripe
 from playwright.async_api import Browser
 
-from conformance.payers.bill import USDC, Bill
+from conformance.lanes.checkout_request import USDC, Bill
 from tests.browser.conftest import NETWORKS, PAID_MS, Shop
 from tests.browser.dashboard_desk import admin_key, dashboard
 from tests.browser.keyboard import Keyboard

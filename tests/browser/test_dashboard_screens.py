@@ -17,7 +17,7 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import Browser, Page
 
-from conformance.payers.bill import USDC, Bill
+from conformance.lanes.checkout_request import USDC, Bill
 from tests.browser.conftest import NETWORKS, PAID_MS, PHONE, Shop
 from tests.browser.dashboard_desk import admin_key, dashboard
 from tests.reference.webhooks.receiver import Receiver

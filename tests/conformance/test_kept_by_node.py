@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aiohttp
 
-from conformance.http_transport import HttpTransport
+from conformance.http.transport import HttpTransport
 from tests import prepared
 from tests.conformance.node_servers import node_servers
 

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from conformance.engine.runner import registered
 from conformance.ledger import load
-from conformance.runner import registered
 
 
 def test_the_ledger_holds_every_row() -> None:

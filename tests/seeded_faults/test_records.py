@@ -14,8 +14,19 @@ AREAS = (
     *("reference/protocol", "reference/rail", "reference/gateway", "reference/webhooks", "reference/agent"),
     *("reference/control_plane", "reference/addons", "reference/store", "reference/web", "reference/chains"),
     *("sim/algorand", "sim/base", "sim/solana", "localnet"),
-    *("conformance/oracles", "conformance/checks", "conformance/attacks", "conformance/payers", "conformance/receipts"),
-    *("conformance/vectors_running", "conformance/verifier", "conformance/webhooks", "conformance/hub"),
+    *(
+        "conformance/oracles",
+        "conformance/checks",
+        "conformance/attacks",
+        "conformance/lanes/payers",
+        "conformance/receipts",
+    ),
+    *(
+        "conformance/vectors/runner",
+        "conformance/vectors/judges",
+        "conformance/surfaces/webhooks",
+        "conformance/surfaces/control_plane",
+    ),
     *("conformance/fuzz", "conformance/cli", "conformance/target", "conformance/selftest", "conformance/report"),
 )
 

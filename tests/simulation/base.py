@@ -13,7 +13,7 @@ from coincurve import PrivateKey
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from conformance.payers.base_authorization import Authorization, Domain, cancellation, nonce_of
+from conformance.lanes.base.authorization import Authorization, Domain, cancellation, nonce_of
 from sim.base.app import build_app
 from sim.base.chain import BASE_FEE, Chain
 from sim.base.rpc import Rpc

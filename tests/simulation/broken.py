@@ -22,7 +22,7 @@ from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail import redemption
 from reference.rail.collecting import in_progress
-from reference.rail.door import Door
+from reference.rail.paid_endpoint import Door
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing

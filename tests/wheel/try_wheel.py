@@ -78,7 +78,7 @@ def _try(place: Path, programs: Path) -> int:
     _step("message sign", [weldproof, "message", "sign", "message.http", "-o", "signed.http"], empty)
     _step("vectors check", [weldproof, "vectors", "check"], empty)
     _step("vectors archive", [weldproof, "vectors", "archive", "vectors.zip"], empty)
-    own = [str(programs / "python"), "-m", "conformance.verifier"]
+    own = [str(programs / "python"), "-m", "conformance.vectors.judges"]
     _step("vectors run", [weldproof, "vectors", "run", "--profile", "--", *own], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
     _step("run", [weldproof, "run", "RAIL", "--own-stack", "--report", "html", "--report", "json"], empty)

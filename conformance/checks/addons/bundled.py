@@ -7,13 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.check import Case, check
-from conformance.enclosure import enclosed
-from conformance.hub.played_hub import PlayedHub, played_hub
-from conformance.hub.services import HEALTH
-from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
-from conformance.launching import Program, found_program
-from conformance.quick import OWN_PROCESSES
+from conformance.engine.check import Case, check
+from conformance.engine.quick import OWN_PROCESSES
+from conformance.processes.launching import Program, found_program
+from conformance.processes.sandbox import enclosed
+from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
+from conformance.surfaces.control_plane.services import HEALTH
+from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
 from conformance.target.hub import PORTS
 
 ANSWERS_SECONDS = 100.0

@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from conformance.agent.answers import leaves
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.hub import documents
-from conformance.hub.access import ATB_KEYS, PKS, SERVICES, Hub, documented, token_of, until
-from conformance.hub.log_reading import INSTANT
-from conformance.hub.played_hub import PlayedHub, played_hub
-from conformance.hub.services import HEALTH
-from conformance.hub.starting import Subject, bundled_names, started_addon, started_hub, subjects
-from conformance.launching import Running
-from conformance.quick import OWN_PROCESSES
-from conformance.verdict import STAND_IN
+from conformance.engine.check import Case, check
+from conformance.engine.quick import OWN_PROCESSES
+from conformance.http.client import Answer
+from conformance.outcome import STAND_IN
+from conformance.processes.launching import Running
+from conformance.surfaces.agent.answers import leaves
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, SERVICES, Hub, documented, token_of, until
+from conformance.surfaces.control_plane.log_reading import INSTANT
+from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
+from conformance.surfaces.control_plane.services import HEALTH
+from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, started_hub, subjects
 
 # An addon that has joined is well at once; one that has not was waited for by then.
 _HEALTH_SECONDS = 10.0

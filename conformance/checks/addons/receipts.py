@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.hub import documents
-from conformance.hub.access import documented, until
-from conformance.hub.credentials import Issued, issued_receipt, spoiled_receipts
-from conformance.hub.played_hub import played_hub
-from conformance.hub.refusing import refused
-from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
-from conformance.launching import Running
+from conformance.engine.check import Case, check
+from conformance.engine.quick import OWN_PROCESSES
+from conformance.http.client import Answer
 from conformance.oracles.range_proof.making import Forgery
 from conformance.oracles.range_proof.system import NAME
-from conformance.quick import OWN_PROCESSES
+from conformance.processes.launching import Running
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import documented, until
+from conformance.surfaces.control_plane.credentials import Issued, issued_receipt, spoiled_receipts
+from conformance.surfaces.control_plane.played_hub import played_hub
+from conformance.surfaces.control_plane.refusing import refused
+from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
 
 _ROW = "CP-ADDON-08"
 

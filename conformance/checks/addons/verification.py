@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.hub import documents
-from conformance.hub.access import ATB_KEYS, PKS, documented, until
-from conformance.hub.credentials import Issued, issued, issued_receipt
-from conformance.hub.false_credentials import altered, passed_off
-from conformance.hub.played_hub import PlayedHub, played_hub
-from conformance.hub.refusing import refused
-from conformance.hub.starting import Subject, bundled_names, started_addon, subjects
-from conformance.launching import Running
+from conformance.engine.check import Case, check
+from conformance.engine.quick import OWN_PROCESSES
+from conformance.http.client import Answer
 from conformance.oracles.range_proof.system import NAME
-from conformance.quick import OWN_PROCESSES
+from conformance.processes.launching import Running
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, documented, until
+from conformance.surfaces.control_plane.credentials import Issued, issued, issued_receipt
+from conformance.surfaces.control_plane.false_credentials import altered, passed_off
+from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
+from conformance.surfaces.control_plane.refusing import refused
+from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
 
 _VERIFIER = "atb_verifier"
 

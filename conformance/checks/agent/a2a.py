@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance import json_rpc
-from conformance.agent import A2A, agent_of, answers
-from conformance.agent import subject as signed
-from conformance.cards import told
-from conformance.check import Case, check
-from conformance.client import Answer
+from conformance.engine.check import Case, check
+from conformance.http import json_rpc
+from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
+from conformance.surfaces.agent import A2A, agent_of, answers
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent_cards import told
 
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")
 

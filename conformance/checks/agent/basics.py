@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, OPERATIONS, SIGN, VERIFY, agent_of
-from conformance.agent import subject as signed
-from conformance.cards import card_fault, is_json_object, told
-from conformance.check import Case, check
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.surfaces.agent import (
+    A2A,
+    CARD,
+    EXPLAIN,
+    HEALTH,
+    LANDING,
+    LEGACY_CARD,
+    OPERATIONS,
+    SIGN,
+    VERIFY,
+    agent_of,
+)
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent_cards import card_fault, is_json_object, told
 
 _REFUSED = frozenset({401, 402, 403, 407})
 _CREDENTIALS: tuple[dict[str, str], ...] = (
@@ -96,4 +107,4 @@ async def nobody_needs_a_credential(case: Case) -> None:
         holds = answer.status not in _REFUSED and answer.status < 500
         case.expect("AGENT-HTTP-03", holds, "an answer", answer.status, exchange=answer, where=where)
 
-    await together(called(method, path, one) for method, path in OPERATIONS for one in _CREDENTIALS)
+    await run_concurrently(called(method, path, one) for method, path in OPERATIONS for one in _CREDENTIALS)

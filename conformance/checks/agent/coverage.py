@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.agent import Subject, agent_of, signer
-from conformance.agent import subject as signed
-from conformance.agent.subjects import BODY, FIELDS, TARGET, name_signature
-from conformance.check import Case, check
 from conformance.checks.agent.verify import FIX, is_negative, judge_verdicts, said, with_signature
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import digest_value
-from conformance.together import together
+from conformance.surfaces.agent import Subject, agent_of, signer
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent.subjects import BODY, FIELDS, TARGET, name_signature
 
 
 @check("AGENT-VERIFY-08", "AGENT-VERIFY-09", surface="agent", fix=FIX)
@@ -106,7 +106,7 @@ async def what_is_covered_is_there_once(case: Case) -> None:
         "the signature's label is another": one.with_field("Signature", field.replace("sig1=", "sig2=")),
         "the signature's label is in capitals": one.with_field("Signature", field.replace("sig1=", "sig1x=")),
     }
-    for what, answer in zip(labels, await together(map(agent.verify, labels.values())), strict=True):
+    for what, answer in zip(labels, await run_concurrently(map(agent.verify, labels.values())), strict=True):
         grey = answer.status == 422 and not agent.ours
         holds = grey or is_negative(agent, answer)
         where = {"message": what}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.agent import OPERATIONS
-from conformance.check import Case, Inconclusive, check
+from conformance.engine.check import Case, Inconclusive, check
 from conformance.fuzz.documents import published_answer
-from conformance.openapi_paths import at_their_paths
 from conformance.oracles.openapi import faults_of_openapi
+from conformance.surfaces.agent import OPERATIONS
+from conformance.surfaces.openapi_paths import at_their_paths
 
 _METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 

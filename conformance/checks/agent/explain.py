@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from conformance.agent import Agent, Subject, agent_of, answers, signer
-from conformance.agent import subject as signed
-from conformance.agent.subjects import BODY, FIELDS, raw_public
-from conformance.check import Case, check
 from conformance.checks.agent.vectors import digests_of, is_readable, judge_agreement
 from conformance.checks.agent.verify import UNUSUAL, said, sound_subjects
-from conformance.client import Answer
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem
-from conformance.together import together
+from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent.subjects import BODY, FIELDS, raw_public
 
 _FIX = (
     "Answer with the verdict, the base exactly as it is verified, the covered components in the order of "
@@ -68,8 +68,8 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
     """
     agent = await agent_of(case)
     for valid, subjects in ((True, _known(case, agent)), (False, wrong_subjects(case))):
-        verified = await together(map(agent.verify, subjects.values()))
-        explained = await together(map(agent.explain, subjects.values()))
+        verified = await run_concurrently(map(agent.verify, subjects.values()))
+        explained = await run_concurrently(map(agent.explain, subjects.values()))
         for (what, one), plain, answer in zip(subjects.items(), verified, explained, strict=True):
             where = {"message": what}
             word = verdict_word(agent, answer)

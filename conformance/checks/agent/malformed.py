@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.agent import EXPLAIN, SIGN, VERIFY, Agent, agent_of
-from conformance.agent import subject as signed
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer, JsonFault
-from conformance.quick import sample
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.client import Answer, JsonFault
+from conformance.surfaces.agent import EXPLAIN, SIGN, VERIFY, Agent, agent_of
+from conformance.surfaces.agent import subject as signed
 
 _JSON = {"content-type": "application/json"}
 _UNPROCESSABLE = 422
@@ -94,7 +94,7 @@ async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
         holds = answer.status == _UNPROCESSABLE
         case.expect(row_of[kind], holds, "422", answer.status, exchange=answer, where=where)
 
-    await together(
+    await run_concurrently(
         sent(kind, what, body, headers) for kind, bodies in kinds.items() for what, (body, headers) in bodies.items()
     )
 
@@ -145,7 +145,7 @@ async def refusals_have_the_shape(case: Case) -> None:
     agent = await agent_of(case)
     bodies = [(path, what, body) for path in (VERIFY, EXPLAIN, SIGN) for what, body in _bodies(agent, path)]
     bodies = case.sample(bodies, lambda one: one[1])
-    answers = await together(agent.call("POST", path, **body) for path, _, body in bodies)
+    answers = await run_concurrently(agent.call("POST", path, **body) for path, _, body in bodies)
     seen = 0
     for (path, what, _), answer in zip(bodies, answers, strict=True):
         if answer.status != _UNPROCESSABLE:

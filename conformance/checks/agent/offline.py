@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.agent import agent_of, signer
-from conformance.agent import subject as signed
-from conformance.agent.subjects import raw_public
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.agent.verify import is_negative, is_positive, said
-from conformance.client import Unreachable
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.quick import COMPANION
+from conformance.http.client import Unreachable
 from conformance.oracles.message_signatures import keys
-from conformance.quick import COMPANION
+from conformance.surfaces.agent import agent_of, signer
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent.subjects import raw_public
 
 _REASON = (
     "shown by an agent that can reach no network: our own stack starts one where it may make a network namespace; "

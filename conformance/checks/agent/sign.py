@@ -10,12 +10,11 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from conformance.agent import Agent, Subject, agent_of, answers, signer
-from conformance.agent.subjects import name_signature, raw_public
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.agent.verify import is_positive, said
-from conformance.client import Answer
-from conformance.leaks import comes_back
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.http.leaks import comes_back
 from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
@@ -24,7 +23,8 @@ from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED
 from conformance.oracles.message_signatures.headers import Labelled
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
-from conformance.together import together
+from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent.subjects import name_signature, raw_public
 
 _FIX = (
     "Make a key pair for every call, sign the request that was given, and return its headers, the base and the public "
@@ -222,7 +222,7 @@ async def every_demo_key_is_fresh(case: Case) -> None:
     agent = await agent_of(case)
     asked = list(requests().values())
     calls = [asked[0]] * _CALLS + asked
-    given = await together(map(agent.sign, calls))
+    given = await run_concurrently(map(agent.sign, calls))
     given += [await agent.sign(asked[0]) for _ in range(2)]
     demos = [read(case, agent, one, answer) for one, answer in zip([*calls, asked[0], asked[0]], given, strict=True)]
     keys = [key for demo in demos if (key := demo.key()) is not None]
@@ -286,7 +286,7 @@ async def offered_keys_are_never_used(case: Case) -> None:
         holds = refused or (answer.status == 200 and not used)
         case.expect("AGENT-SIGN-07", holds, told, found, exchange=answer, where=where)
 
-    await together(judged(what, more) for what, more in members.items())
+    await run_concurrently(judged(what, more) for what, more in members.items())
 
 
 @check("AGENT-SIGN-11", surface="agent", fix="Ignore members that you do not know.")

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
-from conformance.agent import subject as signed
-from conformance.check import Case, check
 from conformance.checks.agent.verify import MAY_DEMAND_MORE, verdict_hint
-from conformance.client import Answer
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD, digest_value
 from conformance.oracles.message_signatures.members import message_of
-from conformance.quick import sample
-from conformance.together import together
+from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
+from conformance.surfaces.agent import subject as signed
 from conformance.vectors import MessageVector, message_signatures
 
 _STATUS, _AS_THE_RFC = "AGENT-VERIFY-03", "AGENT-VERIFY-11"
@@ -104,7 +104,7 @@ async def vectors_are_judged(case: Case) -> None:
     async def judged(one: MessageVector) -> _Judged:
         return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one), young)
 
-    everything = await together(map(judged, case.sample(chosen(agent), _kind)), at_once=_AT_ONCE)
+    everything = await run_concurrently(map(judged, case.sample(chosen(agent), _kind)), at_once=_AT_ONCE)
     for one in everything:
         _judge_verdict(case, agent, one)
         _judge_explanation(case, agent, one)

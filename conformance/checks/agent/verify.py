@@ -7,15 +7,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conformance import binding_hints
-from conformance.agent import Agent, Subject, agent_of, signer
-from conformance.agent import subject as signed
-from conformance.agent.answers import lists
-from conformance.agent.subjects import FIELDS, name_signature, raw_public
-from conformance.check import Case, check
-from conformance.client import Answer
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys
-from conformance.together import together
+from conformance.surfaces.agent import Agent, Subject, agent_of, signer
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent.answers import lists
+from conformance.surfaces.agent.subjects import FIELDS, name_signature, raw_public
+from conformance.target import binding_hints
 
 FIX = (
     "Rebuild the signature base from the message of the request, in the order of Signature-Input, and verify it with "
@@ -54,7 +54,7 @@ async def judge_verdicts(
 
     `beyond` is what the interface leaves open of them (`Case.expect`), for the reference's own profile closes it.
     """
-    answers = await together(agent.verify(one) for one in subjects.values())
+    answers = await run_concurrently(agent.verify(one) for one in subjects.values())
     for what, answer in zip(subjects, answers, strict=True):
         holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
         told = "200, valid" if valid else "200, not valid"
@@ -203,7 +203,7 @@ async def _unsigned(case: Case, agent: Agent, one: Subject) -> None:
         "an empty signature": with_signature(one, b""),
         "no header at all": one.changed(headers=()),
     }
-    for what, answer in zip(subjects, await together(map(agent.verify, subjects.values())), strict=True):
+    for what, answer in zip(subjects, await run_concurrently(map(agent.verify, subjects.values())), strict=True):
         grey = answer.status == 422 and not agent.ours
         holds = grey or is_negative(agent, answer)
         where = {"message": what}
@@ -292,7 +292,7 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
     wrong = one.expecting(raw_public(signer(case)))
     for valid, each in ((True, one), (False, wrong)):
         bodies = [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]
-        answers = await together(agent.verify(each, **more) for more in bodies)
+        answers = await run_concurrently(agent.verify(each, **more) for more in bodies)
         for more, answer in zip(bodies, answers, strict=True):
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
             where = {"member": next(iter(more)) if len(more) == 1 else "all", "message": "sound" if valid else "wrong"}

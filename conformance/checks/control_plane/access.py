@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.hub import documents
-from conformance.hub.access import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.http.client import Answer
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import (
     AUDIT,
     ISSUERS,
     NOT_ADMITTED,
@@ -26,7 +26,7 @@ from conformance.hub.access import (
     token_refused,
     with_service_body,
 )
-from conformance.hub.services import Played, played
+from conformance.surfaces.control_plane.services import Played, played
 
 _HERE = {"CP-AUTH-01": "POST /v1/issuers", "CP-AUTH-02": "DELETE /v1/issuers/{did}", "CP-AUTH-03": "POST /v1/services"}
 _FIX = "Ask for the Bearer admin token on the four admin operations before anything is done, and compare it whole."

@@ -7,13 +7,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
-from conformance.hub import documents
-from conformance.hub.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
-from conformance.hub.log_reading import FIRST_TIME, INSTANT, entries_about, log_of, refuse_full_page
+from conformance.engine.check import Case, Inconclusive, check
 from conformance.oracles import audit_chain
-from conformance.target import ProfileError
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
+from conformance.surfaces.control_plane.log_reading import FIRST_TIME, INSTANT, entries_about, log_of, refuse_full_page
+from conformance.target import ProfileError, binding_hints
 from conformance.target.hub import ChainNames
 
 Entries = Sequence[Mapping[str, Any]]

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from conformance.check import Case, Inconclusive, check
-from conformance.enclosure import Called, Enclosed, enclosed
-from conformance.hub.access import Hub, Issuer, serving_hub, success
-from conformance.hub.services import OK, played
-from conformance.hub.starting import TOKEN_FILE, hub_program, token_in
-from conformance.launching import Program
-from conformance.quick import OWN_PROCESSES
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.quick import OWN_PROCESSES
+from conformance.processes.launching import Program
+from conformance.processes.sandbox import Called, Enclosed, enclosed
+from conformance.surfaces.control_plane.access import Hub, Issuer, serving_hub, success
+from conformance.surfaces.control_plane.services import OK, played
+from conformance.surfaces.control_plane.starting import TOKEN_FILE, hub_program, token_in
+from conformance.surfaces.webhooks.receiver import Reply
 from conformance.target.hub import HUB_PORT
-from conformance.webhooks.receiver import Reply
 
 # Addresses that belong to nobody (RFC 5737), and names under a domain that no name server knows (RFC 2606).
 _NOWHERE = ("192.0.2.10", "192.0.2.20", "192.0.2.30")

@@ -15,15 +15,15 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.control_plane.audit import form_of
-from conformance.hub.access import AUDIT, Hub, Issuer, success, with_service_body
-from conformance.hub.log_reading import log_of
-from conformance.hub.played_database import PlayedDatabase, played_database
-from conformance.hub.services import played
-from conformance.hub.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.quick import OWN_PROCESSES
 from conformance.oracles import audit_chain
-from conformance.quick import OWN_PROCESSES
+from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, success, with_service_body
+from conformance.surfaces.control_plane.log_reading import log_of
+from conformance.surfaces.control_plane.played_database import PlayedDatabase, played_database
+from conformance.surfaces.control_plane.services import played
+from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
 from conformance.target import ProfileError
 
 _SQLITE = b"SQLite format 3\x00"

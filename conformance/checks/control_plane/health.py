@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.hub import documents
-from conformance.hub.access import Hub, documented, hub_of, serving_hub, until
-from conformance.hub.services import HEALTH, played
+from conformance.engine.check import Case, check
+from conformance.http.client import Answer
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import Hub, documented, hub_of, serving_hub, until
+from conformance.surfaces.control_plane.services import HEALTH, played
 
 _ROWS = {"issuers": "CP-HEALTH-02", "services": "CP-HEALTH-03"}
 _TRIES = 3

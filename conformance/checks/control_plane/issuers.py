@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.hub.access import ISSUERS, PKS, Issuer, hub_of, refused, success
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles import falcon_making
 from conformance.oracles.strict_json import literal_faults
-from conformance.together import together
+from conformance.surfaces.control_plane.access import ISSUERS, PKS, Issuer, hub_of, refused, success
 
 _READS = 6
 _OTHER_LENGTHS = (0, 32, 897, 1792, 1794, 2305)
@@ -203,7 +203,7 @@ async def a_did_has_one_key(case: Case) -> None:
     async with hub.registered(issuer):
         for _ in range(2):
             other = Issuer(issuer.did, hub.new_key("rotated"))
-            answers = await together([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])
+            answers = await run_concurrently([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])
             for read in (*answers[1:], await hub.call("GET", PKS)):
                 _one_key(case, read, issuer.did, {issuer.key, other.key})
             wanted = other.key if success(answers[0]) else issuer.key

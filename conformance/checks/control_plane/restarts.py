@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.control_plane.audit import broken_link
 from conformance.checks.control_plane.first_run import folder
-from conformance.hub import documents
-from conformance.hub.access import Hub, Issuer, success
-from conformance.hub.log_reading import log_of
-from conformance.hub.starting import started_hub
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.quick import OWN_PROCESSES
 from conformance.oracles import audit_chain
-from conformance.quick import OWN_PROCESSES
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import Hub, Issuer, success
+from conformance.surfaces.control_plane.log_reading import log_of
+from conformance.surfaces.control_plane.starting import started_hub
 
 
 @check(

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer, Unreachable
-from conformance.hub.access import POSTURE, Hub, documented, hub_of, serving_hub, success
-from conformance.hub.services import FAILING, HANGING, HEALTH, MISSING, OK, Played, played, trickling
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.quick import WAITS
+from conformance.http.client import Answer, Unreachable
 from conformance.oracles.strict_json import is_json_type
-from conformance.quick import WAITS
-from conformance.webhooks.receiver import redirect
+from conformance.surfaces.control_plane.access import POSTURE, Hub, documented, hub_of, serving_hub, success
+from conformance.surfaces.control_plane.services import FAILING, HANGING, HEALTH, MISSING, OK, Played, played, trickling
+from conformance.surfaces.webhooks.receiver import redirect
+from conformance.target import binding_hints
 
 # More than a control plane that asks one after the other has time for.
 _SILENT = 7

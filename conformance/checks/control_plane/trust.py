@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.hub import documents
-from conformance.hub.access import ATB_KEYS, PKS, Hub, Issuer, documented, hub_of, success
+from conformance.engine.check import Case, check
+from conformance.http.client import Answer
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, Hub, Issuer, documented, hub_of, success
 
 _AGAIN = 3
 _GONE = frozenset({"revoked", "inactive", "disabled", "retired", "removed", "suspended"})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.gateway import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
     LINKS,
     envelope_fault,
     is_created,
@@ -18,8 +20,6 @@ from conformance.gateway import (
     short,
     target_of,
 )
-from conformance.session import Credentials
-from conformance.together import together
 
 # Decimals with at most six digits behind the point whose product with a million a binary float gets wrong, most of them
 # by one, and other spellings of such numbers.
@@ -61,7 +61,7 @@ async def amounts_are_exact(case: Case) -> None:
     """
     tenant = case.session.tenant()
     literals = (*EXACT, *BETWEEN, *FAR)
-    answers = await together(post_literal(case, tenant, literal) for literal in literals)
+    answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     judged = 0
     for literal, answer in zip(literals, answers, strict=True):
         if not is_created(case, answer):
@@ -118,7 +118,7 @@ async def an_amount_is_positive(case: Case) -> None:
 async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
     tenant = case.session.tenant()
     await link(case, tenant)
-    answers = await together(post_literal(case, tenant, literal) for literal in literals)
+    answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):
         where, found = {"amount": literal}, f"{answer.status} {short(answer)}"
         beyond = "whether a text of digits is a number is open" if literal in SPELLED_OUT else None

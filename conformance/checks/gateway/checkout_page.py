@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import Opened, Order, look, odd_amount, opened, order
-from conformance.checkout.view import View, is_state
-from conformance.client import Answer
-from conformance.gateway import CHECKOUT, is_refused, short
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import CHECKOUT, is_refused, short
+from conformance.surfaces.gateway.checkout.orders import Opened, Order, look, odd_amount, opened, order
+from conformance.surfaces.gateway.checkout.view import View, is_state
+from conformance.target import binding_hints
 
 _SHORTEST_MEMO = 2
 
@@ -116,7 +116,7 @@ async def memos_of_several_links(case: Case) -> None:
     Creates three links of one tenant and one amount and reads their pages. Expects three different memos.
     """
     amount = odd_amount(case)
-    links = await together(opened(case, microunits=amount) for _ in range(3))
+    links = await run_concurrently(opened(case, microunits=amount) for _ in range(3))
     memos = [one.memo for one in links]
     different = len(set(memos)) == len(memos)
     if not different and not all(map(_is_sure, links)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
-from conformance.payers.bill import MEMO_WAYS, CheckoutPayer
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer
+from conformance.surfaces.gateway.checkout.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
+from conformance.target import binding_hints
 
 _LATER_LOOKS = 3
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.lanes.checkout_request import CheckoutPayer, Way
+from conformance.lanes.node_control import Controlled
+from conformance.surfaces.gateway.checkout.orders import (
     Flip,
     Opened,
     again,
@@ -24,12 +27,9 @@ from conformance.checkout.orders import (
     several,
     way,
 )
-from conformance.checkout.view import is_state
-from conformance.payers.bill import CheckoutPayer, Way
-from conformance.payers.node_control import Controlled
-from conformance.together import together
-from conformance.webhooks.silence import ROW as SILENCE
-from conformance.webhooks.silence import Unpaid, judge_silence
+from conformance.surfaces.gateway.checkout.view import is_state
+from conformance.surfaces.webhooks.silence import ROW as SILENCE
+from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 
 
 async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]) -> None:
@@ -49,7 +49,7 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
             case.note(f"{one.what}: {reason}")
             return None
 
-    sent = await together(map(pay, wanted, links))
+    sent = await run_concurrently(map(pay, wanted, links))
     if not any(sent):
         raise Inconclusive("none of the wrong payments could be made; the notes say why")
     done = await paid_rightly(case, who, control)
@@ -107,7 +107,7 @@ async def payment_with_another_links_memo(case: Case) -> None:
     and expects that it pays one of them at most.
     """
     who, amount = await payer(case), odd_amount(case)
-    other, link = await together(opened(case, microunits=amount) for _ in range(2))
+    other, link = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
     await who.settle(link.bill, way(case))
     done = await first_flip(case, link, other)
     if done is None:
@@ -139,7 +139,7 @@ async def _took_the_other(case: Case, other: Opened) -> None:
 
 
 async def _two_memos(case: Case, who: CheckoutPayer, amount: int) -> list[Opened]:
-    pair = await together(opened(case, microunits=amount) for _ in range(2))
+    pair = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
     try:
         await who.with_memos(pair[0].bill, [one.memo for one in pair])
     except Inconclusive as reason:

@@ -10,9 +10,11 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.client import Answer
-from conformance.gateway import (
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
     Caller,
@@ -33,8 +35,6 @@ from conformance.gateway import (
     target_of,
     token_of,
 )
-from conformance.session import Credentials
-from conformance.together import together
 
 _FIX = (
     "On POST /v1/payment-links and /v1/resources demand `Authorization: Bearer <key>` and an X-Tenant-Id that is the "
@@ -204,7 +204,7 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
     """
     tenant = case.session.tenant()
     for path in await _paths(case, tenant):
-        await together(
+        await run_concurrently(
             rejected(case, "GW-AUTH-03", path, _with(tenant, f"Bearer {value}"), tenant, how, envelope="GW-AUTH-08")
             for how, value in wrong_keys(tenant.key)
         )
@@ -219,7 +219,7 @@ async def another_scheme_is_rejected(case: Case) -> None:
     """
     tenant = case.session.tenant()
     for path in await _paths(case, tenant):
-        await together(
+        await run_concurrently(
             rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how)
             for how, value in wrong_schemes(tenant.key, tenant.id)
         )
@@ -257,7 +257,9 @@ async def a_key_with_its_tenant_is_accepted(case: Case) -> None:
     if case.profile.gateway_bindings.resource_body is None:
         case.inconclusive("GW-AUTH-07", "unbound: no body creates a resource; give [gateway] resource_body")
     posts = [(tenant, path, body) for tenant in tenants for path, body in bodies(case, tenant).items()]
-    answers = await together(post(target_of(case), Creation(path, body, tenant)) for tenant, path, body in posts)
+    answers = await run_concurrently(
+        post(target_of(case), Creation(path, body, tenant)) for tenant, path, body in posts
+    )
     for (tenant, path, _), answer in zip(posts, answers, strict=True):
         row = "GW-AUTH-06" if path == LINKS else "GW-AUTH-07"
         where = {"path": path, "tenant": tenant.name}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, check
 from conformance.checks.gateway.credentials import nothing_created
-from conformance.gateway import (
+from conformance.engine.check import Case, check
+from conformance.engine.quick import COMPANION
+from conformance.ledger import load
+from conformance.surfaces.gateway.calls import (
     LINKS,
     Creation,
     bodies,
@@ -16,8 +18,6 @@ from conformance.gateway import (
     post,
     resource_body,
 )
-from conformance.ledger import load
-from conformance.quick import COMPANION
 
 
 @check(

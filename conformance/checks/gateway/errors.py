@@ -6,10 +6,10 @@ import json
 import re
 from dataclasses import replace
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.faults import provoked
-from conformance.client import Answer
-from conformance.gateway import envelope_fault
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import envelope_fault
 
 _FIX = "Answer every error, whatever finds it, with {error: code, message: text} and a JSON Content-Type."
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,79}")

@@ -6,11 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.check import Case, Inconclusive
-from conformance.client import Answer
-from conformance.gateway import LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN, link_body, resource_body, target_of
-from conformance.session import Credentials
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
+    LINKS,
+    RECEIPT_VERIFY,
+    RESOURCES,
+    SCREEN,
+    link_body,
+    resource_body,
+    target_of,
+)
 
 _NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -91,8 +99,10 @@ async def provoked(case: Case) -> list[tuple[str, Answer]]:
         tenant = case.session.tenant()
         faults += tenant_faults(tenant)
         values = list(value_faults(case, tenant))
-    sent = await together(call(one.method, one.path, body=one.body, headers=one.headers) for one in faults)
-    posted = await together(call("POST", path, json_body=dict(body), headers=headers) for _, path, body in values)
+    sent = await run_concurrently(call(one.method, one.path, body=one.body, headers=one.headers) for one in faults)
+    posted = await run_concurrently(
+        call("POST", path, json_body=dict(body), headers=headers) for _, path, body in values
+    )
     named = [*(one.what for one in faults), *(what for what, _, _ in values)]
     answers = list(zip(named, [*sent, *posted], strict=True))
     errors = [(what, answer) for what, answer in answers if 400 <= answer.status < 500]

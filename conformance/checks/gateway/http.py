@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.faults import provoked
-from conformance.client import Answer
-from conformance.gateway import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
     RECEIPT_VERIFY,
@@ -28,7 +29,6 @@ from conformance.gateway import (
     target_of,
     token_of,
 )
-from conformance.together import together
 
 OTHER_MEDIA_TYPES = (
     "text/plain",
@@ -58,7 +58,7 @@ async def _refused_media_types(case: Case, row: str, path: str, body: Mapping[st
         where = {"Content-Type": media_type}
         case.expect(row, answer.status == 415, "415", answer.status, exchange=answer, where=where)
 
-    await together(map(sent, OTHER_MEDIA_TYPES))
+    await run_concurrently(map(sent, OTHER_MEDIA_TYPES))
 
 
 @check("GW-HTTP-01", surface="gateway", fix=_FIX)
@@ -171,14 +171,14 @@ async def _successes(case: Case) -> list[tuple[str, Answer]]:
     if headers:
         tenant = case.session.tenant()
         posts += [entry for _ in range(_MANY) for entry in bodies(case, tenant).items()]
-    sent = await together(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
+    sent = await run_concurrently(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
     answers = [(path, answer) for (path, _), answer in zip(posts, sent, strict=True)]
     tokens = [token for path, answer in answers if path == LINKS and (token := token_of(answer)) is not None]
     for token in tokens:
         case.client.names.name(token, "TOKEN")
-    pages = await together(call("GET", CHECKOUT + token) for token in tokens[:3])
+    pages = await run_concurrently(call("GET", CHECKOUT + token) for token in tokens[:3])
     documents = [bindings.jwks_path] if bindings.jwks_path else []
-    read = await together(call("GET", path) for path in documents)
+    read = await run_concurrently(call("GET", path) for path in documents)
     return [*answers, *((CHECKOUT, page) for page in pages), *zip(documents, read, strict=True)]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.originals import differences, identity, whole
-from conformance.client import Answer
-from conformance.gateway import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
     LINKS,
     REQUEST_ID,
     RESOURCES,
@@ -29,8 +31,6 @@ from conformance.gateway import (
     short,
     target_of,
 )
-from conformance.session import Credentials
-from conformance.together import together
 
 _FIX = (
     "Store the answer of a creating call under (tenant, path, Idempotency-Key) in the statement that creates the thing "
@@ -126,7 +126,7 @@ async def other_keys_are_other_things(case: Case) -> None:
         stem = fresh(case)
         keys = (stem, stem + "a", stem + ".", stem[:-1] + "x", stem.upper(), stem + "A")
         creations = [Creation(path, _body(case, path, tenant), tenant, key) for key in keys]
-        answers = await together(created(case, one) for one in creations)
+        answers = await run_concurrently(created(case, one) for one in creations)
         seen = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
         if len({*seen}) < len(keys) and not await _told_apart(case, path, tenant):
             case.inconclusive("GW-IDEM-05", _ALL_ALIKE)
@@ -201,7 +201,9 @@ async def concurrent_calls_create_one(case: Case) -> None:
     for path in bodies(case, tenant):
         for _ in range(_ROUNDS):
             creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
-            answers = await together((post(target_of(case), creation) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
+            answers = await run_concurrently(
+                (post(target_of(case), creation) for _ in range(_AT_ONCE)), at_once=_AT_ONCE
+            )
             answers.append(await post(target_of(case), creation))
             good = [named(case, answer) for answer in answers if is_created(case, answer)]
             if not good:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.idempotency import judge_original
 from conformance.checks.gateway.originals import differences, identity
-from conformance.gateway import LINKS, RESOURCES, Creation, created, fresh, link_body, named, post, resource_body
-from conformance.limited import limited_gateway
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.surfaces.gateway.calls import (
+    LINKS,
+    RESOURCES,
+    Creation,
+    created,
+    fresh,
+    link_body,
+    named,
+    post,
+    resource_body,
+)
+from conformance.surfaces.gateway.rate_limited_gateway import limited_gateway
 
 _DAY = 86_400
 _MARGIN = 30

@@ -10,10 +10,12 @@ import re
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.credentials import nothing_created
-from conformance.client import Answer
-from conformance.gateway import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
     LINKS,
     REQUEST_ID,
     RESOURCES,
@@ -28,9 +30,7 @@ from conformance.gateway import (
     resource_body,
     short,
 )
-from conformance.limited import LimitedGateway, limited_gateway
-from conformance.session import Credentials
-from conformance.together import together
+from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 BURST, IN_A_MINUTE = 60, 361
 # Seven bursts, nine seconds apart, are 420 calls in 54 seconds, none of which is more than a burst.
@@ -53,7 +53,7 @@ async def burst(case: Case, service: LimitedGateway, tenant: Credentials, count:
     Most are plain creations; so nothing but the limit may refuse them.
     """
     creations = _creations(case, tenant, count, keyed=False)
-    answers = await together((post(service.call, one) for one in creations), at_once=_AT_ONCE)
+    answers = await run_concurrently((post(service.call, one) for one in creations), at_once=_AT_ONCE)
     return [named(case, answer) for answer in answers]
 
 
@@ -115,7 +115,7 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         await service.advance(_MINUTE + 1)
         started = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))
-        refused = throttled(await together(calls, at_once=_AT_ONCE))
+        refused = throttled(await run_concurrently(calls, at_once=_AT_ONCE))
         refused += throttled(await burst(case, service, tenant, BURST))
         quick_enough(service, started, refused, f"{IN_A_MINUTE + BURST} calls")
         _judge_met(case, refused, f"{IN_A_MINUTE} calls that fail by their body and {BURST} good ones")
@@ -245,7 +245,7 @@ async def a_throttled_creation_creates_nothing(case: Case) -> None:
     """
     async with limited_gateway(case) as service:
         creations = _creations(case, service.tenant("first"), IN_A_MINUTE, keyed=True)
-        answers = await together((post(service.call, one) for one in creations), at_once=_AT_ONCE)
+        answers = await run_concurrently((post(service.call, one) for one in creations), at_once=_AT_ONCE)
         refused = [pair for pair in zip(creations, answers, strict=True) if pair[1].status == 429]
         if not refused:
             raise Inconclusive(f"{IN_A_MINUTE} calls at once met no 429, which GW-RATE-01 judges")

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.gateway import LINKS, Creation, is_refused, link, link_body, named, post, short, target_of
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.surfaces.gateway.calls import (
+    LINKS,
+    Creation,
+    is_refused,
+    link,
+    link_body,
+    named,
+    post,
+    short,
+    target_of,
+)
 
 WRONG_TYPES: tuple[Any, ...] = (5, 1.5, True, False, ["x"], [], {"x": "y"}, {})
 UNKNOWN_NETWORKS = (
@@ -22,7 +32,7 @@ UNKNOWN_NETWORKS = (
 
 async def _refused(case: Case, row: str, member: str, values: tuple[Any, ...]) -> None:
     tenant = case.session.tenant()
-    answers = await together(
+    answers = await run_concurrently(
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **{member: value}), tenant)) for value in values
     )
     for value, answer in zip(values, answers, strict=True):

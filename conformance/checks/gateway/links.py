@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.clock import now
-from conformance.gateway import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.clock import now
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
     Creation,
@@ -25,8 +25,8 @@ from conformance.gateway import (
     target_of,
     token_of,
 )
-from conformance.together import together
-from conformance.unbound import asked_for
+from conformance.surfaces.gateway.unbound import asked_for
+from conformance.target import binding_hints
 
 _AT_ONCE = 10
 _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
@@ -78,7 +78,7 @@ async def _on_each_network(case: Case) -> list[tuple[str, Answer]]:
     """Return (network, answer) of one creation on each network of each tenant; networks out of a key's reach fail."""
     tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
     wanted = [(tenant, network) for tenant in tenants for network in tenant.networks or ("",)]
-    answers = await together(
+    answers = await run_concurrently(
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network(network)), tenant))
         for tenant, network in wanted
     )
@@ -232,7 +232,7 @@ async def two_creations_are_two_links(case: Case) -> None:
     """
     tenant = case.session.tenant()
     answers = [await link(case, tenant), await link(case, tenant)]
-    answers += await together(link(case, tenant) for _ in range(_AT_ONCE))
+    answers += await run_concurrently(link(case, tenant) for _ in range(_AT_ONCE))
     tokens = [token_of(answer) for answer in answers]
     found = f"{len(set(tokens))} tokens for {len(tokens)} links"
     case.expect("GW-LINK-16", len(set(tokens)) == len(tokens), "a token for each", found, exchange=answers[-1])

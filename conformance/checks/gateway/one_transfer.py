@@ -10,19 +10,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import Opened, again, flip, opened, settle_down, way
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import algorand_payer, control
 from conformance.checks.rail.solana_orders import Quoted
-from conformance.client import Answer
-from conformance.discovery import Operation
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.lanes.payers import checkout_payer
+from conformance.lanes.solana.instructions import TokenTransfer, memo, pubkey
 from conformance.oracles.x402 import atomic_amount
-from conformance.payers import checkout_payer
-from conformance.payers.solana_instructions import TokenTransfer, memo, pubkey
-from conformance.purchase import Challenge, challenge, name_live_values, present
-from conformance.session import Credentials
-from conformance.together import together
+from conformance.surfaces.gateway.checkout.orders import Opened, again, flip, opened, settle_down, way
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
 
 _ROW = "GW-CHK-13"
 _APART = "no tenant of the profile is paid to the address that the rail is paid to on this lane"
@@ -59,10 +59,10 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
         return
     await control(case, operation)
     tried = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
-    pairs = await together(_Pair.made(case, operation, where, *one) for one in tried)
-    await together(pair.show(case) for pair in pairs if pair.first == "the call")
+    pairs = await run_concurrently(_Pair.made(case, operation, where, *one) for one in tried)
+    await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the call")
     await _paid_apart(case, where)
-    await together(pair.show(case) for pair in pairs if pair.first == "the link")
+    await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the link")
     for pair in pairs:
         await pair.judge(case)
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.client import Answer
-from conformance.gateway import LINKS, REQUEST_ID
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import LINKS, REQUEST_ID
 
 _LINK = ("token", "checkout_url")
 _LINK_TERMS = ("amount_microunits", "expires_at", "chain")

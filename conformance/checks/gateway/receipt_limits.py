@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.gateway.limits import quick_enough, throttled
-from conformance.client import Answer
-from conformance.gateway import RECEIPT_VERIFY, receipt_body
-from conformance.limited import LimitedGateway, limited_gateway
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, receipt_body
+from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 _RATE = 120
 # A bucket that is 120 deep lets as many again pass within its minute; no reading lets through more than that.
@@ -30,7 +30,7 @@ async def _prepared(case: Case, service: LimitedGateway) -> tuple[dict[str, str]
 async def _verify(service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]], count: int) -> list[Answer]:
     body, headers = call
     calls = (service.call("POST", RECEIPT_VERIFY, json_body=body, headers=headers) for _ in range(count))
-    return await together(calls, at_once=_AT_ONCE)
+    return await run_concurrently(calls, at_once=_AT_ONCE)
 
 
 @check("GW-RCPT-31", surface="gateway", exclusive="limits", fix=_FIX)

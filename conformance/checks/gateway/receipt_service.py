@@ -7,14 +7,14 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.gateway import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles.keys import keys_of_jwks, private_members
+from conformance.receipts.live_mutations import Material, Vector, vectors
 from conformance.receipts.reports import code_member, leaves
-from conformance.receipts.vectors import Material, Vector, vectors
 from conformance.receipts.verifier import Verifier, needs_platform, told, verifier
-from conformance.together import together
+from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
 
 _NOT_WITHOUT_CREDENTIALS = frozenset({401, 403})
 _STATELESS = (
@@ -92,7 +92,9 @@ async def verification_is_stateless(case: Case) -> None:
     for one in sorted(chosen, key=lambda one: one.valid):
         answers[one.name].append(await hosted.present(case, one))
     shuffled = case.rng.sample(chosen, len(chosen))
-    for one, answer in zip(shuffled, await together(hosted.present(case, one) for one in shuffled), strict=True):
+    for one, answer in zip(
+        shuffled, await run_concurrently(hosted.present(case, one) for one in shuffled), strict=True
+    ):
         answers[one.name].append(answer)
     for one in reversed(chosen):
         answers[one.name].append(await _of_another_client(case, hosted, one))

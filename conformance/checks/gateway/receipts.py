@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.receipts.live_mutations import Vector, cross_validation, vectors
 from conformance.receipts.reports import code, code_member, telling
-from conformance.receipts.vectors import Vector, cross_validation, vectors
 from conformance.receipts.verifier import Verifier, told, verifier
-from conformance.together import together
 
 Outcome = tuple[Vector, Answer]
 _PASSED, _FAILED = 200, 422
@@ -80,7 +80,7 @@ async def receipt_vectors(case: Case) -> None:
     """
     hosted = await verifier(case)
     chosen = hosted.wanted(vectors(hosted.material))
-    answers = await together((hosted.present(case, one) for one in chosen), at_once=8)
+    answers = await run_concurrently((hosted.present(case, one) for one in chosen), at_once=8)
     outcomes = list(zip(chosen, answers, strict=True))
     _needs_a_pass(hosted, outcomes)
     unpassed = not any(one.valid and answer.status == _PASSED for one, answer in outcomes)
@@ -218,7 +218,7 @@ async def eight_codes(case: Case) -> None:
     """
     hosted = await verifier(case)
     chosen = cross_validation(hosted.material)
-    answers = await together(hosted.present(case, one) for one in chosen)
+    answers = await run_concurrently(hosted.present(case, one) for one in chosen)
     reports = [answer.object() for answer in answers]
     known = case.profile.gateway_bindings.receipt_codes
     member = code_member(reports, known)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.gateway import (
+from conformance.engine.check import Case, check
+from conformance.surfaces.gateway.calls import (
     RESOURCES,
     Creation,
     expect_created,

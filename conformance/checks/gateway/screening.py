@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.gateway import SCREEN, short
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key, KeyFault, keys_of_jwks
-from conformance.receipts.vectors import Vector
+from conformance.receipts.live_mutations import Vector
 from conformance.receipts.verifier import name_texts, published, receipt_in, screened, verifier
+from conformance.surfaces.gateway.calls import SCREEN, short
 
 _SEGMENTS = 3
 _NOT_THERE = frozenset({404, 405, 501})

@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from conformance.check import Case, check
-from conformance.gateway import link, token_of
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.surfaces.gateway.calls import link, token_of
 
 _SAMPLE = 100
 _IN_A_ROW = 20
@@ -59,7 +59,7 @@ async def tokens_cannot_be_guessed(case: Case) -> None:
     """
     tenant = case.session.tenant()
     answers = [await link(case, tenant) for _ in range(_IN_A_ROW)]
-    answers += await together(link(case, tenant) for _ in range(_SAMPLE - _IN_A_ROW))
+    answers += await run_concurrently(link(case, tenant) for _ in range(_SAMPLE - _IN_A_ROW))
     tokens = [token for answer in answers if (token := token_of(answer)) is not None]
     if len(tokens) < _SAMPLE:
         case.inconclusive("GW-LINK-17", "links came without tokens, which GW-LINK-03 judges")

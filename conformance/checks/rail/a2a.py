@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from conformance import a2a, json_rpc
-from conformance.a2a import Task
-from conformance.check import Case, check
-from conformance.client import Answer
+from conformance.engine.check import Case, check
+from conformance.http import json_rpc
+from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
-from conformance.purchase import lane_of
+from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.purchase import lane_of
 
 _UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")

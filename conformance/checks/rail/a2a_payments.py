@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance import a2a
-from conformance.a2a import Task
 from conformance.attacks.engine import receipts
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.refused_payments import algorand_payer, welded
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.payers.algorand import invented_id
-from conformance.purchase import Challenge, challenge, name_live_values, pay, present
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.lanes.algorand.payer import invented_id
+from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 
 _EACH = 12
 _RACE, _STRAY, _UNKNOWN = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06"
@@ -71,7 +71,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
         return await a2a.paid(case, task.id or "", proof)
 
     turns: list[Any] = [one for task in tasks for one in (by_message(task), by_rest())]
-    came = await together(turns, at_once=2 * _EACH)
+    came = await run_concurrently(turns, at_once=2 * _EACH)
     rest = [receipts(one) for one in came[1::2] if one.status == 200]
     messages = [_brought(*pair) for pair in zip(tasks, came[::2], strict=True) if pair[1].state == "completed"]
     if not rest + messages:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance import discovery
-from conformance.a2a import A2A, CARD
-from conformance.cards import card_fault
-from conformance.check import Case, check
+from conformance.engine.check import Case, check
+from conformance.surfaces.agent_cards import card_fault
+from conformance.surfaces.rail import discovery
+from conformance.surfaces.rail.a2a import A2A, CARD
 
 _TRANSPORT = "JSONRPC"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.check import Case, check
 from conformance.checks.rail.refused_payments import algorand_payer, control, price_of, refused, welded
-from conformance.purchase import challenge
+from conformance.engine.check import Case, check
+from conformance.surfaces.rail.purchase import challenge
 
 _FIX = "Count what a plain transfer's own amount credits to the payee: no close-out, no clawback, no balance."
 

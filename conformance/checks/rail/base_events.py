@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
-from conformance.payers.base import BasePayer
-from conformance.payers.base_authorization import Authorization
-from conformance.payers.base_token import WHOLE, own_call
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.payer import BasePayer
+from conformance.lanes.base.token import WHOLE, own_call
 
 Call = tuple[str, bytes]
 
@@ -68,7 +68,7 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
         await payer.use(given)
         await stakes.buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
 
-    await together(
+    await run_concurrently(
         (
             told_by_the_fake("used at a look-alike by a payer that holds nothing", prices=0),
             told_by_the_fake("used at a look-alike, cancelled at the asset", prices=1, cancel=True),
@@ -106,7 +106,7 @@ async def authorization_used_for_something_else(case: Case) -> None:
         await stake.recount()
         await stakes.buys_nothing(row, stake, await stake.sign(), f"its nonce was used {what}")
 
-    await together(
+    await run_concurrently(
         (
             one("RAIL-PAY-08", "to pay another account", lambda _: {"to": stranger}),
             one("RAIL-PAY-08", "to pay the payer itself", lambda stake: {"to": stake.account.address}),
@@ -160,7 +160,7 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
 
         return call
 
-    await together(
+    await run_concurrently(
         (
             one("a plain transfer of the price after its own use", plain, first=False),
             one("a plain transfer of the price before its own use", plain, first=True),
@@ -188,7 +188,7 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
     """
     payer = await base_payer(case)
     await control(case, case.session.operations[0])
-    await together(_batched(case, payer, paying) for paying in (0, 1, 2, None))
+    await run_concurrently(_batched(case, payer, paying) for paying in (0, 1, 2, None))
 
 
 async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.check import Case, check
 from conformance.checks.rail.base_stakes import Stakes, base_payer
 from conformance.checks.rail.malformed import challenged_again, encoded, encoded_json
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
 
 _NUMBERS = ("value", "validAfter", "validBefore")
 _ADDRESSES = ("from", "to")
@@ -76,6 +76,6 @@ async def authorization_with_wrong_members(case: Case) -> None:
         {**right, "authorization": {**right["authorization"], "value": "9" * _DIGITS}}
     )
     unpaid = stake.quote.answer
-    await together(
+    await run_concurrently(
         challenged_again(case, "RAIL-402-16", operation, unpaid, what, (value,)) for what, value in values.items()
     )

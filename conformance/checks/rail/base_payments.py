@@ -8,17 +8,17 @@ from typing import Any
 
 import base58
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.paid_calls import served, told
 from conformance.checks.rail.refused_payments import control
-from conformance.discovery import Operation
-from conformance.payers.base_authorization import Authorization, nonce_of
-from conformance.purchase import challenge, lane_of
-from conformance.quick import sample
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.lanes.base.authorization import Authorization, nonce_of
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.target import LANES
-from conformance.together import together
 
 Change = Callable[[Authorization], Authorization]
 Spelling = Callable[[Authorization], Mapping[str, Any]]
@@ -43,7 +43,7 @@ async def welded_base_payment_is_served(case: Case) -> None:
     """
     keys = [key for published in await published_keys(case) for key in published]
     rows = ("RAIL-PAY-01", "RAIL-PAY-04")
-    await together(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
 
 
 @check(
@@ -78,7 +78,7 @@ async def served_call_is_paid(case: Case) -> None:
             where={"operation": operation.path},
         )
 
-    await together(map(one, case.sample(case.session.operations)))
+    await run_concurrently(map(one, case.sample(case.session.operations)))
 
 
 @check(
@@ -103,7 +103,7 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
         stake = await stakes.stake(operation)
         await stakes.free_or_paid("RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what)
 
-    await together(
+    await run_concurrently(
         (
             *(one(what, spell) for what, spell in spellings(payer.caip2).items()),
             one("validBefore at the end of time", Authorization.proof, valid_before=2**256 - 1),
@@ -182,7 +182,7 @@ async def authorization_of_other_terms(case: Case) -> None:
         "twice the price": lambda price: price * 2,
         "a million times the price": lambda price: price * 10**6,
     }
-    await together(
+    await run_concurrently(
         (
             *(elsewhere(what, to) for what, to in recipients.items()),
             *(other_value(("RAIL-PAY-09", "RAIL-PAY-14"), what, of) for what, of in less.items()),
@@ -232,7 +232,7 @@ async def authorization_outside_its_window(case: Case) -> None:
         given = await stake.sign(valid_before=await payer.block_time() + 12)
         await stakes.free_or_paid("RAIL-PAY-13", stake, given, "about to expire")
 
-    await together((*(outside(what, window) for what, window in windows.items()), about_to_expire()))
+    await run_concurrently((*(outside(what, window) for what, window in windows.items()), about_to_expire()))
     await stakes.audit()
 
 
@@ -272,7 +272,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
             raise Inconclusive("the chain took the payment of an account that holds nothing")
         await stakes.buys_nothing("RAIL-PAY-11", stake, given, "its settlement failed in a block")
 
-    await together(
+    await run_concurrently(
         (poor("the payer holds nothing", None), poor("the payer lacks a unit", 1), cancelled(), failed_in_a_block())
     )
     await stakes.audit()
@@ -321,5 +321,5 @@ async def base_proof_of_another_lane(case: Case) -> None:
         },
     }
     lanes = sorted({str(lane_of(one)) for one in (await challenge(case, operation)).accepts} & set(LANES) - {"base"})
-    await together((*(shaped(what, of) for what, of in shapes.items()), *(other_token(lane) for lane in lanes)))
+    await run_concurrently((*(shaped(what, of) for what, of in shapes.items()), *(other_token(lane) for lane in lanes)))
     await stakes.audit()

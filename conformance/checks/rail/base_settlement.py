@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.attacks.engine import receipts
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.base_payments import spellings
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.lockout import QUICK
+from conformance.checks.rail.claim_squatting import QUICK
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
-from conformance.client import Answer
-from conformance.payers.base_authorization import Authorization
-from conformance.payers.base_token import SPLIT, WHOLE
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.token import SPLIT, WHOLE
 
 _AT_ONCE, _CLAIMS = 50, 100
 _LAG = 10
@@ -54,7 +54,7 @@ async def settlement_by_a_third_party(case: Case) -> None:
         for stake, one in zip(pair, given, strict=True):
             await _settled_elsewhere(case, stake, one, "two payers' authorizations used in one transaction")
 
-    await together(
+    await run_concurrently(
         (one(SPLIT, "used by a stranger"), one(WHOLE, "used by a stranger, signature in one piece"), two_at_once())
     )
 
@@ -95,7 +95,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
         mixed = operation is case.session.operations[-1]
         ways = [Authorization.proof, *(spellings(payer.caip2).values() if mixed else ())]
         proofs = [ways[at % len(ways)](given) for at in range(_AT_ONCE)]
-        answers = await together((stake.present(case, proof) for proof in proofs), at_once=_AT_ONCE)
+        answers = await run_concurrently((stake.present(case, proof) for proof in proofs), at_once=_AT_ONCE)
         answers.append(await stake.redeem(case, given))
         served = [answer for answer in answers if answer.status == 200]
         if not served:
@@ -172,7 +172,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
         name = thief.address if at % 2 else stake.account.address
         return await stake.present(case, given.changed(sender=name).signed(thief.key))
 
-    claimed = await together(claim(at) for at in range(_CLAIMS))
+    claimed = await run_concurrently(claim(at) for at in range(_CLAIMS))
     answer = await stake.redeem(case, given)
     served = [one for one in claimed if one.status == 200]
     where = {"payment": f"after {_CLAIMS} claims of strangers, {len(served)} of them served"}
@@ -199,17 +199,17 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
         return
     stakes, operation = Stakes(case, payer), case.session.operations[0]
     await control(case, operation)
-    honest, dishonest = await together(stakes.stake(operation) for _ in range(2))
+    honest, dishonest = await run_concurrently(stakes.stake(operation) for _ in range(2))
     right, wrong = await honest.sign(), await dishonest.sign()
     await payer.control("lag", blocks=_LAG)
     try:
         await payer.use(right)
         await payer.use(await dishonest.sign(to=dishonest.account.address))
-        early = await together((honest.present(case, right), dishonest.present(case, wrong)))
+        early = await run_concurrently((honest.present(case, right), dishonest.present(case, wrong)))
     finally:
         await payer.control("lag", blocks=0)
     await payer.blocks_later(2)
-    late = await together((honest.redeem(case, right), dishonest.redeem(case, wrong)))
+    late = await run_concurrently((honest.redeem(case, right), dishonest.redeem(case, wrong)))
     for answer in (early[1], late[1]):
         where = {"payment": "its nonce was used to pay the payer itself, its log comes late"}
         case.expect("RAIL-PAY-07", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from conformance.check import Case, check
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.refused_payments import control
-from conformance.payers.base_authorization import Authorization
-from conformance.payers.base_token import own_call
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.token import own_call
 
 Change = Callable[[Authorization], Authorization]
 Spelling = Callable[[Authorization], Mapping[str, Any]]
@@ -79,7 +79,7 @@ async def signature_of_somebody_else(case: Case) -> None:
         ("chain_id", other_chain),
         ("contract", stranger),
     )
-    await together(
+    await run_concurrently(
         (
             *(altered(what, change) for what, change in broken_signatures(noise).items()),
             *(wrong_domain(member, value) for member, value in domains),
@@ -143,7 +143,7 @@ async def signature_of_another_form(case: Case) -> None:
         stake = await stakes.stake(operation)
         await stakes.free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), what)
 
-    await together(one(what, change) for what, change in forms.items())
+    await run_concurrently(one(what, change) for what, change in forms.items())
 
 
 @check(

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.check import Case, Inconclusive
 from conformance.checks.rail.paid_calls import goods, told
 from conformance.checks.rail.refused_payments import price_of, refused
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.payers.base import Account, BasePayer
-from conformance.payers.base_authorization import Authorization
-from conformance.payers.base_token import Token
-from conformance.purchase import Challenge, challenge, name_live_values, present, redeem
+from conformance.engine.check import Case, Inconclusive
+from conformance.http.client import Answer
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.payer import Account, BasePayer
+from conformance.lanes.base.token import Token
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present, redeem
 
 _BLOCKS_LATER = 2
 

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from conformance.attacks.engine import receipts
-from conformance.check import Case, check
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
-from conformance.client import Answer
-from conformance.payers.base import BasePayer
-from conformance.payers.base_authorization import Authorization
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.payer import BasePayer
 
 Act = Callable[[Stake, Authorization], Awaitable[None]]
 _LOOK_SECONDS, _LOOKS = 0.02, 500
@@ -90,16 +90,16 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
         "uses the nonce to pay itself": pays_itself,
     }
     stakes = Stakes(case, payer)
-    all_ = await together(stakes.stake(operation, coin=True) for _ in acts)
-    given = await together(stake.sign() for stake in all_)
+    all_ = await run_concurrently(stakes.stake(operation, coin=True) for _ in acts)
+    given = await run_concurrently(stake.sign() for stake in all_)
     async with _fault(payer, "withhold"):
-        answers = await together(stake.present(case, one) for stake, one in zip(all_, given, strict=True))
+        answers = await run_concurrently(stake.present(case, one) for stake, one in zip(all_, given, strict=True))
         await payer.control("fault", name="withhold", seed=1, count=0)
         for what, answer in zip(acts, answers, strict=True):
             _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
-        await together(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
-        await together(stake.recount() for stake in all_[1:])
-    again = await together(_once_more(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True))
+        await run_concurrently(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
+        await run_concurrently(stake.recount() for stake in all_[1:])
+    again = await run_concurrently(_once_more(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True))
     for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
@@ -146,7 +146,7 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     await control(case, operation)
     stakes = Stakes(case, payer)
     # No reorganisation must take back what gave the accounts their money.
-    lost, mined, served = await together(stakes.stake(operation, prices=3) for _ in range(3))
+    lost, mined, served = await run_concurrently(stakes.stake(operation, prices=3) for _ in range(3))
     await _lost_from_the_pool(case, payer, lost)
     await _mined_and_taken_back(case, payer, mined)
     await _served_and_taken_back(case, payer, served)

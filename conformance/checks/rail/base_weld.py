@@ -8,17 +8,17 @@ from typing import Any
 
 from eth_utils.crypto import keccak
 
-from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.algorand_weld import SUBMISSION_FAULTS, forgeries, judge_recovery
 from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
-from conformance.checks.rail.weld import SUBMISSION_FAULTS, forgeries, judge_recovery
-from conformance.discovery import Operation
-from conformance.payers.base import BasePayer
-from conformance.payers.base_authorization import Authorization, nonce_of
-from conformance.purchase import challenge, header_value, pay, present, redeem
-from conformance.quick import sample
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.lanes.base.authorization import Authorization, nonce_of
+from conformance.lanes.base.payer import BasePayer
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import challenge, header_value, pay, present, redeem
 
 
 def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
@@ -67,7 +67,7 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
         nonce = wrong_nonces(stake.quote.reference("base"), drawn)[what]
         await stakes.buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
 
-    await together(map(one, wrong_nonces("x", drawn)))
+    await run_concurrently(map(one, wrong_nonces("x", drawn)))
     await stakes.audit()
 
 
@@ -104,7 +104,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
         if answer.status != 200:
             raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
 
-    await together(map(one, case.sample(case.session.operations)))
+    await run_concurrently(map(one, case.sample(case.session.operations)))
 
 
 @check(
@@ -139,7 +139,7 @@ async def stray_base_transfer(case: Case) -> None:
             await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
 
     await control(case, case.session.operations[0])
-    await together(
+    await run_concurrently(
         one(operation, before=before) for operation in case.sample(case.session.operations) for before in (True, False)
     )
     await stakes.audit()
@@ -168,7 +168,7 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
         given = await stake.sign(token=token, nonce=nonce_of(token))
         await stakes.buys_nothing("RAIL-WELD-07", stake, given, f"token: {name}")
 
-    await together(one(*each) for each in forged)
+    await run_concurrently(one(*each) for each in forged)
     await stakes.audit()
 
 
@@ -214,7 +214,7 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
         case.expect("RAIL-WELD-14", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
 
     ways = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
-    await together(one(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
+    await run_concurrently(one(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
     await stakes.audit()
 
 
@@ -306,10 +306,10 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
         stake, poor = await stakes.stake(operation, prices=3), await stakes.stake(operation, prices=0)
         return stake, await stake.sign(), await poor.sign()
 
-    ready = await together(prepare() for _ in names)
+    ready = await run_concurrently(prepare() for _ in names)
     for name, (_, honest, empty) in zip(names, ready, strict=True):
         await _through_a_fault(case, payer, name, (honest, empty))
-    await together(
+    await run_concurrently(
         _after_a_fault(case, name, stake, honest) for name, (stake, honest, _) in zip(names, ready, strict=True)
     )
 
@@ -318,7 +318,7 @@ async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple
     kinds = ("an honest payment", "one of a payer that holds nothing")
     await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
     try:
-        answers = await together(present(case, case.session.operations[0], one.proof()) for one in given)
+        answers = await run_concurrently(present(case, case.session.operations[0], one.proof()) for one in given)
     finally:
         await payer.control("fault", name=name, seed=0, count=0)
     for answer, what in zip(answers, kinds, strict=True):

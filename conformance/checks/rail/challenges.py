@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from conformance import clock, discovery
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.openapi_paths import at_their_paths
+from conformance.engine import clock
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.addresses import is_address
 from conformance.oracles.x402 import atomic_amount, faults_of_challenge
-from conformance.purchase import challenge, lane_of, pay, redeem
-from conformance.together import together
+from conformance.surfaces.openapi_paths import at_their_paths
+from conformance.surfaces.rail import discovery
+from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
 _TENANT = "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"
@@ -267,7 +268,9 @@ async def account_credentials_change_nothing(case: Case) -> None:
             where={"operation": operation.path, "credential": what},
         )
 
-    await together(one(operation, what) for operation in case.session.operations for what in ACCOUNT_CREDENTIALS)
+    await run_concurrently(
+        one(operation, what) for operation in case.session.operations for what in ACCOUNT_CREDENTIALS
+    )
 
 
 @check(

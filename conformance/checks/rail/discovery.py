@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance import discovery
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.keys import DID, JWKS, document
-from conformance.openapi_paths import at_their_paths
+from conformance.engine.check import Case, Inconclusive, check
 from conformance.oracles.openapi import faults_of_openapi
+from conformance.surfaces.openapi_paths import at_their_paths
+from conformance.surfaces.rail import discovery
 
 CATALOG = "/.well-known/x402"
 RESOURCES = "/discovery/resources?limit=100"

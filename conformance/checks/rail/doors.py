@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance import a2a
-from conformance.a2a import Task
 from conformance.attacks.engine import receipts
-from conformance.check import Case, check
-from conformance.discovery import Operation
-from conformance.purchase import Purchase, lane_of, name_live_values, present, purchase
+from conformance.engine.check import Case, check
+from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Purchase, lane_of, name_live_values, present, purchase
 
 _OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"
 _NO_DOOR = "the profile does not claim the option rail.a2a"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.client import Answer, JsonFault
+from conformance.engine.check import Case, check
+from conformance.http.client import Answer, JsonFault
 from conformance.oracles.keys import Ed25519Key, did_web_of, is_sound_point, keys_of_did, keys_of_jwks, private_members
 
 DID = "/.well-known/did.json"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.check import Case, check
+from conformance.engine.check import Case, check
 from conformance.oracles.addresses import is_address
-from conformance.purchase import challenge, lane_of
+from conformance.surfaces.rail.purchase import challenge, lane_of
 
 # USDC as the interface names it on each lane. Only the Algorand number stands in the interface; on Base and Solana it
 # says "USDC", which on the main networks is one well-known contract and one well-known mint.

@@ -11,12 +11,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.check import Case, check
 from conformance.checks.rail.challenges import entries, leaks, references
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.quick import sample
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.client import Answer
+from conformance.surfaces.rail.discovery import Operation
 
 Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
 
@@ -163,7 +163,7 @@ async def _judge(case: Case, row: str, corpus: Corpus) -> None:
         # One of the usual look when there is no live one, which other rows judge.
         token = min(references(unpaid), default=_STALE_TOKEN)
         case.client.names.name(token, "PAYMENT_REFERENCE")
-        await together(challenged_again(case, row, operation, unpaid, *one) for one in corpus(token).items())
+        await run_concurrently(challenged_again(case, row, operation, unpaid, *one) for one in corpus(token).items())
 
 
 async def challenged_again(

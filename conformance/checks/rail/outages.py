@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance import clock
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import algorand_payer, welded
-from conformance.purchase import challenge, present, redeem
+from conformance.engine import clock
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.surfaces.rail.purchase import challenge, present, redeem
 
 _FAULT = "unavailable"
 # The reference's own: what a challenge lives for, what a claim has after that, what clocks may differ by, and a minute.

@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.check import Case, check
 from conformance.checks.rail.challenges import EXAMPLES, cache, is_shareable
 from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.malformed import encoded
-from conformance.client import Answer
-from conformance.discovery import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.purchase import challenge, pay, redeem
-from conformance.quick import sample
-from conformance.together import together
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import challenge, pay, redeem
 
 ABSENT = object()
 SPELLINGS = ("other order", "white space", "escapes", "header in lower case")
@@ -84,7 +84,7 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
     """
     keys = [key for published in await published_keys(case) for key in published]
     rows = ("RAIL-PAY-01", "RAIL-PAY-02")
-    await together(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
 
 
 async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
@@ -138,7 +138,7 @@ async def proof_is_read_as_json(case: Case) -> None:
         where = {"operation": operation.path, "spelling": what}
         case.expect("RAIL-PAY-01", answer.status == 200, "200", told(answer), exchange=answer, where=where)
 
-    await together(map(one, SPELLINGS))
+    await run_concurrently(map(one, SPELLINGS))
 
 
 def spelled(proof: Mapping[str, Any], what: str) -> str:

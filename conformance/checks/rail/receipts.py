@@ -6,17 +6,17 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.paid_calls import ABSENT, looks_payable, receipts_in, result_of
-from conformance.client import json_bytes
-from conformance.discovery import Operation
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.client import json_bytes
+from conformance.lanes.payers import Payer, Settled
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.payers import Payer, Settled
-from conformance.purchase import Purchase, purchase
-from conformance.quick import sample
-from conformance.together import together
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Purchase, purchase
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SAMPLED = 24
@@ -92,7 +92,7 @@ async def receipt_verifies_offline(case: Case) -> None:
             where = {"operation": operation.path}
             case.expect("RAIL-RCPT-09", not survivors, "no changed receipt verifies", survivors, where=where)
 
-    await together(map(one, case.session.operations, changes))
+    await run_concurrently(map(one, case.session.operations, changes))
 
 
 def _judge_signature(
@@ -167,7 +167,7 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     requests' hashes differ.
     """
     payer = await case.session.payer(case.lane)
-    await together(_bindings(case, operation, payer) for operation in case.sample(case.session.operations))
+    await run_concurrently(_bindings(case, operation, payer) for operation in case.sample(case.session.operations))
 
 
 # The profile's key of each binding's recipe.

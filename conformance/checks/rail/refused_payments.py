@@ -7,14 +7,14 @@ from typing import Any
 
 import base58
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.paid_calls import goods, told
-from conformance.client import Answer
-from conformance.discovery import Operation
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.lanes.algorand.payer import AlgorandPayer, Refused, invented_id
 from conformance.oracles.x402 import atomic_amount
-from conformance.payers.algorand import AlgorandPayer, Refused, invented_id
-from conformance.purchase import Challenge, challenge, lane_of, name_live_values, pay, present, redeem
-from conformance.together import together
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, pay, present, redeem
 
 
 async def algorand_payer(case: Case) -> AlgorandPayer:
@@ -124,10 +124,10 @@ async def unknown_transaction(case: Case) -> None:
         near = str(paid["tx_id"])
         ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
         quotes = [await challenge(case, operation) for _ in ids]
-        await together(map(unknown, quotes, ids))
+        await run_concurrently(map(unknown, quotes, ids))
 
     drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.operations]
-    await together(map(one, case.session.operations, drawn))
+    await run_concurrently(map(one, case.session.operations, drawn))
 
 
 @check(
@@ -160,7 +160,7 @@ async def payment_of_something_else(case: Case) -> None:
         amount = (0, price - 1, price // 2)[part]
         await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
 
-    await together(
+    await run_concurrently(
         (
             elsewhere(stranger.address, "to another account"),
             elsewhere(payer.address, "to the payer itself"),

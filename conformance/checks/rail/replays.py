@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from conformance import clock
 from conformance.attacks.engine import Engine, receipts, send
 from conformance.attacks.replay import Material, Replay, changes
-from conformance.check import Case, Inconclusive, check
-from conformance.discovery import Operation, variations
-from conformance.payers import spellings
-from conformance.purchase import challenge, pay, present, purchase, redeem
-from conformance.quick import sample
-from conformance.refusals import refused_body
-from conformance.together import together
+from conformance.engine import clock
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.refusals import refused_body
+from conformance.lanes.payers import spellings
+from conformance.surfaces.rail.discovery import Operation, variations
+from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
 
 _FIX = (
     "Bind the token to the whole request (method, path, query, body), burn token and payment in one atomic statement, "
@@ -34,7 +34,7 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
     """
     # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
     seeded = [(one, case.rng.getrandbits(64)) for one in case.session.operations]
-    await together(_replay(case, operation, seed) for operation, seed in case.sample(seeded))
+    await run_concurrently(_replay(case, operation, seed) for operation, seed in case.sample(seeded))
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
@@ -53,7 +53,7 @@ async def one_of_many_is_executed(case: Case) -> None:
     for operation in case.sample(case.session.operations):
         quote = await challenge(case, operation)
         proof = await pay(case, quote, case.lane)
-        answers = await together((present(case, operation, proof) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
+        answers = await run_concurrently((present(case, operation, proof) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
         served = [answer for answer in answers if answer.status == 200]
         if not served:
             served = [one for one in (await redeem(case, operation, proof),) if one.status == 200]
@@ -78,7 +78,7 @@ async def _split(case: Case) -> None:
     first, other = operations[0], operations[1]
     proof = await pay(case, await challenge(case, first), case.lane)
     half = _AT_ONCE // 2
-    answers = await together(
+    answers = await run_concurrently(
         (present(case, one, proof) for one in (first, other) for _ in range(half)), at_once=_AT_ONCE
     )
     different = {receipts(answer) for answer in answers if answer.status == 200}
@@ -131,7 +131,7 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
     Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
     after the other, and only then on its own request. Expects that only the last is served.
     """
-    await together(map(partial(_unspent, case), case.sample(case.session.operations)))
+    await run_concurrently(map(partial(_unspent, case), case.sample(case.session.operations)))
 
 
 async def _unspent(case: Case, operation: Operation) -> None:

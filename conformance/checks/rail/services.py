@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.challenges import entries
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES, texts
 from conformance.checks.rail.keys import DID, JWKS
 from conformance.checks.rail.paid_calls import ABSENT, receipts_in, result_of
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.openapi_paths import at_their_paths
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.x402 import atomic_amount
-from conformance.purchase import purchase
-from conformance.together import together
+from conformance.surfaces.openapi_paths import at_their_paths
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import purchase
+from conformance.target import binding_hints
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")
@@ -86,7 +86,7 @@ async def screening_is_sold(case: Case) -> None:
     verdict outside the set, there or in the result.
     """
     operation = case.session.service("compliance-receipt")
-    await together(_screened(case, operation, body) for body in screening_bodies(case, operation))
+    await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
 
 
 def screening_bodies(case: Case, operation: Operation) -> list[Any]:

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from conformance.attacks.engine import receipts
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
 from conformance.checks.rail.solana_orders import Quoted, solana_payer
-from conformance.payers.solana import SolanaPayer
-from conformance.payers.solana_node import CONFIRMED, FINALIZED
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.lanes.solana.node import CONFIRMED, FINALIZED
+from conformance.lanes.solana.payer import SolanaPayer
 
 _MORE_SLOTS = 10
 _TRIES = 4

@@ -9,14 +9,14 @@ from typing import Any
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from conformance.check import Case, Inconclusive
 from conformance.checks.rail.refused_payments import refused
-from conformance.client import Answer
-from conformance.discovery import Operation
+from conformance.engine.check import Case, Inconclusive
+from conformance.http.client import Answer
+from conformance.lanes.solana.instructions import TokenTransfer
+from conformance.lanes.solana.payer import Order, SolanaPayer
 from conformance.oracles.challenge_tokens import solana_reference
-from conformance.payers.solana import Order, SolanaPayer
-from conformance.payers.solana_instructions import TokenTransfer
-from conformance.purchase import Challenge, challenge, name_live_values, present
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
 
 Around = Callable[[TokenTransfer], Sequence[Instruction]]
 

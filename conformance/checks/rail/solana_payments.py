@@ -9,18 +9,18 @@ from typing import Any
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from conformance.check import Case, check
 from conformance.checks.rail.keys import published_keys
 from conformance.checks.rail.paid_calls import served, told
 from conformance.checks.rail.refused_payments import control, refused
 from conformance.checks.rail.solana_orders import Quoted, solana_payer
-from conformance.discovery import Operation
-from conformance.payers.algorand import invented_id as invented_algorand_id
-from conformance.payers.solana import Refused, SolanaPayer, invented_id
-from conformance.payers.solana_instructions import TokenTransfer, memo
-from conformance.purchase import lane_of
-from conformance.quick import sample
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.lanes.algorand.payer import invented_id as invented_algorand_id
+from conformance.lanes.solana.instructions import TokenTransfer, memo
+from conformance.lanes.solana.payer import Refused, SolanaPayer, invented_id
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import lane_of
 
 
 @check(
@@ -42,7 +42,7 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     """
     keys = [key for published in await published_keys(case) for key in published]
     rows = ("RAIL-PAY-01", "RAIL-PAY-03")
-    await together(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
 
 
 @check(
@@ -77,7 +77,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
         if answer.status != 200:
             case.note(f"{what}: a welded payment in this form was answered {told(answer)}")
 
-    await together(one(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
+    await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
 
 
 def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:
@@ -121,7 +121,7 @@ async def unknown_solana_transaction(case: Case) -> None:
     id of a welded payment that is signed but never sent, and texts that are no id. Expects that none is served.
     """
     drawn = [[case.rng.randbytes(64) for _ in range(2)] for _ in case.session.operations]
-    await together(map(partial(_unknown, case), case.session.operations, drawn))
+    await run_concurrently(map(partial(_unknown, case), case.session.operations, drawn))
 
 
 async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None:
@@ -143,7 +143,7 @@ async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None
         draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
         await quoted.buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
 
-    await together((*(one(what, tx_id) for what, tx_id in ids.items()), unsent()))
+    await run_concurrently((*(one(what, tx_id) for what, tx_id in ids.items()), unsent()))
 
 
 @check(

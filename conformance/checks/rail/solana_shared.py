@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from conformance.attacks.engine import receipts
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.rail.refused_payments import control
 from conformance.checks.rail.solana_orders import Quoted
-from conformance.client import Answer
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 
 _CHALLENGES = 6
 
@@ -32,7 +32,7 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
         quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
         dearest = max(quotes, key=lambda quoted: quoted.order.price)
         tx_id = await dearest.send(references=tuple(quoted.order.reference for quoted in quotes))
-        answers = await together((quoted.present(tx_id) for quoted in quotes), at_once=at_once)
+        answers = await run_concurrently((quoted.present(tx_id) for quoted in quotes), at_once=at_once)
         _judge(case, answers, what)
 
 

@@ -12,19 +12,19 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 
-from conformance.check import Case, Inconclusive, check
+from conformance.checks.rail.algorand_weld import SUBMISSION_FAULTS, forgeries, judge_recovery
 from conformance.checks.rail.challenges import let_lapse
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
 from conformance.checks.rail.solana_orders import Quoted, derived_reference, solana_payer
-from conformance.checks.rail.weld import SUBMISSION_FAULTS, forgeries, judge_recovery
-from conformance.discovery import Operation
-from conformance.payers.solana import Refused, invented_id
-from conformance.payers.solana_instructions import TokenTransfer, memo, with_accounts
-from conformance.payers.solana_relay import through
-from conformance.purchase import header_value, pay, present
-from conformance.quick import sample
-from conformance.together import together
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
+from conformance.lanes.solana.payer import Refused, invented_id
+from conformance.lanes.solana.relay import through
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import header_value, pay, present
 
 Send = Callable[[Quoted], Awaitable[str]]
 
@@ -52,7 +52,7 @@ async def transfer_without_the_reference(case: Case) -> None:
     async def one(quoted: Quoted, what: str) -> None:
         await quoted.buys_nothing("RAIL-WELD-04", await attacks[what](quoted), what)
 
-    await together(one(quoted, what) for quoted, what in zip(quotes, attacks, strict=True))
+    await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, attacks, strict=True))
 
 
 def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
@@ -154,7 +154,7 @@ async def reference_of_another_challenge(case: Case) -> None:
 
     async def one(operation: Operation) -> None:
         mine, other = await Quoted.ask(case, operation), await Quoted.ask(case, operation)
-        paid_mine, paid_other = await together((mine.send(), other.send()))
+        paid_mine, paid_other = await run_concurrently((mine.send(), other.send()))
         await mine.buys_nothing("RAIL-WELD-04", paid_other, "another live challenge's reference")
         for tx_id, quoted in ((paid_mine, other), (paid_other, mine)):
             await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
@@ -162,7 +162,7 @@ async def reference_of_another_challenge(case: Case) -> None:
         if answer.status != 200:
             raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
 
-    await together(map(one, case.sample(case.session.operations)))
+    await run_concurrently(map(one, case.sample(case.session.operations)))
 
 
 @check(
@@ -188,7 +188,7 @@ async def stray_solana_transfer(case: Case) -> None:
             for _ in range(2):
                 await quoted.buys_nothing("RAIL-WELD-05", tx_id, f"a stray transfer {what}")
 
-    await together(map(one, case.sample(case.session.operations)))
+    await run_concurrently(map(one, case.sample(case.session.operations)))
 
 
 @check(
@@ -248,7 +248,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
         tx_id = await quoted.send(references=references)
         await quoted.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
 
-    await together(one(quoted, *each) for quoted, each in zip(quotes, forged, strict=True))
+    await run_concurrently(one(quoted, *each) for quoted, each in zip(quotes, forged, strict=True))
 
 
 @check(
@@ -272,7 +272,7 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     operation = case.session.operations[0]
     await control(case, operation)
     quotes = [await Quoted.ask(case, operation) for _ in names]
-    paid = await together(quoted.send() for quoted in quotes)
+    paid = await run_concurrently(quoted.send() for quoted in quotes)
     for name, quoted, tx_id in zip(names, quotes, paid, strict=True):
         await _through_a_fault(case, quoted, tx_id, name)
 
@@ -281,7 +281,7 @@ async def _through_a_fault(case: Case, quoted: Quoted, tx_id: str, name: str) ->
     seed, fake = case.rng.randrange(2**16), invented_id(case.rng.randbytes(64))
     await quoted.payer.control("fault", name=name, seed=seed, count=10_000)
     try:
-        answers = await together(quoted.present(one) for one in (tx_id, fake))
+        answers = await run_concurrently(quoted.present(one) for one in (tx_id, fake))
         for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
             where = {"fault": name, "payment": what}
             case.expect("RAIL-WELD-13", answer.status != 200, "not served", told(answer), exchange=answer, where=where)
@@ -365,7 +365,7 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     token, payer = quoted.order.text, quoted.payer
     seen = {token, bought.order.text}
     own = await payer.token_account(quoted.order.mint, payer.main.key)
-    bare, little, elsewhere = await together(
+    bare, little, elsewhere = await run_concurrently(
         (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own))
     )
     wrong: dict[str, object] = {

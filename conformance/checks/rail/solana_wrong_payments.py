@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from solders.compute_budget import ID as COMPUTE_BUDGET
 from solders.instruction import AccountMeta, Instruction
 
-from conformance.check import Case, check
 from conformance.checks.rail.paid_calls import told
 from conformance.checks.rail.refused_payments import control
 from conformance.checks.rail.solana_orders import Quoted, solana_payer
-from conformance.discovery import Operation
-from conformance.payers.solana import Refused, SolanaPayer
-from conformance.payers.solana_instructions import TokenTransfer, hand_over, with_accounts
-from conformance.together import together
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.lanes.solana.instructions import TokenTransfer, hand_over, with_accounts
+from conformance.lanes.solana.payer import Refused, SolanaPayer
+from conformance.surfaces.rail.discovery import Operation
 
 _COMPUTE_PRICE = 3
 
@@ -39,7 +39,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     mint = (await Quoted.ask(case, operation)).order.mint
     stranger, me = await payer.new_account(funded=False), payer.main.key
     foreign = await payer.associated(stranger.key, mint)
-    own, first, second = await together(payer.token_account(mint, me) for _ in range(3))
+    own, first, second = await run_concurrently(payer.token_account(mint, me) for _ in range(3))
 
     def handed_over(made: TokenTransfer) -> list[Instruction]:
         back = made.changed(source=made.destination, destination=made.source, references=())
@@ -65,7 +65,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     async def one(what: str, quoted: Quoted) -> None:
         await quoted.buys_nothing("RAIL-PAY-08", await attacks[what](quoted), what)
 
-    await together((*(one(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
+    await run_concurrently((*(one(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
 
 
 async def _beside(case: Case, operation: Operation) -> None:
@@ -108,7 +108,7 @@ async def solana_payment_of_less(case: Case) -> None:
             tx_id = await quoted.send(amount=amount)
             await quoted.buys_nothing("RAIL-PAY-09", tx_id, "the price in two transactions")
 
-    await together(
+    await run_concurrently(
         (
             once("nothing", lambda quoted: quoted.send(amount=0)),
             once("one unit less", lambda quoted: quoted.send(amount=quoted.order.price - 1)),
@@ -156,7 +156,7 @@ async def solana_payment_in_something_else(case: Case) -> None:
         named = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
         await quoted.buys_nothing("RAIL-PAY-10", named, "native coin")
 
-    await together((alike(6, "a look-alike token"), alike(None, "a look-alike token, no mint named"), coin()))
+    await run_concurrently((alike(6, "a look-alike token"), alike(None, "a look-alike token, no mint named"), coin()))
 
 
 @check(
@@ -183,7 +183,7 @@ async def failed_solana_transaction(case: Case) -> None:
         tx_id = await _fails(quoted.send(too_much_after, how={"skip_preflight": True}))
         await quoted.buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
 
-    await together((_penniless(case, payer, operation), undone()))
+    await run_concurrently((_penniless(case, payer, operation), undone()))
 
 
 @check(

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from conformance import gateway, json_rpc
-from conformance.agent import A2A, EXPLAIN, OPERATIONS, SIGN, VERIFY, Agent, Subject, agent_of
-from conformance.check import Case, Inconclusive
 from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES
 from conformance.checks.rail.keys import DID, JWKS
+from conformance.engine.check import Case, Inconclusive
 from conformance.fuzz.documents import published_document
-from conformance.hub.access import AUDIT, ISSUERS, OPEN_READS, SERVICES, token_of
+from conformance.http import json_rpc
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.strict_json import is_json_type
+from conformance.surfaces.agent import A2A, EXPLAIN, OPERATIONS, SIGN, VERIFY, Agent, Subject, agent_of
+from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, OPEN_READS, SERVICES, token_of
+from conformance.surfaces.gateway import calls
 
 UNKNOWN_TOKEN = "A" * 22
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -128,7 +129,7 @@ def _named_once(body: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _live_token(case: Case) -> list[str]:
     try:
-        token = gateway.token_of(await gateway.link(case))
+        token = calls.token_of(await calls.link(case))
     except Inconclusive:
         return []
     return [] if token is None else [quote(token, safe="")]
@@ -145,19 +146,17 @@ def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
     bindings = case.profile.gateway_bindings
     try:
         tenant = case.session.tenant()
-        yield Endpoint(
-            "gateway", base, "POST", gateway.LINKS, gateway.LINKS, gateway.link_body(case, tenant), tenant.headers
-        )
+        yield Endpoint("gateway", base, "POST", calls.LINKS, calls.LINKS, calls.link_body(case, tenant), tenant.headers)
         resource = _named_once(bindings.resource_body or {})
-        yield Endpoint("gateway", base, "POST", gateway.RESOURCES, gateway.RESOURCES, resource, tenant.headers)
+        yield Endpoint("gateway", base, "POST", calls.RESOURCES, calls.RESOURCES, resource, tenant.headers)
     except Inconclusive:
-        for path in (gateway.LINKS, gateway.RESOURCES):
+        for path in (calls.LINKS, calls.RESOURCES):
             yield Endpoint("gateway", base, "POST", path, path, {})
     receipt = {bindings.receipt_member or "jws": _NO_RECEIPT}
-    for path, wanted in ((gateway.RECEIPT_VERIFY, receipt), (gateway.SCREEN, bindings.screen_body or {})):
+    for path, wanted in ((calls.RECEIPT_VERIFY, receipt), (calls.SCREEN, bindings.screen_body or {})):
         yield Endpoint("gateway", base, "POST", path, path, wanted, case.session.tenant_headers())
-    page = gateway.CHECKOUT + UNKNOWN_TOKEN
-    yield Endpoint("gateway", base, "GET", page, gateway.CHECKOUT + "{token}", answers_json=False)
+    page = calls.CHECKOUT + UNKNOWN_TOKEN
+    yield Endpoint("gateway", base, "GET", page, calls.CHECKOUT + "{token}", answers_json=False)
     if bindings.jwks_path is not None:
         yield Endpoint("gateway", base, "GET", bindings.jwks_path, bindings.jwks_path)
 

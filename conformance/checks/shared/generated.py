@@ -13,13 +13,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from conformance.check import Case, Inconclusive, check, shortened
-from conformance.client import Answer, Unreachable, retry_after
+from conformance.engine.check import Case, Inconclusive, check, shortened
+from conformance.engine.quick import one_of_several
 from conformance.fuzz.documents import operation_count, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
-from conformance.hub.access import token_of
-from conformance.quick import one_of_several
+from conformance.http.client import Answer, Unreachable, retry_after
+from conformance.surfaces.control_plane.access import token_of
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")

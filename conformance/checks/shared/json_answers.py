@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.check import Case, check
 from conformance.checks.shared.endpoints import Endpoint, endpoints
-from conformance.client import Answer
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
 from conformance.fuzz.corpora import JSON
-from conformance.gateway import CHECKOUT
+from conformance.http.client import Answer
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, json_text, literal_faults
-from conformance.quick import sample
-from conformance.together import together
+from conformance.surfaces.gateway.calls import CHECKOUT
 
 _ROWS = ("X-JSON-01", "X-JSON-02")
 _FIX = "Answer with application/json and one UTF-8 JSON text, errors too, written by a JSON library that refuses NaN."
@@ -52,8 +52,8 @@ def _calls(endpoint: Endpoint) -> Iterator[_Call]:
 async def _judge(case: Case, surface: str) -> None:
     known = [one for one in await endpoints(case, surface) if one.answers_json and _is_literal(one)]
     ways = [(endpoint, call) for endpoint in known for call in _calls(endpoint)]
-    await together(_called(case, *way) for way in case.sample(ways, lambda way: way[0].label))
-    await together(_worked(case, endpoint) for endpoint in known if endpoint.body)
+    await run_concurrently(_called(case, *way) for way in case.sample(ways, lambda way: way[0].label))
+    await run_concurrently(_worked(case, endpoint) for endpoint in known if endpoint.body)
 
 
 def _is_literal(endpoint: Endpoint) -> bool:

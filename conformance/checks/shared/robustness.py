@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.shared.endpoints import Endpoint, endpoints
 from conformance.checks.shared.generated import says_later
-from conformance.client import Answer, Client, Late, Unreachable, retry_after
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
 from conformance.fuzz import corpora
-from conformance.gateway import CHECKOUT
+from conformance.http.client import Answer, Client, Late, Unreachable, retry_after
+from conformance.http.raw import RawTransport
+from conformance.http.trust import context_of
 from conformance.oracles.strict_json import is_json_type, literal_faults
-from conformance.quick import sample
-from conformance.raw import RawTransport
-from conformance.together import together
-from conformance.trust import context_of
+from conformance.surfaces.gateway.calls import CHECKOUT
 
 T = TypeVar("T")
 _ROWS = ("X-ROB-01", "X-JSON-02")
@@ -152,7 +152,7 @@ async def _bodies(case: Case, surface: str) -> None:
         good = endpoint.body or {}
         inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.whole_bodies(good), endpoint)]
         inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.wrong_members(good), endpoint)]
-    await together(
+    await run_concurrently(
         (
             barrage.send(what, endpoint, body=body, headers=_typed(endpoint, corpora.JSON))
             for what, endpoint, body in inputs
@@ -187,7 +187,7 @@ async def _requests(case: Case, surface: str) -> None:
         parts += [
             barrage.send(f"chunks: {what}", endpoint, body=body, headers=chunked, client=raw) for what, body in pieces
         ]
-    await together(parts, at_once=_AT_ONCE)
+    await run_concurrently(parts, at_once=_AT_ONCE)
     await barrage.end(known[0])
 
 
@@ -251,7 +251,7 @@ async def hostile_checkout_tokens(case: Case) -> None:
             barrage.send(f"{what}{tail}", page, body=b"{}", headers=[corpora.JSON], method="POST", target=under + tail)
             for tail in corpora.CHECKOUT_DEEDS
         ]
-    await together(parts, at_once=_AT_ONCE)
+    await run_concurrently(parts, at_once=_AT_ONCE)
     await barrage.end(known[0])
 
 

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from conformance import gateway
-from conformance.check import Case, Inconclusive, check
 from conformance.checks.shared.endpoints import Endpoint, endpoints
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
 from conformance.fuzz.corpora import JSON
-from conformance.gateway import CHECKOUT
-from conformance.hub.access import token_of
-from conformance.leaks import comes_back
+from conformance.http.leaks import comes_back
 from conformance.oracles.keys import encode_base64url
-from conformance.quick import sample
-from conformance.together import together
+from conformance.surfaces.control_plane.access import token_of
+from conformance.surfaces.gateway.calls import CHECKOUT, link
+from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 
 _ROW = "X-ROB-02"
 _FIX = (
@@ -154,7 +154,7 @@ async def keys_never_come_back(case: Case) -> None:
         if endpoint.body is not None:
             found += _body_calls(endpoint, *keys[-1])
         calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
-    await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
 @check(_ROW, surface="gateway", fix=_FIX)
@@ -164,9 +164,9 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     Creates a link and, where it has such a secret, tries wrong secrets, cancels with the right one, and cancels again.
     Expects no secret in any answer but the creation's.
     """
-    created = await gateway.link(case)
+    created = await link(case)
     secret = created.object().get("cancel_secret")
-    token = gateway.token_of(created)
+    token = checkout_token_of(created)
     if not isinstance(secret, str) or token is None:
         case.not_applicable(_ROW, "links have no cancel secret")
         return
@@ -203,7 +203,7 @@ async def payments_never_come_back(case: Case) -> None:
         key = secrets.make("MADE_UP_KEY", "weld_")
         bearer = [*typed, ("Authorization", f"Bearer {key}")]
         calls.append(_Call("an account key", endpoint, key, bearer, body, beyond=None))
-    await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
 @check(_ROW, surface="agent", fix=_FIX, quick=_QUICK)
@@ -220,7 +220,7 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
         if endpoint.body is not None:
             found += _body_calls(endpoint, "a made-up key", key)
         calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
-    await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
 @check(_ROW, surface="control_plane", fix=_FIX, quick=_QUICK)
@@ -242,4 +242,4 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
             headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]
             body = b"{}" if endpoint.body is not None else None
             calls.append(_Call("the admin token", endpoint, token, headers, body, beyond=None))
-    await together((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)

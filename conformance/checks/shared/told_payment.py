@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conformance.check import Case, check
-from conformance.webhooks.sales import Sale, deliveries, sales
+from conformance.engine.check import Case, check
+from conformance.surfaces.webhooks.sales import Sale, deliveries, sales
 
 
 @check(

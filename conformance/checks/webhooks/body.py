@@ -7,10 +7,10 @@ import re
 import uuid
 from collections.abc import Iterator
 
-from conformance.check import Case, check
-from conformance.checkout import figures
-from conformance.webhooks.inbox import CONFIRMED, Received
-from conformance.webhooks.sales import Sale, deliveries, sales
+from conformance.engine.check import Case, check
+from conformance.surfaces.gateway.checkout import figures
+from conformance.surfaces.webhooks.inbox import CONFIRMED, Received
+from conformance.surfaces.webhooks.sales import Sale, deliveries, sales
 
 _DECIMALS = 6
 _DAY = 86_400

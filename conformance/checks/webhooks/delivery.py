@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import opened
-from conformance.quick import WAITS
-from conformance.together import together
-from conformance.webhooks.sales import Sale, deliveries, failures, on_lane, sales
-from conformance.webhooks.silence import Unpaid, judge_silence
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import WAITS
+from conformance.surfaces.gateway.checkout.orders import opened
+from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, on_lane, sales
+from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 
 _SETTLE_SECONDS = 1.5
 
@@ -96,7 +96,7 @@ async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
     Expects no payment.confirmed of them, while that of another link, which is paid, comes.
     """
     control = (await failures(case)).refused
-    idle, ended = await together(opened(on_lane(case, control.lane)) for _ in range(2))
+    idle, ended = await run_concurrently(opened(on_lane(case, control.lane)) for _ in range(2))
     # The interface knows no such call; a target that has none refuses it, which is as good.
     await case.client.call("POST", f"{ended.order.url.rstrip('/')}/abandon", json_body={})
     await asyncio.sleep(_SETTLE_SECONDS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from conformance.check import Case, check
+from conformance.engine.check import Case, check
+from conformance.engine.quick import WAITS
 from conformance.oracles.addresses import is_address
-from conformance.purchase import Purchase, purchase
-from conformance.quick import WAITS
-from conformance.webhooks.sales import deliveries, sales
+from conformance.surfaces.rail.purchase import Purchase, purchase
+from conformance.surfaces.webhooks.sales import deliveries, sales
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
 _SECONDS = 2.0

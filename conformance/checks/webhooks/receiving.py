@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.check import Case, Inconclusive, check
-from conformance.client import Answer
-from conformance.together import together
-from conformance.webhooks.deliveries import (
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.surfaces.webhooks.deliveries import (
     STYLES,
     Delivery,
     Event,
@@ -23,7 +23,7 @@ from conformance.webhooks.deliveries import (
     reserialised,
     with_members,
 )
-from conformance.webhooks.under_test import UNBOUND_EFFECTS, Sender, refusal, sender, success
+from conformance.surfaces.webhooks.under_test import UNBOUND_EFFECTS, Sender, refusal, sender, success
 
 _REDELIVERED_AFTER = 1.5
 _ROUNDS = ((2, 4), (10, 3))
@@ -46,7 +46,7 @@ async def one_effect_an_id(case: Case) -> None:
     sending = await sender(case, by_effects=True)
     events = {how: sending.event() for how in ("the same again", "seconds later", "in other bytes")}
     first = {how: sending.genuine(event) for how, event in events.items()}
-    await together(_delivered(sending, one) for one in first.values())
+    await run_concurrently(_delivered(sending, one) for one in first.values())
     at_once = await sending.attempt(first["the same again"])
     await asyncio.sleep(_REDELIVERED_AFTER)
     again = sending.genuine(events["seconds later"])
@@ -183,7 +183,7 @@ async def concurrent_deliveries_have_one_effect(case: Case) -> None:
 
 async def _at_once(sending: Sender, event: Event, copies: int) -> Answer:
     delivery = sending.genuine(event)
-    return (await together(sending.send(delivery, at_once=True) for _ in range(copies)))[-1]
+    return (await run_concurrently(sending.send(delivery, at_once=True) for _ in range(copies)))[-1]
 
 
 async def _delivered(sending: Sender, delivery: Delivery) -> None:
@@ -218,7 +218,7 @@ async def _settled(sending: Sender) -> None:
 
 async def _no_effects(sending: Sender, row: str, made: Mapping[str, Delivery]) -> None:
     """Send deliveries that must have no effect, let things settle, and judge each."""
-    answers = await together((sending.attempt(one) for one in made.values()), at_once=4)
+    answers = await run_concurrently((sending.attempt(one) for one in made.values()), at_once=4)
     if not await sending.settle():
         sending.case.inconclusive(row, "after these deliveries the receiver takes no genuine one either")
         return

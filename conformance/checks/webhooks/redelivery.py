@@ -10,13 +10,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance import clock
-from conformance.check import Case, Inconclusive, check
-from conformance.checkout.orders import again
 from conformance.checks.webhooks.signature import judge_time
-from conformance.webhooks.inbox import Received
-from conformance.webhooks.sales import Failed, Sale, failures
-from conformance.webhooks.signatures import header_of, usable_header, verification
+from conformance.engine import clock
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.surfaces.gateway.checkout.orders import again
+from conformance.surfaces.webhooks.inbox import Received
+from conformance.surfaces.webhooks.sales import Failed, Sale, failures
+from conformance.surfaces.webhooks.signatures import header_of, usable_header, verification
 
 _PATIENCE = 30.0
 _MARGIN = 2.0

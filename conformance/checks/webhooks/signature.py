@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from conformance import binding_hints
-from conformance.check import Case, Inconclusive, check
+from conformance.engine.check import Case, Inconclusive, check
 from conformance.oracles.webhook_signature import HeaderFault, stale, verify
-from conformance.webhooks.inbox import Received
-from conformance.webhooks.sales import deliveries, sales
-from conformance.webhooks.signatures import (
+from conformance.surfaces.webhooks.inbox import Received
+from conformance.surfaces.webhooks.sales import deliveries, sales
+from conformance.surfaces.webhooks.signatures import (
     header_name,
     header_of,
     key_of,
@@ -16,6 +15,7 @@ from conformance.webhooks.signatures import (
     usable_header,
     verification,
 )
+from conformance.target import binding_hints
 
 # A sender that rotates its secret may send two; how long v1 is has a row of its own.
 _NO_MATTER_OF_FORM = frozenset({HeaderFault.V1_TWICE, HeaderFault.V1_LENGTH})

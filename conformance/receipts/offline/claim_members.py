@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.network_names import network_named
+from conformance.lanes.network_names import network_named
 from conformance.oracles.receipt_kinds import CANON_VERSION, VALUES, is_hash_reference, kind_of, service_word_of
 from conformance.receipts.offline.wording import (
     amount,

@@ -23,7 +23,7 @@ from conformance.receipts.offline.comparison_rules import (
     Rule,
     is_required,
 )
-from conformance.receipts.offline.taking_apart import Receipt
+from conformance.receipts.offline.parsing import Receipt
 
 Payments = Literal["one", "two", "unknown"]
 _SAME_ALGORITHM: Final = frozenset({"EdDSA", "Ed25519"})

@@ -13,7 +13,7 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from conformance.encodable import encodable
+from conformance.http.json_safe import json_safe
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection
 from conformance.receipts.offline.verifying import Verification, told
 from conformance.receipts.offline.wording import value_text
@@ -95,7 +95,7 @@ def _visible(text: str) -> str:
 
 
 def _held(value: Any) -> str:
-    return shown(value_text(encodable(value)), VALUE_LIMIT)
+    return shown(value_text(json_safe(value)), VALUE_LIMIT)
 
 
 def _token(text: str) -> str:

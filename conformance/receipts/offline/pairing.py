@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, taken_apart
 from conformance.receipts.offline.reading import Found
-from conformance.receipts.offline.taking_apart import Receipt, UnreadableReceipt, taken_apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from conformance.network_names import Network, network_named
+from conformance.lanes.network_names import Network, network_named
 from conformance.oracles.receipt_kinds import is_hash_reference
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,39}")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.a2a import A2A, CARD, REQUIRED, STATUS
-from conformance.cards import CARD_MEMBERS
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, names
+from conformance.surfaces.agent_cards import CARD_MEMBERS
+from conformance.surfaces.rail.a2a import A2A, CARD, REQUIRED, STATUS
 
 _IDS = {
     "UUID": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),

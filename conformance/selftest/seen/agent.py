@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, SIGN, VERIFY
-from conformance.agent.answers import ABSENT, at, leaves
 from conformance.selftest.seen.a2a import beyond, calls, result_of
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
+from conformance.surfaces.agent import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, SIGN, VERIFY
+from conformance.surfaces.agent.answers import ABSENT, at, leaves
 
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "validity": ("valid", "verified", "outcome", "assessment.signature.holds"),

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.agent.answers import ABSENT, at
-from conformance.hub import documents
-from conformance.hub.access import ATB_KEYS, AUDIT, ISSUERS, PKS, POSTURE, SERVICES
-from conformance.hub.services import HEALTH
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
+from conformance.surfaces.agent.answers import ABSENT, at
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import ATB_KEYS, AUDIT, ISSUERS, PKS, POSTURE, SERVICES
+from conformance.surfaces.control_plane.services import HEALTH
 
 HUB, ADDON = "control_plane", "addon"
 _GENESIS = {"0" * 64: "zeros", "": "nothing"}

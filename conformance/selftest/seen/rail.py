@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.discovery import INDEX, PAID_PREFIX
-from conformance.openapi_paths import at_their_paths
-from conformance.purchase import lane_of
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, claims_of, each, names
+from conformance.surfaces.openapi_paths import at_their_paths
+from conformance.surfaces.rail.discovery import INDEX, PAID_PREFIX
+from conformance.surfaces.rail.purchase import lane_of
 
 _OPENAPI, _CATALOG, _LISTING = "/openapi.json", "/.well-known/x402", "/discovery/resources"
 _V2 = frozenset({"scheme", "network", "amount", "maxAmountRequired", "asset", "payTo", "maxTimeoutSeconds", "extra"})

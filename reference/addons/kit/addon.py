@@ -21,9 +21,9 @@ from reference.web.detail_faults import json_reply, told
 from reference.web.document import Document
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.exchange import Reply
-from reference.web.gate import Gate
 from reference.web.hub_link import ISSUER_KEYS, HubLink, Source
 from reference.web.rate import AddressLimit
+from reference.web.request_guard import Gate
 from reference.web.settings import read_settings
 
 _FRESH = {"Cache-Control": "no-store"}

@@ -14,8 +14,8 @@ from reference.web.document import Document
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, asked
-from reference.web.lean import LeanConnection
 from reference.web.quart_calls import current_body, replied
+from reference.web.single_task_connection import LeanConnection
 
 
 def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:

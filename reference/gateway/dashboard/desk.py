@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference.gateway import refusals
-from reference.gateway.dashboard.entrance import ROOT, Entrance
 from reference.gateway.dashboard.forms import fresh_form_id, sent_before
 from reference.gateway.dashboard.pages import Pages
+from reference.gateway.dashboard.sign_in import ROOT, Entrance
 from reference.gateway.dashboard.visits import Visit
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks

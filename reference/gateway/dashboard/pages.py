@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from reference.gateway.dashboard.entrance import ROOT, Visitor
+from reference.gateway.dashboard.sign_in import ROOT, Visitor
 from reference.gateway.page_parts import ICON, Asset, asset, environment, icon, network_name
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.money import MICRO_DIGITS, amount_pretty

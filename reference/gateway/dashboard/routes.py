@@ -9,9 +9,9 @@ from typing import cast
 from quart import Quart, Response, request
 
 from reference.gateway import refusals
-from reference.gateway.dashboard.entrance import ROOT, Entrance, Visitor
 from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form
 from reference.gateway.dashboard.pages import Pages, assets
+from reference.gateway.dashboard.sign_in import ROOT, Entrance, Visitor
 from reference.gateway.dashboard.visits import Route, Visit, gone_to
 from reference.gateway.faults import refusal_of
 from reference.gateway.limits import Limits

@@ -9,13 +9,13 @@ from quart import Quart
 from reference.gateway.credentials import Credentials
 from reference.gateway.dashboard.deliveries import DeliveryScreen
 from reference.gateway.dashboard.desk import Desk
-from reference.gateway.dashboard.entrance import Entrance
 from reference.gateway.dashboard.keys import KeyScreens
 from reference.gateway.dashboard.links import LinkScreen
 from reference.gateway.dashboard.networks import NetworkScreen
 from reference.gateway.dashboard.notifications import NotificationScreens
 from reference.gateway.dashboard.pages import Pages
 from reference.gateway.dashboard.routes import Routes
+from reference.gateway.dashboard.sign_in import Entrance
 from reference.gateway.dashboard.tenants import TenantScreens
 from reference.gateway.dashboard.trial import TrialScreen
 from reference.gateway.limits import Limits

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from reference.gateway import refusals
 from reference.gateway.calls import fitted
 from reference.gateway.dashboard.desk import SCREENS, Desk, Secret
-from reference.gateway.dashboard.entrance import ROOT
 from reference.gateway.dashboard.forms import fresh_form_id
+from reference.gateway.dashboard.sign_in import ROOT
 from reference.gateway.dashboard.visits import Route, Visit, gone_to
 from reference.gateway.internal import NewTenant
 from reference.web.errors import Unprocessable

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
 from reference.gateway import refusals
-from reference.gateway.dashboard.entrance import Visitor
 from reference.gateway.dashboard.forms import Form
+from reference.gateway.dashboard.sign_in import Visitor
 from reference.web.exchange import Reply, Request
 
 

@@ -11,10 +11,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.rail.challenges import is_goods, leaks
 from conformance.checks.rail.lanes import accounts, references
-from conformance.client import Answer
-from conformance.hub.documents import is_ambiguous
+from conformance.http.client import Answer
+from conformance.outcome import Verdict
 from conformance.receipts.reports import telling
-from conformance.verdict import Verdict
+from conformance.surfaces.control_plane.documents import is_ambiguous
 from tests.conformance.checks.gateway.scripted_gateway import judged
 
 SOLANA = "Ed25519SigVerify111111111111111111111111111"

@@ -15,11 +15,11 @@ from conformance import target
 from conformance.cli.run import command
 from conformance.cli.running import _afterwards
 from conformance.cli.targets import bare_profile
-from conformance.events import LOG, read
+from conformance.engine.events import LOG, read
+from conformance.engine.runner import Plan
 from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.report import json as json_report
-from conformance.runner import Plan
 from tests import prepared
 from tests.stack import running_stack
 

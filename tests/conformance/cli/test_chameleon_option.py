@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.verdict import Exit
+from conformance.outcome import Exit
 
 
 @pytest.mark.parametrize(

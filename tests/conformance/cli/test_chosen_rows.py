@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.claimable import SURFACES
 from conformance.cli.running import chosen, wanted
+from conformance.engine.runner import select_checks
 from conformance.ledger import load
-from conformance.own_stack import surface_options
-from conformance.runner import select_checks
+from conformance.processes.own_stack import surface_options
 from conformance.target import Claims, Profile, Surface
+from conformance.target.claimable import SURFACES
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
 

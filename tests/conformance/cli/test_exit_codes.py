@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner
 
-from conformance import check
-from conformance.check import Case
 from conformance.cli import main
-from conformance.events import LOG, read
-from conformance.runner import Run
+from conformance.engine import check
+from conformance.engine.check import Case
+from conformance.engine.events import LOG, read
+from conformance.engine.runner import Run
 from tests import prepared
 from tests.stack import running_stack
 
@@ -115,7 +115,7 @@ def faulty_check() -> Iterator[None]:
         """Trips over itself."""
         raise AttributeError(case.check.id)
 
-    from conformance.runner import registered
+    from conformance.engine.runner import registered
 
     registered()
     check.check("RAIL-KEY-01", surface="rail", fix="none")(broken)

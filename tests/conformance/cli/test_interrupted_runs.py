@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance.events import LOG, read
+from conformance.engine.events import LOG, read
 from tests.conformance.cli.ending import using
 
 RUN = [sys.executable, "-m", "conformance", "run", "CP", "--own-stack"]
@@ -36,7 +36,7 @@ time.sleep(3600)
 LATE = """
 import asyncio, os, signal, subprocess, sys
 from conformance import interrupt
-from conformance.launching import environment_of
+from conformance.processes.launching import environment_of
 async def work():
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.sleep(3600)

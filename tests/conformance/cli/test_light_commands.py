@@ -18,7 +18,13 @@ HEAVY = frozenset(
         *("web3", "eth_account", "py_ecc", "algosdk", "solana", "solders", "spl"),
         *("schemathesis", "hypothesis", "playwright", "PIL", "zxingcpp"),
         *("aiohttp", "asyncio", "pydantic", "cryptography", "rich", "jinja2", "uvloop", "psycopg"),
-        *("conformance.checks", "conformance.check", "conformance.runner", "conformance.session", "conformance.payers"),
+        *(
+            "conformance.checks",
+            "conformance.engine.check",
+            "conformance.engine.runner",
+            "conformance.engine.session",
+            "conformance.lanes.payers",
+        ),
     }
 )
 

@@ -9,13 +9,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from conformance.catalogue import Described, catalogue, described, encoded
 from conformance.cli import explain
 from conformance.cli import list as list_command
 from conformance.cli.suggestion import nearest
+from conformance.engine.catalogue import Described, catalogue, described, encoded
+from conformance.engine.quick import WHOLE
+from conformance.engine.runner import registered
 from conformance.ledger import load
-from conformance.quick import WHOLE
-from conformance.runner import registered
 
 
 def run(command: click.Command, *words: str) -> tuple[int, str]:
@@ -38,8 +38,8 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_catalogue_is_what_the_checks_say_of_themselves() -> None:
     """A check that was added, changed or removed is so in the list, once the catalogue was written anew."""
-    stored = resources.files("conformance").joinpath("catalogue.json").read_bytes()
-    assert encoded(described(registered())) == stored, "run `python -m conformance.catalogue`"
+    stored = resources.files("conformance.engine").joinpath("catalogue.json").read_bytes()
+    assert encoded(described(registered())) == stored, "run `python -m conformance.engine.catalogue`"
     assert described(registered()) == catalogue()
 
 

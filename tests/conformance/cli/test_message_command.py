@@ -16,7 +16,7 @@ from conformance.cli import main
 from conformance.oracles.message_signatures import wire
 from conformance.oracles.message_signatures.members import message_of
 from conformance.vectors import MessageVector, message_signatures
-from conformance.verifier.message_signatures import NOW as LATER
+from conformance.vectors.judges.message_signatures import NOW as LATER
 from tests.conformance.vectors.on_the_wire import fits_http
 
 SEED = bytes(range(32))

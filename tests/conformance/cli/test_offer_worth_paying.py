@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.check import Case
-from conformance.checkout.paying import PaymentRefused
 from conformance.cli.paying import _worth_paying
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.purchase import Challenge
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.checkout.paying import PaymentRefused
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge
 
 OPERATION = Operation("receipt-verify", "http://rail.example/v1/x", "/v1/x", {"jws": "a"}, ())
 

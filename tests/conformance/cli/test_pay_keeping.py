@@ -16,9 +16,9 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.cli import main
 from conformance.cli.pay_keeping import ANSWER, RECEIPT, REQUEST, SETTLEMENT, Kept
 from conformance.cli.usage import UsageFault
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.purchase import Challenge, Purchase
+from conformance.http.client import Answer
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, Purchase
 from tests.conformance.receipts.offline.signed_receipts import (
     HEX,
     NETWORK,

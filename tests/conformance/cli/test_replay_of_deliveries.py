@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from conformance import target
 from conformance.cli import replaying
 from conformance.cli.replay import command
-from conformance.events import LOG, EventLog
-from conformance.payers.spending import Wallet
-from conformance.runner import Plan
+from conformance.engine.events import LOG, EventLog
+from conformance.engine.runner import Plan
+from conformance.lanes.spending import Wallet
+from conformance.outcome import Exit, Verdict
 from conformance.target import Profile
-from conformance.verdict import Exit, Verdict
 
 CHECK = "a_signature_verifies[algorand]"
 PROFILE = """

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli.report import command
-from conformance.events import LOG, Event, EventLog
+from conformance.engine.events import LOG, Event, EventLog
+from conformance.outcome import Verdict
 from conformance.report import formats
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03")

@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 
 from conformance.cli import main
 from conformance.vectors import Package
-from conformance.vectors_running import document
-from tests.conformance.vectors_running.made import FAMILIES, number, program, written
+from conformance.vectors.runner import document
+from tests.conformance.vectors.runner.made import FAMILIES, number, program, written
 
 ROOT = Path(__file__).parents[3]
 WRONG = """

@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import httpx
 
 from conformance import target
-from conformance.check import Inconclusive
-from conformance.client import Names
-from conformance.fuzz.gateway_machine import Reply
-from conformance.payers import Payer, checkout_payer, payer_for
-from conformance.payers.bill import USDC, Bill
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.checkout_request import USDC, Bill
+from conformance.lanes.payers import Payer, checkout_payer, payer_for
 from tests import prepared
+from tests.conformance.fuzz.gateway_machine import Reply
 from tests.stack import running_stack
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Loop:
 
 
 class GatewayWorld:
-    """See `conformance.fuzz.gateway_machine.World`."""
+    """See `tests.conformance.fuzz.gateway_machine.World`."""
 
     memo_prefix = "weldproof:"
 

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
-from conformance.check import Case, Inconclusive
-from conformance.client import Client, Counter, Names, Unreachable
-from conformance.events import EventLog
-from conformance.runner import registered
-from conformance.session import Session
-from conformance.verdict import Verdict, worst
+from conformance.engine.check import Case, Inconclusive
+from conformance.engine.events import EventLog
+from conformance.engine.runner import registered
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names, Unreachable
+from conformance.outcome import Verdict, worst
 
 BASE = "http://gateway.test"
 KEY = "weld_" + "k" * 43

@@ -18,7 +18,7 @@ import hypothesis
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from conformance.fuzz.gateway_machine import Breach, Over, Reply, World, machine_of
+from tests.conformance.fuzz.gateway_machine import Breach, Over, Reply, World, machine_of
 from tests.conformance.fuzz.gateway_world import GatewayWorld, world
 
 _LONG = float(os.environ.get("WELDPROOF_FUZZ_SECONDS", "6000"))
@@ -137,7 +137,7 @@ def _answers(old: int, new: int, where: str) -> Callable[[str, str, Reply], Repl
 )
 def test_a_gateway_that_lies_is_caught(gateway: GatewayWorld, change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answer that the model does not know breaks the walk."""
-    monkeypatch.setattr("conformance.fuzz.gateway_machine.PATIENCE", 1.0)
+    monkeypatch.setattr("tests.conformance.fuzz.gateway_machine.PATIENCE", 1.0)
     with pytest.raises(Breach), contextlib.redirect_stdout(io.StringIO()):
         walk(Lying(gateway, change), _CAUGHT_SECONDS, 1)
 

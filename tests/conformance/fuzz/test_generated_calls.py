@@ -16,7 +16,7 @@ import pytest
 from conformance.checks.shared import generated
 from conformance.fuzz.driving import drive
 from conformance.fuzz.wire import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 from tests.conformance.fuzz import forked_generation
 from tests.conformance.fuzz.scripted_gateway import KEY, Call, Gateway, document, judged, profile
 from tests.conformance.fuzz.scripted_gateway import Reply as Wrong

@@ -10,7 +10,7 @@ import pytest
 from conformance.oracles.receipt_kinds import MEMBERS, Kind
 from conformance.receipts.offline.comparing import Circumstances, Compared, Grade, compare
 from conformance.receipts.offline.comparison_rules import RULES, is_required
-from conformance.receipts.offline.taking_apart import UnreadableReceipt, taken_apart
+from conformance.receipts.offline.parsing import UnreadableReceipt, taken_apart
 from tests.conformance.receipts.written_receipts import (
     ATTESTATION,
     COMPLIANCE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.client import Names
+from conformance.http.client import Names
 from conformance.receipts.verifier import name_texts
 
 HEADER, PAYLOAD, SIGNATURE = "eyJhbGciOiJFZERTQSJ9Long", "eyJqdXJpc2RpY3Rpb24iOiJVSyJ9", "c2lnbmF0dXJlLW9mLWEtcmVj"

@@ -10,8 +10,8 @@ import pytest
 from conformance.ledger import load
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.receipts.live_mutations import PROFILE_PAYLOAD, Material, Vector, cross_validation, keys, vectors
 from conformance.receipts.reports import code_member, telling
-from conformance.receipts.vectors import PROFILE_PAYLOAD, Material, Vector, cross_validation, keys, vectors
 
 PLATFORM = Signer(bytes(range(32)), "platform")
 

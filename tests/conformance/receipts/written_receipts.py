@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.oracles.hashing import jcs_bytes
-from conformance.receipts.offline.taking_apart import Receipt, taken_apart
+from conformance.receipts.offline.parsing import Receipt, taken_apart
 
 HASHES = {name: f"sha256:{digit * 64}" for name, digit in (("request", "1"), ("response", "2"), ("paid", "3"))}
 PAYABLE: Mapping[str, Any] = {

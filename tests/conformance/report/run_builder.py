@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.events import Event, EventLog
+from conformance.engine.events import Event, EventLog
 from conformance.ledger import load
-from conformance.verdict import Verdict, exit_code
+from conformance.outcome import Verdict, exit_code
 
 
 @dataclass

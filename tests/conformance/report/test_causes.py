@@ -7,11 +7,11 @@ import json
 
 from rich.console import Console
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.summary import Summary, summarise
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 UNPAID, SHAPE, LANES, KEYS, PAID = "RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-KEY-01", "RAIL-PAY-05"

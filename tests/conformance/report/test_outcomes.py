@@ -11,12 +11,12 @@ import pytest
 from junitparser import JUnitXml
 from rich.console import Console
 
-from conformance.events import Event
+from conformance.engine.events import Event
 from conformance.ledger import load
+from conformance.outcome import Exit, Verdict
 from conformance.report import console, formats
 from conformance.report.conclusion import headline
 from conformance.report.summary import summarise
-from conformance.verdict import Exit, Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 STATED, IMPLIED, SHOULD = "GW-RCPT-02", "GW-RCPT-16", "GW-CHK-13"

@@ -17,12 +17,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
+from conformance.engine.runner import registered
+from conformance.engine.typical import typical_seconds
+from conformance.outcome import Verdict
 from conformance.report.progress import Progress
 from conformance.report.remaining import Remaining, left_words
-from conformance.runner import registered
-from conformance.typical import typical_seconds
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 CHECKS = [["quick_one", "together"], ["slow_one", "together"], ["of_a_chain[base]", "chain base"], ["last", "alone"]]
@@ -108,9 +108,9 @@ def test_nothing_is_wider_than_the_terminal() -> None:
 
 SCREEN = """
 import sys
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
 from conformance.report.progress import Progress
-from conformance.typical import typical_seconds
+from conformance.engine.typical import typical_seconds
 now = [0.0]
 progress, log = Progress(seconds=lambda: now[0]), EventLog()
 log.listen(progress)

@@ -11,12 +11,12 @@ import pytest
 from junitparser import JUnitXml, Skipped
 from rich.console import Console
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Exit, Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import headline, sentence
 from conformance.report.summary import summarise
-from conformance.verdict import Exit, Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 REASON = "left out by --quick: moves the clock, so it would run alone after all others"

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 from rich.console import Console
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.summary import LogFault, summarise
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 HOSTILE = (

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import jsonschema_rs
 import pytest
 
-from conformance.events import Event
+from conformance.engine.events import Event
+from conformance.outcome import Verdict
 from conformance.report import formats
 from conformance.report import json as json_report
 from conformance.report.summary import summarise
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 BODY = '{"id":"evt_1"}'

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from conformance.outcome import Verdict
 from conformance.report.conclusion import headline, rests_on, sentence
 from conformance.report.summary import LogFault, summarise
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 

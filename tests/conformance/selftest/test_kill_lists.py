@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from conformance.ledger import load
+from conformance.outcome import Verdict
 from conformance.selftest.kill_lists import KillList, load_kill_lists, shard
-from conformance.verdict import Verdict
 
 DECIDING = next(row.id for row in load() if row.decides)
 WARNING = next(row.id for row in load() if not row.decides)

@@ -16,9 +16,9 @@ import rfc8785
 
 from conformance import vectors
 from conformance.oracles.audit_chain import Kind
-from conformance.vectors_builder.audit_chains import FAMILY, second_opinion
-from conformance.vectors_builder.family import BuildFault
-from conformance.verifier.audit_chains import judge
+from conformance.vectors.judges.audit_chains import judge
+from tools.vectors_builder.audit_chains import FAMILY, second_opinion
+from tools.vectors_builder.family import BuildFault
 
 Given = Mapping[str, Any]
 FOLDER = Path(vectors.__file__).parent / "audit_chains"

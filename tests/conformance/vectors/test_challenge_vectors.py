@@ -14,10 +14,10 @@ import pytest
 from conformance import vectors
 from conformance.ledger import load
 from conformance.oracles import challenge_tokens
-from conformance.vectors_builder.challenges import FAMILY, second_opinion
-from conformance.vectors_builder.drafting import Draft
-from conformance.vectors_builder.family import BuildFault
-from conformance.verifier.challenges import judge
+from conformance.vectors.judges.challenges import judge
+from tools.vectors_builder.challenges import FAMILY, second_opinion
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.family import BuildFault
 
 FOLDER = Path(vectors.__file__).parent
 DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}

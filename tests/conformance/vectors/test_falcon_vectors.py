@@ -17,17 +17,17 @@ from conformance import vectors
 from conformance.oracles import falcon
 from conformance.oracles.credentials import envelope, judging, payloads
 from conformance.oracles.keys import decode_base64url
-from conformance.vectors_builder.falcon_envelopes import FAMILY, making
-from conformance.vectors_builder.falcon_envelopes.edges import EDGES, lengthened
-from conformance.vectors_builder.falcon_envelopes.recording import Recorded
-from conformance.vectors_builder.falcon_envelopes.second_opinion import canonical, complaints
-from conformance.vectors_builder.falcon_envelopes.signing import library, pqcrypto_holds
-from conformance.vectors_builder.family import BuildFault
-from conformance.verifier.falcon_envelopes import judge
+from conformance.vectors.judges.falcon_envelopes import judge
 from reference.addons.falcon_library import find_library
 from reference.protocol import credentials, federation
 from reference.protocol.credentials import Question
 from reference.protocol.key_documents import keys_of_trust_set
+from tools.vectors_builder.falcon_envelopes import FAMILY, making
+from tools.vectors_builder.falcon_envelopes.edges import EDGES, lengthened
+from tools.vectors_builder.falcon_envelopes.recording import Recorded
+from tools.vectors_builder.falcon_envelopes.second_opinion import canonical, complaints
+from tools.vectors_builder.falcon_envelopes.signing import library, pqcrypto_holds
+from tools.vectors_builder.family import BuildFault
 
 FOLDER = Path(vectors.__file__).parent / FAMILY.name
 ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]

@@ -16,9 +16,9 @@ import pytest
 import rfc8785
 
 from conformance import vectors
-from conformance.vectors_builder.canonical_json import FAMILY, second_opinion
-from conformance.vectors_builder.family import BuildFault
-from conformance.verifier.canonical_json import judge
+from conformance.vectors.judges.canonical_json import judge
+from tools.vectors_builder.canonical_json import FAMILY, second_opinion
+from tools.vectors_builder.family import BuildFault
 
 FOLDER = Path(vectors.__file__).parent / "canonical_json"
 ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]

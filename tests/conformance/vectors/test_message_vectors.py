@@ -17,13 +17,12 @@ from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.judgement import judge
 from conformance.oracles.message_signatures.members import key_of, message_of, policy_of
 from conformance.oracles.message_signatures.message import DERIVED_NAMES
-from conformance.vectors import MessageVector
-from conformance.vectors_builder.drafting import OURS
-from conformance.vectors_builder.family import BuildFault
-from conformance.vectors_builder.message_signatures import FAMILY, drafting, second_opinion
-from conformance.vectors_builder.message_signatures.differences import DIFFERENCES
-from conformance.verifier.message_signatures import NOW, judged
+from conformance.vectors import OURS, MessageVector
+from conformance.vectors.judges.message_signatures import NOW, judged
 from tests.conformance.vectors.on_the_wire import fits_http
+from tools.vectors_builder.family import BuildFault
+from tools.vectors_builder.message_signatures import FAMILY, drafting, second_opinion
+from tools.vectors_builder.message_signatures.differences import DIFFERENCES
 
 ALL = vectors.message_signatures()
 REFUSED = [one for one in ALL if not one.expected.valid]

@@ -16,10 +16,10 @@ from conformance import vectors
 from conformance.oracles import keys, profile_json, receipt_kinds, receipts
 from conformance.oracles.forging import ORDER
 from conformance.oracles.keys import Ed25519Key
-from conformance.vectors_builder.drafting import Draft
-from conformance.vectors_builder.receipts import FAMILY, material
-from conformance.verifier import receipts as verifier
-from conformance.verifier.receipts import STAGES, judge
+from conformance.vectors.judges import receipts as verifier
+from conformance.vectors.judges.receipts import STAGES, judge
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.receipts import FAMILY, material
 
 FOLDER = Path(vectors.__file__).parent / "receipts"
 DRAFTS = tuple(FAMILY.drafts())

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from conformance import vectors
-from conformance.vectors import PackageFault, Vector, package, read
-from conformance.vectors_builder import linting
-from conformance.vectors_builder import package as packaging
-from conformance.vectors_builder.drafting import Draft
-from conformance.vectors_builder.family import BuildFault, Family
-from conformance.vectors_builder.package import FAMILIES, FOLDER, RELEASES, Bump, build, bump, standing
-from conformance.verifier import Verdict
-from conformance.verifier.table import judge as judge_of
+from conformance.vectors import PackageFault, Vector, linting, package, read
+from conformance.vectors.judges import Verdict
+from conformance.vectors.judges.table import judge as judge_of
+from tools.vectors_builder import package as packaging
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.family import BuildFault, Family
+from tools.vectors_builder.package import FAMILIES, FOLDER, RELEASES, Bump, build, bump, standing
 
 ROW = "GW-RCPT-01"
 

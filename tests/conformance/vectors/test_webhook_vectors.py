@@ -15,10 +15,10 @@ import pytest
 
 from conformance import vectors
 from conformance.oracles import webhook_signature as oracle
-from conformance.vectors_builder.family import BuildFault
-from conformance.vectors_builder.webhook_signatures import FAMILY, second_opinion
-from conformance.vectors_builder.webhook_signatures.deliveries import HONEST
-from conformance.verifier.webhook_signatures import judge
+from conformance.vectors.judges.webhook_signatures import judge
+from tools.vectors_builder.family import BuildFault
+from tools.vectors_builder.webhook_signatures import FAMILY, second_opinion
+from tools.vectors_builder.webhook_signatures.deliveries import HONEST
 
 Given = Mapping[str, Any]
 FOLDER = Path(vectors.__file__).parent / "webhook_signatures"

@@ -15,11 +15,11 @@ import pytest
 from conformance import vectors
 from conformance.ledger import load
 from conformance.oracles.welds.refusal import STAGES
-from conformance.vectors_builder.drafting import Draft
-from conformance.vectors_builder.family import BuildFault, Family
-from conformance.vectors_builder.welds import FAMILY
-from conformance.vectors_builder.welds.differences import DIFFERENCES
-from conformance.verifier.welds import judge
+from conformance.vectors.judges.welds import judge
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.family import BuildFault, Family
+from tools.vectors_builder.welds import FAMILY
+from tools.vectors_builder.welds.differences import DIFFERENCES
 
 FOLDER = Path(vectors.__file__).parent
 DRAFTS = {draft.name: draft for draft in FAMILY.drafts()}

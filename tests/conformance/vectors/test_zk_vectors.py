@@ -17,14 +17,14 @@ from conformance.oracles.credentials import judging
 from conformance.oracles.range_proof import curve, system, verifying
 from conformance.oracles.range_proof.system import LAYOUT, POINTS
 from conformance.oracles.range_proof.verifying import Refusal
-from conformance.vectors_builder.family import BuildFault
-from conformance.vectors_builder.zk_receipts import FAMILY, bulletproof, making
-from conformance.vectors_builder.zk_receipts.second_opinion import complaints
-from conformance.verifier.zk_receipts import judge
+from conformance.vectors.judges.zk_receipts import judge
 from reference.addons.falcon_library import find_library
 from reference.protocol.credentials import Question
 from reference.protocol.key_documents import keys_of_trust_set
 from reference.protocol.zk_receipts import judge_receipt
+from tools.vectors_builder.family import BuildFault
+from tools.vectors_builder.zk_receipts import FAMILY, bulletproof, making
+from tools.vectors_builder.zk_receipts.second_opinion import complaints
 
 FOLDER = Path(vectors.__file__).parent / FAMILY.name
 ALL = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text("ascii"))["vectors"]]
@@ -254,7 +254,7 @@ def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(complaints(replace(bad, stage=stage, codes=codes))) == told
     alone = replace(FAMILY, files={"x.json": (lambda: [bad],)}, differences={})
     monkeypatch.setattr(bulletproof, "_inner_product", lambda *_: [])
-    monkeypatch.setattr("conformance.vectors_builder.zk_receipts.second_opinion._refusal", lambda _: None)
+    monkeypatch.setattr("tools.vectors_builder.zk_receipts.second_opinion._refusal", lambda _: None)
     with pytest.raises(BuildFault, match="by the second verifier the proof holds"):
         alone.build()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.hub import documents
+from conformance.surfaces.control_plane import documents
 from reference.addons.kit import Call
 from reference.chameleon import addon_look
 from reference.chameleon.addon_points import POINTS

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from conformance.agent import answers
-from conformance.agent.templates import filled, values_of
 from conformance.checks.agent.explain import lacking_parameters, shows_components
 from conformance.oracles.message_signatures.message import Message
+from conformance.surfaces.agent import answers
+from conformance.surfaces.agent.templates import filled, values_of
 from reference.agent.skills import SKILLS, Moment
 from reference.chameleon import agent_requests
 from reference.chameleon.agent_look import edit

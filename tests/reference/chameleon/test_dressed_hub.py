@@ -16,9 +16,9 @@ from typing import Any
 
 import httpx
 
-from conformance.hub import documents
-from conformance.hub.log_reading import oldest_first
 from conformance.oracles import audit_chain
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.log_reading import oldest_first
 from reference.chameleon.catalog import look
 from reference.chameleon.points import Look
 

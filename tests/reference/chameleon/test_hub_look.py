@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from conformance.hub import documents
-from conformance.hub.access import CANDIDATES
-from conformance.hub.log_reading import oldest_first
 from conformance.oracles import audit_chain as oracle
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import CANDIDATES
+from conformance.surfaces.control_plane.log_reading import oldest_first
 from reference.chameleon import hub_audit, hub_audit_points, hub_look, hub_manners, join_look
 from reference.chameleon.hub_documents import edit as edit_document
 from reference.chameleon.hub_points import POINTS

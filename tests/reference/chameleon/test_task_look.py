@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.a2a import Task
 from conformance.selftest.seen.a2a import beyond
+from conformance.surfaces.rail.a2a import Task
 from reference.chameleon.a2a_look import _own_message, _told, own_id, told_id
 from reference.chameleon.agent_documents import card
 from reference.chameleon.rail_a2a_points import POINTS

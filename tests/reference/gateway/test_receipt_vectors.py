@@ -7,7 +7,7 @@ from typing import Any
 from conformance import vectors
 from conformance.oracles.receipts import examine
 from conformance.vectors import Vector
-from conformance.verifier.receipts import judge
+from conformance.vectors.judges.receipts import judge
 from tests.reference.gateway.gateway_stack import VERIFY, Gateway
 
 ASKED = ("jws", "jwks", "expected_payment_hash")

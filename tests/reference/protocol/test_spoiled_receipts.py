@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.check import Case
-from conformance.hub.credentials import Issued, issued_receipt, spoiled_receipts
+from conformance.engine.check import Case
+from conformance.surfaces.control_plane.credentials import Issued, issued_receipt, spoiled_receipts
 from reference.addons.falcon_library import find_library
 from reference.mutants.catalog import CATALOG
 from reference.protocol import zk_receipts

@@ -18,9 +18,9 @@ import pytest
 from reference.bench.memory_rail import NoNode
 from reference.chains.algorand import AlgorandLane
 from reference.protocol.networks import NETWORKS
-from reference.rail.front import Front
 from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings
+from reference.rail.unpaid_fast_path import Front
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope, Message, Scope
 
@@ -229,7 +229,7 @@ async def test_a_fault_nobody_planned_is_the_same_by_either_door(doors: Doors, m
     def broken(*_: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr("reference.rail.door.quoted", broken)
+    monkeypatch.setattr("reference.rail.paid_endpoint.quoted", broken)
     status, _, body = await doors.both(Asked())
     assert status == 500
     assert b"secret" not in body

@@ -10,7 +10,7 @@ import pytest
 from quart import Quart, Response, request
 
 from reference.web.envelope import Message
-from reference.web.lean import LeanConnection
+from reference.web.single_task_connection import LeanConnection
 
 
 def app(*, lean: bool) -> Quart:

@@ -14,10 +14,10 @@ import pytest
 
 from conformance import target
 from conformance.checks.addons import bundled
-from conformance.enclosure import words_before
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
+from conformance.engine.runner import Plan, Run, registered
 from conformance.ledger import load
-from conformance.runner import Plan, Run, registered
+from conformance.processes.sandbox import words_before
 from programs.node import node
 from tests import prepared
 from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serving

@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.agent import EXPLAIN, OPERATIONS, SIGN, VERIFY
 from conformance.oracles.keys import KeyFault
 from conformance.oracles.message_signatures import judgement, keys, members, signing
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.structured import BareItem
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
+from conformance.surfaces.agent import EXPLAIN, OPERATIONS, SIGN, VERIFY
 from tests.conformance.checks.trial import tried
 
 BASE = "http://agent.test"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
-from conformance.client import Unreachable
+from conformance.engine.runner import registered
+from conformance.http.client import Unreachable
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import SigningKey
-from conformance.runner import registered
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
+from conformance.surfaces.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
 from tests.conformance.checks.agent.scripted_agent import (
     FOREIGN,
     PROFILE,

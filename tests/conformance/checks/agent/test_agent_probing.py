@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.agent import EXPLAIN, VERIFY
-from conformance.agent.probing import AgentFound, probe_agent
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
+from conformance.http.client import Client, Counter, Names
+from conformance.surfaces.agent import EXPLAIN, VERIFY
+from conformance.surfaces.agent.probing import AgentFound, probe_agent
 from conformance.target import parse
 from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, Foreign, Look, Reply, at, judged
 from tests.conformance.checks.trial import breached

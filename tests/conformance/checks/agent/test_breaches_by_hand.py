@@ -13,8 +13,8 @@ import pytest
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.faults import Code
 from conformance.oracles.message_signatures.message import Message
+from conformance.outcome import Verdict
 from conformance.vectors import message_signatures
-from conformance.verdict import Verdict
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, judged
 from tests.conformance.checks.trial import breached
 

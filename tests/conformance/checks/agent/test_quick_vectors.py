@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 from conformance import target
-from conformance.check import Case
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
-from conformance.runner import registered
-from conformance.session import Session
+from conformance.engine.check import Case
+from conformance.engine.events import EventLog
+from conformance.engine.runner import registered
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names
 from conformance.vectors import message_signatures
 from tests.conformance.checks.agent.scripted_agent import PROFILE, Agent
 

@@ -10,12 +10,12 @@ from collections import Counter as Tally
 import pytest
 
 from conformance import target
-from conformance.check import Case
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
-from conformance.recorded import template
-from conformance.runner import registered
-from conformance.session import Session
+from conformance.engine.check import Case
+from conformance.engine.events import EventLog
+from conformance.engine.runner import registered
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names
+from conformance.http.recorded import template
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look
 
 CHECKS = [

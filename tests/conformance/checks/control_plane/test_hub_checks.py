@@ -12,10 +12,10 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import health, services
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
+from conformance.engine.runner import Plan, Run, registered
+from conformance.http.recorded import template
 from conformance.ledger import load
-from conformance.recorded import template
-from conformance.runner import Plan, Run, registered
 from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub, serving
 
 PROFILE = """

@@ -12,11 +12,11 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import defaults
-from conformance.enclosure import words_before
-from conformance.events import EventLog
-from conformance.hub import starting
+from conformance.engine.events import EventLog
+from conformance.engine.runner import Plan, Run, registered
 from conformance.ledger import load
-from conformance.runner import Plan, Run, registered
+from conformance.processes.sandbox import words_before
+from conformance.surfaces.control_plane import starting
 from tests.reference.postgres_cluster import private_cluster
 
 ROOT = Path(__file__).parents[4]

@@ -17,9 +17,9 @@ import segno
 from algosdk import account
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.payers.bill import USDC, Bill, Way, in_two, respelled, smaller
-from conformance.session import Session
-from conformance.verdict import Verdict
+from conformance.engine.session import Session
+from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.outcome import Verdict
 from tests.conformance.checks.trial import tried
 
 BASE = "http://gateway.test"

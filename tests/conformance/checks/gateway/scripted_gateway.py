@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance import clock
-from conformance.runner import registered
-from conformance.verdict import Verdict
+from conformance.engine import clock
+from conformance.engine.runner import registered
+from conformance.outcome import Verdict
 from tests.conformance.checks.trial import tried
 
 BASE, LIMITED, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
-from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
+from conformance.receipts.live_mutations import PROFILE_PAYLOAD, keys
 from tests.conformance.checks.trial import tried
 
 PLATFORM = Signer(bytes(range(32)), "platform")

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from conformance.check import Inconclusive
-from conformance.checkout import orders
-from conformance.checkout.browser import Browser, Rendered
-from conformance.checkout.page import Page
-from conformance.client import Client, Counter, Names
-from conformance.events import EventLog
-from conformance.session import Session
+from conformance.engine.check import Inconclusive
+from conformance.engine.events import EventLog
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names
+from conformance.outcome import Verdict
+from conformance.surfaces.gateway.checkout import orders
+from conformance.surfaces.gateway.checkout.browser import Browser, Rendered
+from conformance.surfaces.gateway.checkout.page import Page
 from conformance.target import parse
-from conformance.verdict import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import (
     ELSEWHERE,
     PAYOUT,

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.check import REGISTRY
 from conformance.checks.gateway.amounts import EXACT, is_product
 from conformance.checks.gateway.limits import retry_after
 from conformance.checks.gateway.links import address_parts, utc_time
 from conformance.checks.gateway.originals import identity
 from conformance.checks.gateway.tokens import counts_up, observed_bits
-from conformance.client import Answer
-from conformance.runner import registered
-from conformance.verdict import Verdict
+from conformance.engine.check import REGISTRY
+from conformance.engine.runner import registered
+from conformance.http.client import Answer
+from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import judged, profile_text
 from tests.conformance.checks.trial import breached
 

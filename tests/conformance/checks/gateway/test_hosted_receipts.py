@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import STEPS, ReceiptFault, verify_receipt
-from conformance.receipts.vectors import PROFILE_PAYLOAD, keys
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
+from conformance.receipts.live_mutations import PROFILE_PAYLOAD, keys
 from tests.conformance.checks.gateway.scripted_verifier import (
     PLATFORM,
     UNBOUND_SCREEN,

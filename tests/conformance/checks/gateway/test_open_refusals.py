@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.client import Answer
-from conformance.refusals import pointers
+from conformance.http.client import Answer
+from conformance.http.refusals import pointers
+from conformance.outcome import Verdict
+from conformance.surfaces.gateway.unbound import asked_for
 from conformance.target import parse
-from conformance.unbound import asked_for
-from conformance.verdict import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
 from tests.conformance.checks.trial import breached, tried
 

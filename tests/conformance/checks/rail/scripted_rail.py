@@ -14,10 +14,10 @@ from algosdk import account
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
+from conformance.engine.session import Session
 from conformance.oracles.hashing import jcs_bytes, sha256_hex
-from conformance.session import Session
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 from tests.conformance.checks.trial import tried
 
 PATHS = {

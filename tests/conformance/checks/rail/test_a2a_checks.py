@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 

@@ -11,7 +11,7 @@ from conformance.checks.rail.base_malformed import spoiled_members
 from conformance.checks.rail.base_payments import spellings
 from conformance.checks.rail.base_signatures import broken_signatures
 from conformance.checks.rail.base_weld import wrong_nonces
-from conformance.payers.base_authorization import Authorization, Domain, nonce_of
+from conformance.lanes.base.authorization import Authorization, Domain, nonce_of
 
 KEY = b"\x11" * 32
 TOKEN = "1767225600:0011223344556677:" + "ab" * 32

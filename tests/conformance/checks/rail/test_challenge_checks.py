@@ -9,8 +9,8 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.rail.challenges import is_shareable, leaks, paid_methods
-from conformance.client import Answer
-from conformance.verdict import Verdict
+from conformance.http.client import Answer
+from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 

@@ -10,9 +10,9 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.rail.challenges import leaks
-from conformance.client import Answer, retry_after
+from conformance.http.client import Answer, retry_after
 from conformance.oracles.hashing import jcs_bytes, response_hashes, settled_refs, sha256_hex
-from conformance.purchase import lane_of
+from conformance.surfaces.rail.purchase import lane_of
 
 _JWS = ".".join(
     base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"HS256"}', b'{"jti":"1"}', b"m" * 32)

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from conformance.checks.rail.malformed import not_base64, not_json, wrong_fields
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 

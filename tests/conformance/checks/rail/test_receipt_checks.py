@@ -11,10 +11,10 @@ import pytest
 from conformance.checks.rail.keys import names_host
 from conformance.checks.rail.receipts import changed_once, claim_at, is_published
 from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
-from conformance.events import EventLog
+from conformance.engine.events import EventLog
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.rail.test_challenge_checks import answer
 from tests.conformance.checks.trial import breached

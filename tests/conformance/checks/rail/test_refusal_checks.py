@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance.check import Case
 from conformance.checks.rail.paid_calls import SPELLINGS, spelled
-from conformance.verdict import Verdict
+from conformance.engine.check import Case
+from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.check import Inconclusive
 from conformance.checks.rail.solana_finality import taken_back
-from conformance.payers.solana import SolanaPayer
+from conformance.engine.check import Inconclusive
+from conformance.lanes.solana.payer import SolanaPayer
 
 
 class Node:

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from conformance.checkout import orders
 from conformance.checks.webhooks import delivery, redelivery
+from conformance.outcome import Verdict
+from conformance.surfaces.gateway.checkout import orders
+from conformance.surfaces.webhooks.receiver import bound
 from conformance.target import ProfileError
-from conformance.verdict import Verdict
-from conformance.webhooks.receiver import bound
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,

@@ -10,13 +10,13 @@ import pytest
 from algosdk import account
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checkout import orders
 from conformance.checks.webhooks import rail_is_silent
-from conformance.client import Answer
-from conformance.discovery import Operation
-from conformance.purchase import Challenge, Purchase
-from conformance.session import Session
-from conformance.verdict import Verdict
+from conformance.engine.session import Session
+from conformance.http.client import Answer
+from conformance.outcome import Verdict
+from conformance.surfaces.gateway.checkout import orders
+from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.purchase import Challenge, Purchase
 from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, judged
 
 TOKEN = f"1767225600:{'ab' * 8}:{'cd' * 32}"

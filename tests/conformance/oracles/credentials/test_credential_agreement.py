@@ -13,12 +13,12 @@ import pytest
 from conformance.oracles.credentials import envelope, judging, payloads
 from conformance.oracles.credentials.judging import Judgement
 from conformance.oracles.keys import encode_base64url
-from conformance.vectors_builder.falcon_envelopes import making
-from conformance.vectors_builder.zk_receipts import making as receipts
 from reference.addons.falcon_library import find_library
 from reference.protocol import credentials, federation, zk_receipts
 from reference.protocol.key_documents import keys_of_trust_set
 from reference.protocol.times import unix_of
+from tools.vectors_builder.falcon_envelopes import making
+from tools.vectors_builder.zk_receipts import making as receipts
 
 VALUES: list[Any] = [
     *(None, True, False, 0, -0.0, 1, -1, 0.5, 1.0, 2**53 - 1, 2**53, -(2**53), 1e300, 10**420),

@@ -20,7 +20,7 @@ from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
 from conformance.vectors import message_signatures
-from conformance.verifier.message_signatures import judged
+from conformance.vectors.judges.message_signatures import judged
 
 NOW = 1_700_000_000
 KEY = keys.read_private(bytes(range(32)))

@@ -9,7 +9,7 @@ from algosdk import encoding, transaction
 
 from conformance.oracles.welds import algorand_transaction as reading
 from conformance.oracles.welds.refusal import Refused
-from conformance.vectors_builder.welds import algorand_wallet as wallet
+from tools.vectors_builder.welds import algorand_wallet as wallet
 
 
 def test_the_zero_address_has_its_known_text() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.oracles.welds import ethereum
 from conformance.oracles.welds.refusal import Refused
-from conformance.vectors_builder.welds import base_wallet as wallet
+from tools.vectors_builder.welds import base_wallet as wallet
 
 # The signed transaction that EIP-155 gives as its example, and the sender of the key that it names.
 EIP_155 = bytes.fromhex(

@@ -11,7 +11,7 @@ from solders.token.associated import get_associated_token_address
 from conformance.oracles.welds import solana_accounts as accounts
 from conformance.oracles.welds.refusal import Refused
 from conformance.oracles.welds.solana_transaction import SignedTransaction
-from conformance.vectors_builder.welds import solana_wallet as wallet
+from tools.vectors_builder.welds import solana_wallet as wallet
 
 
 def test_points_on_the_curve_are_those_of_solders() -> None:

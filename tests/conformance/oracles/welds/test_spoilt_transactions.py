@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from conformance.vectors_builder.drafting import Draft
-from conformance.vectors_builder.welds import (
+from conformance.vectors.judges.welds import judge
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.welds import (
     algorand_opinion,
     algorand_valid,
     base_opinion,
@@ -17,7 +18,6 @@ from conformance.vectors_builder.welds import (
     solana_opinion,
     solana_valid,
 )
-from conformance.verifier.welds import judge
 
 
 def spoilt(rng: Random, raw: bytes) -> bytes:

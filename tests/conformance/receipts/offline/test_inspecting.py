@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.network_names import network_named
+from conformance.lanes.network_names import network_named
 from conformance.oracles.forging import compact
 from conformance.oracles.receipt_kinds import MEMBERS
 from conformance.receipts.offline.claim_members import CLAIMS

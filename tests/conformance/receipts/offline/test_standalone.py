@@ -15,7 +15,7 @@ HEAVY = ("quart", "hypercorn", "sqlalchemy", "aiohttp", "web3", "solders", "algo
     [
         "conformance.receipts.offline.verifying, conformance.receipts.offline.page",
         "conformance.cli.receipt_verify, conformance.cli.receipt_inspect",
-        "conformance.verifier.receipts",
+        "conformance.vectors.judges.receipts",
     ],
 )
 def test_no_server_library_is_loaded(modules: str) -> None:

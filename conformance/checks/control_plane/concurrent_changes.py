@@ -1,0 +1,123 @@
+"""CP-ISSUER-09, CP-AUDIT-02 to -05: what becomes of trust set and log when changes come at the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from conformance.checks.control_plane.audit import judge_links, may_be_missed
+from conformance.checks.control_plane.trust import told_keys
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.oracles.audit_chain import Entry
+from conformance.oracles.strict_json import literal_faults
+from conformance.surfaces.control_plane.access import (
+    ATB_KEYS,
+    PKS,
+    Hub,
+    Issuer,
+    documented,
+    hub_of,
+    success,
+    token_refused,
+)
+from conformance.surfaces.control_plane.log_reading import entries_about, log_of
+
+_ISSUERS = 8
+_KEYS = 6
+_ENOUGH = 2
+
+
+@check(
+    "CP-AUDIT-02",
+    "CP-AUDIT-03",
+    "CP-AUDIT-04",
+    surface="control_plane",
+    # So many entries at once would push those of other checks out of a log that tells its latest only.
+    exclusive="surface",
+    fix="Let the database decide who writes the next entry, and read the MAC before it in the same transaction.",
+)
+async def changes_at_once_make_one_chain(case: Case) -> None:
+    """Trust changes that come at the same moment are all in the log, and the log is one chain.
+
+    Registers eight issuers side by side and revokes them side by side. Expects an entry more about each that was
+    registered, and about each that was revoked, and every entry of the log linked to the one before it.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - the log is the admin's
+    issuers = [hub.new_issuer("at-once") for _ in range(_ISSUERS)]
+    start = await log_of(hub)
+    try:
+        answers = await run_concurrently(map(hub.register, issuers))
+        refusal = token_refused(answers[0])
+        made = [one for one, answer in zip(issuers, answers, strict=True) if success(answer)]
+        registered = await log_of(hub)
+    finally:
+        answers = await run_concurrently(hub.revoke(one.did) for one in issuers)
+    if len(made) < _ENOUGH:
+        raise Inconclusive(refusal or "no two issuers could be registered side by side")
+    gone = [one for one, answer in zip(issuers, answers, strict=True) if success(answer) and one in made]
+    revoked = await log_of(hub)
+    await _judge_told(case, hub, "CP-AUDIT-02", made, start, registered)
+    await _judge_told(case, hub, "CP-AUDIT-03", gone, registered, revoked)
+    try:
+        await judge_links(case, hub, revoked)
+    except Inconclusive as reason:
+        # What only the chain key could tell says nothing of whether the changes are in the log.
+        case.inconclusive("CP-AUDIT-04", str(reason))
+
+
+async def _judge_told(
+    case: Case, hub: Hub, row: str, issuers: Sequence[Issuer], before: Sequence[Entry], after: Sequence[Entry]
+) -> None:
+    expected = "an entry more about each issuer"
+    if before and after[:1] != before[:1]:
+        # What may have been pushed out, nobody can miss.
+        case.expect(row, True, expected, "the log tells its latest entries only")
+        return
+    silent = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
+    if silent and not await may_be_missed(case, hub, row, after):
+        return
+    case.expect(row, not silent, expected, f"one about {len(issuers) - len(silent)} of {len(issuers)}")
+
+
+@check(
+    "CP-ISSUER-03",
+    "CP-ISSUER-09",
+    "CP-TRUST-06",
+    surface="control_plane",
+    fix="Make the DID unique in the database, so that one of two registrations at the same moment replaces the other.",
+)
+async def one_did_at_once_has_one_key(case: Case) -> None:
+    """A DID that is registered with several keys at the same moment has one of them, and none once it is revoked.
+
+    Sends six registrations of one new DID side by side, each with another key. Expects the DID once in the trust set,
+    with a key of a registration that succeeded, the same key alone in atb-keys.json, and after one revocation neither.
+    """
+    hub = await hub_of(case)
+    first = hub.new_issuer("contended")
+    rivals = [first, *(Issuer(first.did, hub.new_key("contended")) for _ in range(_KEYS - 1))]
+    async with AsyncExitStack() as kept:
+        kept.push_async_callback(hub.revoke, first.did)
+        answers = await run_concurrently(map(hub.register, rivals))
+        keys = {one.key for one, answer in zip(rivals, answers, strict=True) if success(answer)}
+        if not keys:
+            raise Inconclusive(token_refused(answers[0]) or "none of six registrations of one DID at once succeeded")
+        read = await hub.call("GET", PKS)
+        twice = [fault for fault in literal_faults(read.body) if first.did in fault]
+        given = read.object().get(first.did) if not twice else None
+        own = given if isinstance(given, str) else None
+        told = "the DID twice" if twice else "one of their keys" if own in keys else "none of their keys"
+        expected = "the DID once, with the key of a registration that succeeded"
+        case.expect("CP-ISSUER-09", not twice and own in keys, expected, told, exchange=read)
+        answer = await hub.call("GET", ATB_KEYS)
+        shown = told_keys(documented(answer), (one.key for one in rivals))
+        alike = shown == {own} or own not in keys  # which of them it should be, the trust set does not say then
+        found = f"{len(shown)} keys of it" if len(shown) != 1 else "that key" if alike else "another key"
+        case.expect("CP-TRUST-06", len(shown) == 1 and alike, "that key alone", found, exchange=answer)
+    there = first.did in await hub.trust_set()
+    case.expect("CP-ISSUER-03", not there, "gone with one revocation", "still there" if there else "gone")
+    answer = await hub.call("GET", ATB_KEYS)
+    left = told_keys(documented(answer), (one.key for one in rivals))
+    found = f"{len(left)} keys of it" if left else "none"
+    case.expect("CP-TRUST-06", not left, "no key of a revoked issuer", found, exchange=answer)

@@ -1,0 +1,31 @@
+"""GW-LINK-23: a label comes through unchanged, whatever script it is written in."""
+
+from __future__ import annotations
+
+import json
+
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.surfaces.webhooks.sales import deliveries, sales
+
+
+@check(
+    "GW-LINK-23",
+    surface="gateway",
+    lane="each",
+    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation.",
+)
+async def a_label_comes_through(case: Case) -> None:
+    """A label with letters beyond ASCII is `data.tenant_label` of the event, unchanged.
+
+    Pays a link whose label has letters of several scripts, one outside the first plane of Unicode, one that is written
+    with a combining mark, letters that a page must escape, and white space at both ends. Expects the same code points
+    in the event.
+    """
+    far = [sale for sale in await sales(case) if not sale.label.isascii()]
+    if not far:
+        raise Inconclusive("no link was made with such a label; a note says why")
+    for sale in far:
+        for one in deliveries(case, sale):
+            label = one.data.get("tenant_label")
+            found = json.dumps(label)[:300]
+            case.expect("GW-LINK-23", sale.is_label(label), json.dumps(sale.label), found, exchange=one)

@@ -1,0 +1,101 @@
+"""RAIL-PAY on the mined lanes: what strangers do with somebody's transaction does not take it from him.
+
+A transaction stands on a public chain before its owner presents it, and on Algorand its note shows the token as well.
+Whoever reads them can present them first. That buys him nothing (RAIL-WELD), and it must cost the owner nothing. The
+rows are those of a valid proof that is served 200: a refusal would send him to pay again, whatever its status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.checks.rail.algorand_weld import forgeries
+from conformance.checks.rail.paid_calls import told
+from conformance.checks.rail.refused_payments import control
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import one_of_several
+from conformance.http.client import Answer
+from conformance.lanes.algorand import payer as algorand
+from conformance.lanes.solana import payer as solana
+from conformance.surfaces.rail.discovery import Operation, variations
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
+
+_FIX = (
+    "Let a claim bind only once the chain has shown that it pays: before that, hold nothing against others who name "
+    "the same transaction or the same token, however many they are."
+)
+# A hundred claims each; a quick look makes them on one lane.
+QUICK = one_of_several("claims that lock a payer out")
+_INVENTED, _FOREIGN, _FORGED, _ELSEWHERE = 50, 24, 16, 10
+
+
+@check("RAIL-PAY-01", surface="rail", lane="algorand", fix=_FIX, quick=QUICK)
+async def owner_of_an_algorand_payment_is_not_locked_out(case: Case) -> None:
+    """A valid payment is served, however often strangers have claimed its transaction and its token before.
+
+    Pays a challenge, and before the payment is presented makes a hundred wrong claims: invented transactions with its
+    token; its transaction with tokens of strangers, live and forged; and the right pair on other requests. Then
+    presents the payment. Expects 200.
+    """
+    await _owner_is_served(case, "RAIL-PAY-01", algorand.invented_id, 32)
+
+
+@check("RAIL-PAY-03", surface="rail", lane="solana", fix=_FIX, quick=QUICK)
+async def owner_of_a_solana_payment_is_not_locked_out(case: Case) -> None:
+    """A valid payment is served, however often strangers have claimed its transaction and its token before.
+
+    Pays a challenge, and before the payment is presented makes a hundred wrong claims: invented transactions with its
+    token; its transaction with tokens of strangers, live and forged; and the right pair on other requests. Then
+    presents the payment. Expects 200.
+    """
+    await _owner_is_served(case, "RAIL-PAY-03", solana.invented_id, 64)
+
+
+async def _owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], size: int) -> None:
+    operation = case.session.operations[0]
+    await control(case, operation)
+    quote = await challenge(case, operation)
+    strangers = [(await challenge(case, operation)).reference(case.lane) for _ in range(_FOREIGN // 3)]
+    proof = await pay(case, quote, case.lane)
+    tx_id, token = proof["tx_id"], proof["payment_reference"]
+    invented = [invent(case.rng.randbytes(size)) for _ in range(_INVENTED)]
+    forged = [text for _, text in forgeries(case, quote)]
+    wrong = [
+        *({"tx_id": other, "payment_reference": token} for other in invented),
+        *({"tx_id": tx_id, "payment_reference": text} for text in _taken(strangers, _FOREIGN)),
+        *({"tx_id": tx_id, "payment_reference": text} for text in _taken(forged, _FORGED)),
+    ]
+    claims = [*((operation, quote.body, claim) for claim in wrong), *_elsewhere(case, quote, proof)]
+    answers = await run_concurrently(_claim(case, *claim) for claim in claims)
+    answer = await present(case, operation, proof, body=quote.body)
+    served = [claim for claim in answers if claim.status == 200]
+    if served:
+        case.inconclusive(row, f"{len(served)} wrong claims were served, so the payment is spent", exchange=served[0])
+        return
+    where = {"payment": f"after {len(claims)} wrong claims"}
+    case.expect(row, answer.status == 200, "200", told(answer), exchange=answer, where=where)
+
+
+def _taken(texts: list[str], number: int) -> list[str]:
+    """Return so many of the texts, one after the other, from the start again when they are used up."""
+    return [texts[place % len(texts)] for place in range(number)]
+
+
+def _elsewhere(
+    case: Case, quote: Challenge, proof: Mapping[str, Any]
+) -> list[tuple[Operation, Any, Mapping[str, Any]]]:
+    """Return the right pair on requests that it was not quoted for."""
+    operation = quote.operation
+    others = [(one, one.body) for one in case.session.operations if one.path != operation.path]
+    bodies = [
+        (operation, body) for body in (*operation.other_bodies, *variations(operation.body)) if body != quote.body
+    ]
+    requests = [*others, *bodies]
+    return [(*requests[place % len(requests)], proof) for place in range(_ELSEWHERE)] if requests else []
+
+
+async def _claim(case: Case, operation: Operation, body: Any, claim: Mapping[str, Any]) -> Answer:
+    name_live_values(case, claim)
+    return await present(case, operation, dict(claim), body=body)

@@ -1,0 +1,81 @@
+"""X-DIFF-01: the free agent and the paid rail judge the same signed message alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.checks.rail.paid_calls import ABSENT, result_of
+from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.surfaces.agent import Agent, Subject, agent_of, answers
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.rail.purchase import challenge, pay, redeem
+from conformance.target import REFERENCE_AGENT
+
+_ROW = "X-DIFF-01"
+_FAMILY = frozenset({"method", "authority", "path", "headers"})
+
+
+def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
+    """Return the body that asks the rail about a message: by the family's names where its example has them.
+
+    Otherwise by the agent's, since nobody says of either how they differ.
+    """
+    if isinstance(example, Mapping) and example.keys() >= _FAMILY:
+        agent = replace(agent, bindings=REFERENCE_AGENT)
+    return agent.verify_body(one)
+
+
+def paid_validity(agent: Agent, result: Any) -> bool | None:
+    """Return what a paid result says of validity: where the agent says it, else wherever it does.
+
+    Raises:
+        Inconclusive: It says it in a word that is not known.
+    """
+    bound = agent.bindings
+    found = answers.validity(result, bound.validity_at, bound.validity_words)
+    if found is not None or agent.ours:
+        return found
+    found = answers.validity(result, None)
+    unknown = answers.unknown_word(result, None)
+    if found is None and unknown is not None and bound.validity_words is None:
+        where, word = unknown
+        raise Inconclusive(f"unbound: {where} says {word[:80]!r}; give [agent] validity_words what each word means")
+    return found
+
+
+@check(_ROW, surface="rail", fix="Verify messages with one core, for the agent and for the paid call.")
+async def agent_and_rail_judge_alike(case: Case) -> None:
+    """The free agent and the paid rail give the same validity for the same signed message and key.
+
+    Has a sound message, and messages with another path, another body and another key, verified by the agent, and by a
+    paid call of the rail on one lane. Expects the same validity from both.
+    """
+    agent = await agent_of(case)
+    operation = case.session.service("rfc9421-verify")
+    lanes = case.profile.claims.lanes
+    if not lanes:
+        raise Inconclusive("the profile claims no lane to pay on")
+    one = signed(case)
+    subjects = {
+        "sound": one,
+        "another path": one.changed(target="/elsewhere"),
+        "another body": one.changed(body=b"{}"),
+        "another key": one.expecting(bytes(reversed(one.key or b""))),
+    }
+
+    async def compared(what: str) -> None:
+        body = body_for_rail(agent, operation.body, subjects[what])
+        free = await agent.verify(subjects[what])
+        quote = await challenge(case, operation, body=body)
+        answer = await redeem(case, operation, await pay(case, quote, lanes[0]), body=body)
+        result: Any = result_of(case, answer)
+        if answer.status != 200 or result is ABSENT:
+            raise Inconclusive(f"the paid verification was answered {answer.status}; RAIL-SVC judges that")
+        said, paid = agent.validity(free), paid_validity(agent, result)
+        where = {"message": what}
+        case.expect(_ROW, said is paid and said is not None, f"{said}", f"{paid}", exchange=answer, where=where)
+
+    await run_concurrently(map(compared, subjects))

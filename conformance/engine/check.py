@@ -1,0 +1,281 @@
+"""What a check is: one async function that names the requirement rows it decides.
+
+A check reads as: arrange one success, change one thing, expect one refusal. It talks to the target through its `Case`
+only, and says what it found by `Case.expect`; a row that a check names and never judges is inconclusive.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from conformance.engine.events import EventLog
+from conformance.engine.quick import BY_COMPANY, WHOLE, Quick
+from conformance.http.client import Client, Recorded
+from conformance.ledger import Requirement, load
+from conformance.outcome import ONLY_WARNS, Inconclusive, Verdict, breach
+from conformance.target import Profile
+
+__all__ = [
+    "REGISTRY",
+    "Case",
+    "Check",
+    "Exclusive",
+    "Inconclusive",
+    "Lacking",
+    "check",
+    "shortened",
+]
+
+T = TypeVar("T")
+Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
+
+
+class Lacking(Inconclusive):
+    """The chain node cannot be made to do what the check needs; every row of the check is documented for this reason.
+
+    What the check judged before is no pass, since it is not the whole check; a breach that it found stays one.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A registered check.
+
+    Attributes:
+        id: Name of its function, with the lane in brackets when it runs once a lane (`stray_transfer[algorand]`).
+        rows: Requirement ids it decides.
+        surface: Surface it talks to.
+        lane: The lane it is bound to; `each` before expansion, None when it needs none.
+        exclusive: True when it moves the clock and so runs only beside those that wait for the same; `chain` when it
+            disturbs its lane's chain and `surface` when it disturbs its surface, and so runs beside checks of others
+            only; `limits` when it exhausts a limit and so runs alone, unless the profile names a service of its own for
+            that; `all` when it disturbs a chain and moves the clock meanwhile, and so runs last and by itself.
+        fix: What an implementer does about a breach.
+        run: The function.
+        self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
+            chains and its clock does not touch it.
+        quick: What `run --quick` makes of it.
+    """
+
+    id: str
+    rows: tuple[str, ...]
+    surface: str
+    lane: str | None
+    exclusive: Exclusive
+    fix: str
+    run: Callable[..., Awaitable[None]] = field(repr=False)
+    self_contained: bool = False
+    quick: Quick = WHOLE
+
+    @property
+    def sentence(self) -> str:
+        """What the check sends and expects: the docstring of its function."""
+        return inspect.getdoc(self.run) or ""
+
+    def for_lane(self, lane: str) -> Check:
+        """Return this check bound to one lane."""
+        return replace(self, id=f"{self.id}[{lane}]", lane=lane)
+
+
+REGISTRY: dict[str, Check] = {}
+
+
+def check(
+    *rows: str,
+    surface: str,
+    fix: str,
+    lane: str | None = None,
+    exclusive: Exclusive = False,
+    self_contained: bool = False,
+    quick: Quick | None = None,
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
+    """Register an async function as the check of `rows`.
+
+    Args:
+        rows: Requirement ids; each must be in the ledger.
+        surface: Surface whose claim the check needs.
+        fix: One or two sentences: what to change when it fails.
+        lane: Name of the lane it needs, or `each` to run once for every claimed lane.
+        exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
+            disturbs that), one a surface (`surface`, likewise), alone where limits are shared (`limits`), or last and
+            by itself (`all`).
+        self_contained: It judges programs only that it starts itself.
+        quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
+
+    Raises:
+        ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
+    """
+
+    def register(function: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        name = str(function.__name__)
+        unknown = [row for row in rows if row not in load()]
+        if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
+            raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
+        chosen = quick or BY_COMPANY[exclusive]
+        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, chosen)
+        return function
+
+    return register
+
+
+def shortened(log: EventLog, one: Check, what: str, tried: int, of: int) -> None:
+    """Put into the log that a part was tried of what could be: by a quick look, or where a target gets samples."""
+    log.add("check.shortened", check=one.id, rows=list(one.rows), what=what, tried=tried, of=of)
+
+
+@dataclass(slots=True)
+class Case:
+    """One run of one check: its client, its randomness, and the place where it says what it found.
+
+    `quick` is the run's seed where the run is a quick look, else None.
+    """
+
+    check: Check
+    profile: Profile
+    client: Client
+    log: EventLog
+    rng: random.Random
+    session: Any
+    judged: set[str] = field(default_factory=set)
+    quick: int | None = None
+    _parts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def lane(self) -> str:
+        """The lane this check is bound to."""
+        if self.check.lane is None:
+            raise Inconclusive("this check is bound to no lane")
+        return self.check.lane
+
+    def row(self, row_id: str) -> Requirement:
+        """Return a row that this check names."""
+        if row_id not in self.check.rows:
+            raise KeyError(f"check {self.check.id} does not name {row_id}")
+        return load()[row_id]
+
+    def expect(
+        self,
+        row_id: str,
+        holds: bool,
+        expected: str,
+        found: object,
+        *,
+        exchange: Recorded | None = None,
+        where: Mapping[str, str] | None = None,
+        hint: str | None = None,
+        beyond: str | None = None,
+    ) -> bool:
+        """Judge one row once; a row may be judged many times, and its worst judgement counts.
+
+        Args:
+            row_id: A row the check names.
+            holds: Whether the requirement is kept here.
+            expected: What should be, in words.
+            found: What was, short; live values are taken out.
+            exchange: The answer, or the delivery, that shows it.
+            where: Which operation, axis and so on; the lane is added.
+            hint: What to do about it, when it is more exact than the check's `fix`.
+            beyond: What the interface leaves open here, where the trial goes beyond what the row surely says: a breach
+                then warns, whatever the row's level, and the reader is given this reason.
+
+        Returns:
+            `holds`, so that a check can go on only when it makes sense.
+        """
+        verdict = Verdict.PASS if holds else breach(self.row(row_id), beyond=beyond)
+        if not holds and beyond is not None:
+            where = {**(where or {}), ONLY_WARNS: beyond}
+        self._judge(row_id, verdict, expected, found, exchange, where, hint)
+        return holds
+
+    def inconclusive(self, row_id: str, reason: str, *, exchange: Recorded | None = None) -> None:
+        """Say that a row could not be decided, and why."""
+        self._judge(row_id, Verdict.INCONCLUSIVE, reason, None, exchange, None, None)
+
+    def not_applicable(self, row_id: str, reason: str) -> None:
+        """Say that a row does not apply by the operator's profile, and why."""
+        self._judge(row_id, Verdict.NOT_APPLICABLE, reason, None, None, None, None)
+
+    def documented(self, row_id: str, reason: str) -> None:
+        """Say that nothing this target or its node can be made to do shows the row, and why."""
+        self._judge(row_id, Verdict.DOCUMENTED, reason, None, None, None, None)
+
+    def sample(self, items: Iterable[T], kind: Callable[[T], object] = lambda _: None, *, few: int = 1) -> list[T]:
+        """Return what is to be tried: everything, or in a quick look a few of each kind, drawn from the seed.
+
+        What is left out is in the log, and so in every report.
+
+        Args:
+            items: What a whole run tries.
+            kind: What makes two of them alike.
+            few: How many of a kind a quick look tries.
+
+        Raises:
+            ValueError: The check does not say that it tries a sample: a fault of the suite.
+        """
+        listed = list(items)
+        if self.quick is None:
+            return listed
+        if self.check.quick.way != "sample":
+            raise ValueError(f"check {self.check.id} samples without saying so")
+        alike: dict[object, list[int]] = {}
+        for place, item in enumerate(listed):
+            alike.setdefault(kind(item), []).append(place)
+        # Drawn from names alone, so that the sample is the same in whatever order checks run.
+        rng = random.Random(f"{self.quick}:{self.check.id}:{len(listed)}")  # noqa: S311 - repeatable on purpose
+        chosen = sorted(place for places in alike.values() for place in rng.sample(places, min(few, len(places))))
+        if len(chosen) < len(listed):
+            shortened(self.log, self.check, self.check.quick.words, len(chosen), len(listed))
+        return [listed[place] for place in chosen]
+
+    def some(self, items: Iterable[T], few: int, what: str) -> list[T]:
+        """Return `few` of the items, drawn from the check's randomness; how many in all is told when the check ends.
+
+        Args:
+            items: What could be tried.
+            few: How many of them are.
+            what: What they are, and why not all of them, for a reader.
+        """
+        listed = list(items)
+        chosen = self.rng.sample(listed, min(few, len(listed)))
+        tried, of = self._parts.get(what, (0, 0))
+        self._parts[what] = tried + len(chosen), of + len(listed)
+        return chosen
+
+    def tell_parts(self) -> None:
+        """Put into the log what was tried in part only, whatever the kind of run."""
+        for what, (tried, of) in self._parts.items():
+            if tried < of:
+                shortened(self.log, self.check, what, tried, of)
+
+    def note(self, text: str) -> None:
+        """Tell the reader something that judges nothing."""
+        self.log.add("note", check=self.check.id, text=self.client.names.redact(text))
+
+    def _judge(
+        self,
+        row_id: str,
+        verdict: Verdict,
+        expected: str,
+        found: object,
+        exchange: Recorded | None,
+        where: Mapping[str, str] | None,
+        hint: str | None,
+    ) -> None:
+        self.row(row_id)
+        self.judged.add(row_id)
+        redact = self.client.names.redact
+        self.log.add(
+            "judgement",
+            check=self.check.id,
+            row=row_id,
+            verdict=verdict.value,
+            expected=redact(expected),
+            found=None if found is None else redact(str(found))[:2000],
+            exchange=None if exchange is None else exchange.n,
+            hint=(hint or self.check.fix) if verdict in {Verdict.FAIL, Verdict.WARN} else None,
+            where={**({"lane": self.check.lane} if self.check.lane else {}), **(where or {})},
+        )

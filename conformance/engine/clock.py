@@ -1,0 +1,116 @@
+"""Moving the target's test clock, where it has one, or waiting, where the operator allows it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.engine.check import Case, Inconclusive, Lacking
+
+if TYPE_CHECKING:
+    from conformance.engine.session import Session
+
+_CATCH_UP_SECONDS = 60.0
+_TOLERANCE = 5
+
+
+async def pass_time(case: Case, seconds: int) -> None:
+    """Let `seconds` pass for the target: by its clock file, else by waiting within the budget.
+
+    The clock only moves forward, and the chains move with it: this returns when the newest block of every lane whose
+    payer can tell bears the new time. Chains whose block times cannot be moved stay behind. Checks that let time pass
+    side by side wait for each other, so that it passes for none of them while it is doing something else.
+
+    Raises:
+        Lacking: The chain of the check's own lane stays behind.
+        Inconclusive: There is no clock file and the budget does not allow the wait, or the chain did not follow.
+    """
+    offset_file = case.profile.clock.offset_file
+    if offset_file is not None:
+        if case.check.lane is not None and await stays_behind(case.session, case.check.lane):
+            raise Lacking(
+                f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
+                "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
+            )
+        wanted = offset_of(offset_file) + seconds
+        async with case.session.waiting.until(wanted):
+            advance_to(offset_file, wanted)
+        await _chains_follow(case, wanted)
+    elif seconds <= case.profile.budgets.wait_for_expiry:
+        await asyncio.sleep(seconds)
+    else:
+        raise Inconclusive(
+            f"needs {seconds} s to pass: give [clock] offset_file, a file whose seconds the target adds to its clock, "
+            "and its chains as well (those of `weldproof up` follow the clock_file that it tells: share that one), or "
+            "[budgets] wait_for_expiry of at least that"
+        )
+
+
+async def stays_behind(session: Session, lane: str) -> bool:
+    """Return whether a lane's node has control verbs and none that moves its block times (profile 9.1)."""
+    try:
+        payer = await session.payer(lane)
+    except Inconclusive:
+        return False
+    return payer.has_control and await payer.lacks("block_time_offset")
+
+
+def now(case: Case) -> int:
+    """Return the target's present time in unix seconds, by the clock file when there is one."""
+    offset_file = case.profile.clock.offset_file
+    return int(time.time() + (0.0 if offset_file is None else offset_of(offset_file)))
+
+
+def offset_of(path: Path) -> float:
+    """Return the seconds that a clock file adds; a file that is not there adds none.
+
+    Raises:
+        Inconclusive: It cannot be read.
+    """
+    try:
+        return float(path.read_text("ascii").strip() or "0")
+    except FileNotFoundError:
+        return 0.0
+    except (OSError, ValueError) as fault:
+        raise Inconclusive(f"cannot read the clock file {path}: {fault}") from fault
+
+
+def advance(path: Path, seconds: float) -> float:
+    """Move a clock file on by `seconds` in one step and return what it adds now.
+
+    Raises:
+        Inconclusive: It cannot be read or written.
+    """
+    return advance_to(path, offset_of(path) + seconds)
+
+
+def advance_to(path: Path, offset: float) -> float:
+    """Have a clock file add `offset` seconds, if it does not add more, and return what it adds now.
+
+    Raises:
+        Inconclusive: It cannot be read or written.
+    """
+    present = offset_of(path)
+    if present >= offset:
+        return present
+    draft = path.with_name(path.name + ".draft")
+    try:
+        draft.write_text(f"{offset:.3f}\n", "ascii")
+        os.replace(draft, path)  # noqa: PTH105 - atomic, so a reader never sees half a number
+    except OSError as fault:
+        raise Inconclusive(f"cannot write the clock file {path}: {fault.strerror}") from fault
+    return offset
+
+
+async def _chains_follow(case: Case, offset: float) -> None:
+    deadline = time.monotonic() + _CATCH_UP_SECONDS
+    for payer in tuple(case.session.payers.values()):  # asking one of its lane may make another
+        if await stays_behind(case.session, payer.lane):
+            continue
+        while await payer.block_time() < time.time() + offset - _TOLERANCE:
+            if time.monotonic() > deadline:
+                raise Inconclusive(f"the {payer.lane} chain did not follow the clock within {_CATCH_UP_SECONDS:g} s")
+            await asyncio.sleep(0.05)

@@ -1,0 +1,402 @@
+"""The runner: which checks run, in what company, and what their judgements make of each row."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import time
+import traceback
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, Protocol
+
+from conformance.engine.check import REGISTRY, Case, Check, Inconclusive, Lacking, shortened
+from conformance.engine.events import RUN, Event, EventLog
+from conformance.engine.other_runs import claimed
+from conformance.engine.owner import OwnRandom
+from conformance.engine.quick_look import QuickLook
+from conformance.engine.schedule import Schedule, company
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
+from conformance.lanes.spending import Wallet
+from conformance.ledger import Requirement
+from conformance.outcome import Exit, Verdict, exit_code, worst
+from conformance.surfaces.gateway import receipts_only
+from conformance.target import ExpectedFailure, Profile
+
+CHECK_PACKAGES = (
+    "conformance.checks.rail",
+    "conformance.checks.gateway",
+    "conformance.checks.agent",
+    "conformance.checks.control_plane",
+    "conformance.checks.addons",
+    "conformance.checks.webhooks",
+    "conformance.checks.shared",
+)
+
+# How long an interrupted run waits for the clean-up of its checks, and again of its session.
+_CLEAN_UP_SECONDS = 1.2
+_INTERRUPTED = "the run was interrupted"
+_DISTURBED = "each disturbs what the other judges, so repeat this one alone before you rely on it"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one run is to do.
+
+    Attributes:
+        rows: Selected rows, in ledger order.
+        checks: Checks that decide at least one of them, expanded by lane.
+        seed: Seed of everything random.
+        workers: Checks at the same time.
+        fail_fast: Stop after the first row that fails.
+        strict: A warning fails the run.
+        expected: Known breaches.
+        lanes: Only these lanes, when given.
+        quick: What a quick look makes of the checks, where the run is one; None in a whole run.
+        today: The day on which expected failures are held against their expiry.
+    """
+
+    rows: tuple[Requirement, ...]
+    checks: tuple[Check, ...]
+    seed: int
+    workers: int = 8
+    fail_fast: bool = False
+    strict: bool = False
+    expected: tuple[ExpectedFailure, ...] = ()
+    lanes: tuple[str, ...] = ()
+    quick: QuickLook | None = None
+    today: dt.date = field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
+
+
+def registered() -> tuple[Check, ...]:
+    """Return every check of the suite, importing them when needed."""
+    for package in CHECK_PACKAGES:
+        import_module(package)
+    return tuple(REGISTRY[name] for name in sorted(REGISTRY))
+
+
+@asynccontextmanager
+async def brought_in() -> AsyncIterator[None]:
+    """Import the checks a package at a time while the caller waits for something else, such as its target."""
+
+    async def each() -> None:
+        for package in CHECK_PACKAGES:
+            # In a thread: a signal must not wait for an import, which takes long on a busy machine.
+            await asyncio.to_thread(import_module, package)
+
+    task = asyncio.create_task(each())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence[str] = ()) -> tuple[Check, ...]:
+    """Return the checks that decide one of `rows` on what the profile claims, one for each lane where they need one.
+
+    Args:
+        rows: The selected rows.
+        profile: The target.
+        lanes: Only these lanes, when given.
+    """
+    applicable = {row.id for row in rows if absent(row, profile, lanes) is None}
+    offered = [lane for lane in profile.claims.lanes if not lanes or lane in lanes]
+    chosen: list[Check] = []
+    for candidate in registered():
+        if not applicable.intersection(candidate.rows) or not profile.claims_surface(candidate.surface):
+            continue
+        if candidate.lane == "each":
+            chosen += [candidate.for_lane(lane) for lane in offered]
+        elif candidate.lane is None or candidate.lane in offered:
+            chosen.append(candidate)
+    return tuple(chosen)
+
+
+def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str | None:
+    """Return why `row` does not apply to what the profile claims, or None when it does."""
+    if not profile.claims_surface(row.surface):
+        return f"the profile does not claim the surface {row.surface}"
+    for surface in (*row.surfaces, *(("webhooks",) if "W" in row.needs else ())):
+        if not profile.claims_surface(surface):
+            return f"the row needs the surface {surface}, which the profile does not claim"
+    if row.option is not None and row.option not in profile.claims.options:
+        return f"the profile does not claim the option {row.option}"
+    if (reason := receipts_only.left_out(row, profile)) is not None:
+        return reason
+    if row.lane is not None and row.lane not in profile.claims.lanes:
+        return f"the profile does not claim the lane {row.lane}"
+    if row.lane is not None and lanes and row.lane not in lanes:
+        return f"this run leaves out the lane {row.lane}"
+    return None
+
+
+class Afterwards(Protocol):
+    """What a run does once its checks are done, while its target can still be called; it judges no row."""
+
+    async def __call__(self, session: Session, client: Client, log: EventLog, *, stopped: bool) -> None:
+        """Do it; `stopped` says that the run stopped at a breach."""
+
+
+class Run:
+    """One run of a plan against a target, into an event log.
+
+    `not_yours` is what of the suite's own is judged where nothing of the operator's is.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        profile: Profile,
+        log: EventLog,
+        afterwards: Mapping[str, Afterwards] | None = None,
+        names: Names | None = None,
+        wallet: Wallet | None = None,
+        not_yours: str | None = None,
+    ) -> None:
+        self.plan = plan
+        self._not_yours = not_yours
+        self._afterwards = dict(afterwards or {})
+        self.profile = profile
+        self.log = log
+        self.names = names or Names()
+        self._wallet = wallet
+        self._counter = Counter()
+        self._started = time.perf_counter()
+        self._interrupted = False
+        self._stop = asyncio.Event()
+
+    async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
+        """Run every check, judge every row, and return the exit code."""
+        self._open(options or {})
+        self._shorten()
+        with claimed(self.profile.addresses) as taken:
+            if taken:
+                self.log.add(
+                    "note", check=RUN, text=f"another run is under way against {', '.join(taken)}: {_DISTURBED}"
+                )
+            return await self._executed()
+
+    async def _executed(self) -> Exit:
+        pace = self.profile.pace
+        transport = HttpTransport(
+            seconds=self.profile.budgets.request,
+            requests_per_second=pace.requests_per_second,
+            connections=128,
+            limits=pace.limits,
+            tls=context_of(self.profile.tls),
+        )
+        async with transport:
+            first = self._client(transport, "discovery")
+            session = Session(self.profile, first, self.names, self.plan.seed, wallet=self._wallet)
+            work = asyncio.create_task(self._work(transport, session))
+            try:
+                await asyncio.wait([work])
+                work.result()
+            except asyncio.CancelledError:
+                self._interrupted = True
+                # What checks do to leave nothing behind comes to its end, or is left to whoever ends this process.
+                work.cancel()
+                await ended_within(_CLEAN_UP_SECONDS, work)
+            finally:
+                closing = asyncio.create_task(session.close())
+                if self._interrupted:
+                    await ended_within(_CLEAN_UP_SECONDS, closing)
+                else:
+                    await closing
+        return self._close()
+
+    async def _work(self, transport: HttpTransport, session: Session) -> None:
+        """Run the checks: most side by side, those that disturb others after them, and what follows the checks."""
+        await session.open()
+        if any("W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows):
+            await session.receive()
+        run = partial(self._one, transport=transport, session=session)
+        await Schedule(self.plan.checks, session, self.plan.workers, run).execute()
+        for name, step in self._afterwards.items():
+            await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
+
+    async def whole(self) -> None:
+        """Run every check and judge every row, for somebody who can do nothing with a part.
+
+        Raises:
+            asyncio.CancelledError: The run was interrupted.
+        """
+        await self.execute()
+        if self._interrupted:
+            raise asyncio.CancelledError
+
+    def _open(self, options: Mapping[str, Any]) -> None:
+        self.log.add(
+            "run.started",
+            run_id=hashlib.sha256(f"{self.plan.seed}:{time.time_ns()}".encode()).hexdigest()[:16],
+            suite_version=version("weldproof"),
+            seed=self.plan.seed,
+            started_at=int(time.time()),
+            target={
+                "name": self.profile.target.name,
+                "surfaces": {name: surface.url for name, surface in self.profile.surfaces.items()},
+            },
+            chains=self.profile.chains.model_dump(mode="json", exclude_none=True),
+            claims=self.profile.claims.model_dump(mode="json"),
+            non_defaults=[{"key": key, "value": value} for key, value in self.profile.non_defaults()],
+            rows=[row.id for row in self.plan.rows],
+            quick=self.plan.quick is not None,
+            not_yours=self._not_yours,
+            checks=[(one.id, company(one, self.profile)) for one in self.plan.checks],
+            workers=self.plan.workers,
+            options=dict(options),
+        )
+
+    def _shorten(self) -> None:
+        """Put into the log what a quick look leaves out before anything is tried."""
+        if self.plan.quick is None:
+            return
+        for one, reason in self.plan.quick.left_out.items():
+            for row_id in one.rows:
+                self._judge(one, row_id, Verdict.LEFT_OUT, f"left out by --quick: {reason}")
+        for one, lanes in self.plan.quick.lanes.items():
+            shortened(self.log, one, "lanes", 1, lanes)
+
+    async def _one(self, one: Check, transport: HttpTransport, session: Session) -> None:
+        if self._stop.is_set():
+            return
+        client = self._client(transport, one.id)
+        rng = OwnRandom(f"{self.plan.seed}:{one.id}")
+        case = Case(one, self.profile, client, self.log, rng, session)
+        case.quick = None if self.plan.quick is None else self.plan.seed
+        self.log.add("check.started", check=one.id, rows=list(one.rows))
+        started = time.perf_counter()
+        outcome, error = "done", None
+        try:
+            await one.run(case)
+        except Lacking as reason:
+            outcome, error = "lacking", str(reason)
+        except (Unreachable, Inconclusive, JsonFault) as reason:
+            outcome, error = "unreachable", str(reason)
+        except asyncio.CancelledError:
+            outcome, error = "cancelled", _INTERRUPTED
+            raise
+        except Exception as fault:
+            if self._interrupted:  # what the check had started may have ended before it
+                outcome, error = "cancelled", _INTERRUPTED
+                raise asyncio.CancelledError from fault
+            outcome, error = "fault", "".join(traceback.format_exception_only(fault)).strip()
+            self.log.add("note", check=one.id, text=self.names.redact(traceback.format_exc()))
+        finally:
+            self._finish(case, outcome, None if error is None else self.names.redact(error), started)
+
+    def _finish(self, case: Case, outcome: str, error: str | None, started: float) -> None:
+        rest = {"lacking": Verdict.DOCUMENTED, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
+        for row_id in case.check.rows:
+            # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
+            if outcome != "done" or row_id not in case.judged:
+                self._judge(case.check, row_id, rest, error or "the check ended without judging this row")
+        case.tell_parts()
+        seconds = round(time.perf_counter() - started, 4)
+        self.log.add("check.finished", check=case.check.id, seconds=seconds, outcome=outcome, error=error)
+        if self.plan.fail_fast and any(
+            event["verdict"] == Verdict.FAIL for event in self.log.of("judgement") if event["check"] == case.check.id
+        ):
+            self._stop.set()
+
+    def _judge(self, one: Check, row_id: str, verdict: Verdict, reason: str) -> None:
+        """Judge a row of a check that says nothing of it itself."""
+        self.log.add(
+            "judgement",
+            check=one.id,
+            row=row_id,
+            verdict=verdict.value,
+            expected=reason,
+            found=None,
+            exchange=None,
+            hint=None,
+            where={},
+        )
+
+    def _client(self, transport: HttpTransport, check_id: str) -> Client:
+        return Client(transport, self.log, check_id, self.names, self._counter)
+
+    def _close(self) -> Exit:
+        verdicts: list[Verdict] = []
+        unexpected = 0
+        judged: dict[str, list[Event]] = defaultdict(list)
+        lacking = {event["check"] for event in self.log.of("check.finished") if event["outcome"] == "lacking"}
+        for event in self.log.of("judgement"):
+            # Part of a check is no pass, even where the rest cannot be shown on this node.
+            if event["check"] not in lacking or event["verdict"] != Verdict.PASS:
+                judged[event["row"]].append(event)
+        for row in self.plan.rows:
+            verdict, expected = self._row(row, judged[row.id])
+            verdicts.append(Verdict.PASS if expected == "expected" else verdict)
+            unexpected += expected in {"unexpected_pass", "expired"}
+        code = exit_code(verdicts, unexpected_passes=unexpected, interrupted=self._interrupted, strict=self.plan.strict)
+        self.log.add(
+            "run.finished",
+            seconds=round(time.perf_counter() - self._started, 3),
+            exit_code=int(code),
+            interrupted=self._interrupted,
+            counts=dict(Tally(event["verdict"] for event in self.log.of("row"))),
+        )
+        return code
+
+    def _row(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
+        verdict, reason = self._verdict(row, judgements)
+        entry = next((known for known in self.plan.expected if known.id == row.id), None)
+        expected = None if entry is None else expectation(entry, verdict, self.plan.today)
+        self.log.add(
+            "row",
+            id=row.id,
+            verdict=verdict.value,
+            reason=reason,
+            checks=sorted({event["check"] for event in judgements}),
+            expected_failure=expected,
+        )
+        return verdict, expected
+
+    def _verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
+        if row.documented is not None and not judgements:
+            return Verdict.DOCUMENTED, row.documented
+        reason = absent(row, self.profile, self.plan.lanes)
+        if reason is not None:
+            return Verdict.NOT_APPLICABLE, reason
+        verdict = worst(Verdict(event["verdict"]) for event in judgements)
+        if verdict is None:
+            known = any(row.id in one.rows for one in registered())
+            text = "its checks did not run" if known else "this version of the suite has no check for it yet"
+            return Verdict.INCONCLUSIVE, text
+        shown = next(event for event in judgements if event["verdict"] == verdict)
+        return verdict, _left_out(judgements) if verdict is Verdict.PASS else shown["expected"]
+
+
+async def ended_within(seconds: float, task: asyncio.Task[None]) -> None:
+    """Wait some seconds for a task's end, then cancel it; how it ends is nobody's affair any more."""
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    if not done:
+        task.cancel()
+    elif not task.cancelled():
+        task.exception()
+
+
+def _left_out(judgements: Sequence[Event]) -> str | None:
+    """Return why a row that passes was not looked at by all of its checks, None when it was."""
+    not_whole = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
+    reasons = {(one["check"], one["expected"]) for one in judgements if one["verdict"] in not_whole}
+    return "; ".join(f"{check}: {reason}" for check, reason in sorted(reasons)) or None
+
+
+def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:
+    """Return what an expected-failure entry makes of a row: a list that rots fails the run."""
+    if verdict in {Verdict.FAIL, Verdict.WARN}:
+        return "expired" if today > entry.expires else "expected"
+    return "unexpected_pass" if verdict is Verdict.PASS else None

@@ -1,0 +1,199 @@
+"""The order of a run: which checks run side by side, and which wait until nobody is left whom they would disturb.
+
+Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
+done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, and then what moves
+the clock. Meanwhile the workers go on with what none of that touches: checks of surfaces behind which no chain is,
+while chains are disturbed, and to the end those that judge programs of their own; only the longest of these begin with
+the first. They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Last
+comes what disturbs a chain while it moves the clock, by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from conformance.engine import clock
+from conformance.engine.check import Check
+from conformance.engine.session import Session
+from conformance.engine.typical import typical_seconds
+from conformance.target import Profile
+
+# Their answers come from no chain.
+_WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
+# What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
+# and what takes so many as if it were of every kind.
+_LONG_SECONDS: Final = 3.0
+_LONGEST_SECONDS: Final = 10.0
+
+
+def company(one: Check, profile: Profile) -> str:
+    """Return with what a check runs.
+
+    It is `together`, what it runs one after the other with (`chain …` or `surface …`), or `alone`.
+    """
+    if not one.exclusive or (one.exclusive == "limits" and "gateway" in profile.limited):
+        return "together"
+    if one.exclusive == "chain":
+        apart = one.lane is not None and one.surface != "rail" and profile.checkout_node_apart(one.lane)
+        return f"chain {one.lane or ''}{' of checkouts' if apart else ''}"
+    return f"surface {one.surface}" if one.exclusive == "surface" else "alone"
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Checks that run side by side in any order.
+
+    Attributes:
+        waiting: Those that did not begin, the next one last.
+        done: Set once none is left.
+    """
+
+    waiting: list[Check]
+    left: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.left = len(self.waiting)
+        self._told()
+
+    @property
+    def has_longest(self) -> bool:
+        """Whether the next check is one of the longest."""
+        return bool(self.waiting) and _length(self.waiting[-1]) >= _LONGEST_SECONDS
+
+    def ended(self) -> None:
+        """Count one as over."""
+        self.left -= 1
+        self._told()
+
+    def _told(self) -> None:
+        if not self.left:
+            self.done.set()
+
+
+class Schedule:
+    """Runs the checks of a plan in their order.
+
+    Args:
+        checks: What is to run.
+        session: What they share.
+        workers: Ordinary checks at the same time.
+        run: Runs one check to its end.
+    """
+
+    def __init__(
+        self, checks: Sequence[Check], session: Session, workers: int, run: Callable[[Check], Awaitable[None]]
+    ) -> None:
+        self._checks, self._session, self._workers, self._run = checks, session, max(1, workers), run
+        self._limits_apart = "gateway" in session.profile.limited
+        order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
+        self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
+        self._in_turns = 0
+        self._room = asyncio.Condition()
+
+    async def execute(self) -> None:
+        """Run every check."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(self._workers):
+                    group.create_task(self._worker(number))
+                group.create_task(self._alone())
+        except BaseExceptionGroup as faults:
+            first: BaseException = faults
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            raise first from None
+
+    def _ordinary(self) -> Iterable[list[Check]]:
+        """Yield the checks that disturb nobody: in general, those that no chain disturbs, and those nothing does."""
+        rest = [one for one in self._checks if not one.exclusive or (one.exclusive == "limits" and self._limits_apart)]
+        own = [one for one in rest if one.self_contained]
+        without_chain = [one for one in rest if one.surface in _WITHOUT_CHAIN and not one.self_contained]
+        yield [one for one in rest if one not in own and one not in without_chain]
+        yield without_chain
+        yield own
+
+    async def _worker(self, number: int) -> None:
+        if 0 < number < len(self._queues) and self._queues[number].has_longest:
+            await self._next(self._queues[number])
+        for queue in self._queues:
+            while queue.waiting:
+                async with self._room:
+                    await self._room.wait_for(lambda: number == 0 or number < self._workers - self._in_turns)
+                if queue.waiting:
+                    await self._next(queue)
+
+    async def _next(self, queue: _Queue) -> None:
+        try:
+            await self._run(queue.waiting.pop())
+        finally:
+            queue.ended()
+
+    async def _alone(self) -> None:
+        """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""
+        general, without_chain, _ = self._queues
+        await general.done.wait()
+        async with asyncio.TaskGroup() as group:
+            for checks in self._by("chain"):
+                group.create_task(self._in_turn(checks))
+            await without_chain.done.wait()
+            for checks in self._by("surface"):
+                group.create_task(self._in_turn(checks))
+        if not self._limits_apart:
+            await self._in_turn(one for one in self._checks if one.exclusive == "limits")
+        await self._moving_the_clock()
+        for one in self._checks:
+            if one.exclusive == "all":
+                await self._run(one)
+
+    def _by(self, kind: str) -> list[list[Check]]:
+        found: dict[str, list[Check]] = {}
+        for one in self._checks:
+            if one.exclusive == kind:
+                found.setdefault(company(one, self._session.profile), []).append(one)
+        return list(found.values())
+
+    async def _in_turn(self, checks: Iterable[Check]) -> None:
+        """Run checks one after the other, in the place of a worker but the last."""
+        self._in_turns += 1
+        try:
+            for one in checks:
+                await self._run(one)
+        finally:
+            self._in_turns -= 1
+            async with self._room:
+                self._room.notify_all()
+
+    async def _moving_the_clock(self) -> None:
+        """Run the checks that move the clock, those of a surface side by side.
+
+        First come those of lanes whose block times will stay behind it.
+        """
+        moving = [one for one in self._checks if one.exclusive is True]
+        lanes = {one.lane for one in moving if one.lane is not None}
+        behind = {lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)}
+
+        def place(one: Check) -> tuple[bool, str]:
+            return one.lane not in behind, one.surface
+
+        for _, checks in itertools.groupby(sorted(moving, key=place), place):
+            waiting = list(checks)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._workers):
+                    group.create_task(self._waiting_together(waiting))
+
+    async def _waiting_together(self, waiting: list[Check]) -> None:
+        # From one check to the next, too: the time must not move for others while the next one begins.
+        with self._session.waiting.taking_part():
+            while waiting:
+                await self._run(waiting.pop(0))
+
+
+def _length(one: Check) -> float:
+    """Return the seconds that tell long checks from each other; short ones are all alike."""
+    return max(_LONG_SECONDS, typical_seconds().get(one.id, 0.0))

@@ -1,0 +1,389 @@
+"""The recording client: the only way a check talks to the target.
+
+Each exchange goes into the event log, redacted: secrets and live values are replaced by `$NAMES`, so that a report can
+be shown to anybody and a curl line still says what was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.engine.events import EventLog
+from conformance.engine.owner import Owned
+from conformance.http.pacing import Pacer
+from conformance.http.redaction import Names
+from conformance.http.shell_words import Span
+from conformance.oracles.profile_json import refuse_constant, unique_members
+from conformance.outcome import Inconclusive
+
+__all__ = [
+    "LONGEST_BODY",
+    "PATIENCE",
+    "Answer",
+    "Client",
+    "Counter",
+    "JsonFault",
+    "Late",
+    "Names",
+    "Paced",
+    "Recorded",
+    "Throttled",
+    "Transport",
+    "Unreachable",
+    "given_up",
+    "json_bytes",
+    "retry_after",
+    "too_long",
+]
+
+_SECRET_HEADERS = {
+    "x-payment": "$X_PAYMENT",
+    "payment-signature": "$PAYMENT_SIGNATURE",
+    "authorization": "$AUTHORIZATION",
+    "x-algo-api-token": "$ALGOD_TOKEN",
+}
+_GIVEN_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
+_SHOWN_BODY = 65_536
+_THROTTLED: Final = 429
+_LONGEST_WAIT = 120.0
+# Checks side by side share a limit: whoever waits as told may find that another took the place.
+_PATIENCE_SECONDS: Final = 180.0
+_LONGEST_PAUSE: Final = 1.0
+# Bytes of an answer's body that are read; no answer of the interface comes near it.
+LONGEST_BODY: Final = 32 * 1024 * 1024
+# Requests without an answer in time after which an address that never gave one is asked no more.
+PATIENCE: Final = 8
+
+
+class Unreachable(Exception):
+    """The target gave no HTTP answer; the text says what happened."""
+
+
+class Throttled(Inconclusive):
+    """The target says, however long it is waited for, that calls come too fast, which is no answer to any of them."""
+
+
+class Late(Unreachable):
+    """No answer came in time, which by itself does not tell a slow target from one that hangs."""
+
+
+def too_long() -> Unreachable:
+    """Return what is said of an answer without an end, or whose end would not fit into memory."""
+    return Unreachable(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")
+
+
+def given_up(address: str) -> Unreachable:
+    """Return what is said instead of asking an address again that never answered in time."""
+    return Unreachable(f"{address} let {PATIENCE} requests time out and answered none, so it is asked no more")
+
+
+class JsonFault(Exception):
+    """An answer's body is not the JSON it should be."""
+
+
+class Recorded(Protocol):
+    """Something with a place in the event log that a judgement can cite."""
+
+    @property
+    def n(self) -> int:
+        """Its number there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer.
+
+    Attributes:
+        n: Number of the exchange in the event log.
+        status: HTTP status.
+        headers: Case-insensitive multi-mapping.
+        body: Raw bytes.
+    """
+
+    n: int
+    status: int
+    headers: CIMultiDictProxy[str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the body as JSON by RFC 8259 (no NaN, no duplicate members).
+
+        Raises:
+            JsonFault: It is not.
+        """
+        try:
+            return json.loads(self.body, object_pairs_hook=unique_members, parse_constant=refuse_constant)
+        except (ValueError, RecursionError) as fault:
+            raise JsonFault(f"the body is not JSON: {fault}") from fault
+
+    def object(self) -> dict[str, Any]:
+        """Return the body as a JSON object, or an empty one when it is anything else (a check judges that apart)."""
+        try:
+            value = self.json()
+        except JsonFault:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a JSON value as the client sends it: compact, in UTF-8."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class Transport(Protocol):
+    """What sends; the runner gives a paced `HttpTransport`."""
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Return status, headers and body.
+
+        Raises:
+            Unreachable: No HTTP answer came.
+        """
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A transport whose operations have paces of their own."""
+
+    @property
+    def pacer(self) -> Pacer:
+        """Their turns."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A transport that knows who has ever answered in its run."""
+
+    def has_answered(self, url: str) -> bool:
+        """Return whether any answer came from the address of a URL."""
+
+
+class Client:
+    """The recording client of one check."""
+
+    def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
+        self._transport = transport
+        self._log = log
+        self._check = check
+        self._counter = counter
+        self._ordinals = Counter()
+        self.names = names
+
+    def has_answered(self, url: str) -> bool:
+        """Return whether the address of a URL has answered anything in this run, as far as is known."""
+        return not isinstance(self._transport, Remembering) or self._transport.has_answered(url)
+
+    def over(self, transport: Transport) -> Client:
+        """Return a client of the same check, which counts on, that sends over another transport."""
+        other = Client(transport, self._log, self._check, self.names, self._counter)
+        other._ordinals = self._ordinals
+        return other
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        json_body: Any = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        retry: bool = False,
+        patient: bool = True,
+    ) -> Answer:
+        """Send one request and record it.
+
+        Args:
+            method: HTTP method.
+            url: Absolute URL, sent as it is.
+            json_body: Value sent as JSON with `Content-Type: application/json`, when `body` is None.
+            body: Raw body; a Content-Type must then be among `headers` if one is wanted.
+            headers: Header fields, in order, repeats allowed.
+            retry: It repeats an exchange because the target asked for that.
+            patient: Wait and ask again when the target says 429 with Retry-After; a check of limits does not.
+
+        Raises:
+            Unreachable: No HTTP answer came.
+            Throttled: The target says 429 without a time to come back, or for minutes; only where patient.
+        """
+        fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+        if body is None and json_body is not None:
+            body = json_bytes(json_body)
+            if not any(name.lower() == "content-type" for name, _ in fields):
+                fields.insert(0, ("content-type", "application/json"))
+        if not patient:
+            return await self._once(method, url, fields, body, retry=retry)
+        answer = await self._in_turn(method, url, fields, body, retry=retry)
+        ends, pause = time.monotonic() + _PATIENCE_SECONDS, 0.0
+        while answer.status == _THROTTLED:
+            wait = retry_after(answer)
+            if wait is None or time.monotonic() + wait > ends:
+                raise Throttled(
+                    "the target answers 429, which decides nothing: give its rate as [pace] requests_per_second, or "
+                    f'that of {method} and its path in [pace.limits], such as "POST /v1/receipt/verify" = 120'
+                )
+            # Whoever says 0 again and again is not asked without a breath.
+            await asyncio.sleep(max(wait, pause))
+            pause = min(2 * pause or 0.02, _LONGEST_PAUSE)
+            answer = await self._in_turn(method, url, fields, body, retry=True)
+        return answer
+
+    async def _in_turn(
+        self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
+    ) -> Answer:
+        """Send one request when its operation's turn comes, and keep what the answer says of the pace."""
+        pacer = self._transport.pacer if isinstance(self._transport, Paced) else None
+        if pacer is not None:
+            await pacer.turn(method, url)
+        answer = await self._once(method, url, fields, body, retry=retry)
+        if pacer is not None and answer.status != _THROTTLED:
+            pacer.served(method, url)
+        elif pacer is not None and (wait := retry_after(answer)) is not None:
+            pacer.throttled(method, url, wait)
+        return answer
+
+    async def _once(
+        self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
+    ) -> Answer:
+        n = self._counter.take()
+        ordinal = self._ordinals.last if retry else self._ordinals.take()
+        started = time.perf_counter()
+        status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
+        try:
+            status, headers, content = await self._transport.send(method, url, fields, body)
+        except Unreachable as fault:
+            error = str(fault)
+            raise
+        finally:
+            elapsed = (time.perf_counter() - started) * 1000
+            self._name_secrets(content)
+            request = self._request(method, url, fields, body)
+            self._log.add(
+                "exchange",
+                n=n,
+                check=self._check,
+                ordinal=ordinal,
+                retry=retry,
+                request=request,
+                response=None if status == 0 else self._response(status, headers, content, elapsed),
+                error=None if error is None else self.names.redact(error),
+            )
+        return Answer(n, status, headers, content)
+
+    def delivered(
+        self,
+        destination: str,
+        request: tuple[str, str, Sequence[tuple[str, str]], bytes],
+        answer: tuple[int, Sequence[tuple[str, str]], bytes] | str,
+    ) -> int:
+        """Record a request that the target sent to us, and return its number.
+
+        Args:
+            destination: Name of the webhook destination that it came to.
+            request: Its method, the URL it came to, its header fields and its raw body.
+            answer: Status, header fields and body of our answer; or why there is none.
+        """
+        n = self._counter.take()
+        response = None
+        if not isinstance(answer, str):
+            status, fields, body = answer
+            response = self._response(status, CIMultiDictProxy(CIMultiDict(fields)), body, 0.0)
+        self._log.add(
+            "arrival",
+            n=n,
+            destination=destination,
+            request=self._request(*request),
+            response=response,
+            error=answer if isinstance(answer, str) else None,
+        )
+        return n
+
+    def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
+        shown = [(name, *self._header(name, value)) for name, value in fields]
+        text, in_text = (None, []) if body is None else self.names.named(_text(body))
+        address, in_address = self.names.named(url)
+        parts = urlsplit(url)
+        in_fields = {str(place): found for place, (_, _, found) in enumerate(shown) if found}
+        names = {"url": in_address, "headers": in_fields, "body": in_text}
+        return {
+            "method": method,
+            "url": address,
+            "path": self.names.redact(parts.path + (f"?{parts.query}" if parts.query else "")),
+            "headers": [(_shared(name), _shared(value)) for name, value, _ in shown],
+            "body": None if text is None else _shared(text),
+            "names": {part: found for part, found in names.items() if found},
+        }
+
+    def _name_secrets(self, content: bytes) -> None:
+        """Keep secrets that an answer hands out, which are many and live, out of the log."""
+        for member, value in _GIVEN_SECRET.findall(content):
+            self.names.name(value.decode("utf-8", "replace"), member.decode().upper())
+
+    def _header(self, name: str, value: str) -> tuple[str, list[Span]]:
+        told, names = self.names.named(value)
+        hidden = _SECRET_HEADERS.get(name.lower(), "")
+        # A credential that is known has a name of its own, so that the reader sees which one was sent.
+        return (told, names) if told != value or not hidden else (hidden, [(0, len(hidden))])
+
+    def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
+        return {
+            "status": status,
+            "headers": [(_shared(name), _shared(self.names.redact(value))) for name, value in headers.items()],
+            "body": _shared(self.names.redact(_text(body))),
+            "body_bytes": len(body),
+            "milliseconds": round(elapsed, 3),
+        }
+
+
+class Counter(Owned):
+    """Numbers the exchanges of a run, or of a check.
+
+    Attributes:
+        last: The last number that was taken, 0 before the first.
+    """
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def take(self) -> int:
+        """Return the next number, from 1."""
+        self._owned()
+        self.last += 1
+        return self.last
+
+
+def retry_after(answer: Answer) -> float | None:
+    """Return the seconds that an answer asks to wait, 120 at most, or None when it does not.
+
+    RFC 9110 (10.2.3) allows seconds or a date; a date counts from the answer's own Date, by the same clock.
+    """
+    value = answer.headers.get("Retry-After", "")
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return min(float(value), _LONGEST_WAIT)
+    try:
+        again, sent = (parsedate_to_datetime(text) for text in (value, answer.headers.get("Date", "")))
+        return min(max((again - sent).total_seconds(), 0.0), _LONGEST_WAIT)
+    except (TypeError, ValueError):  # no date, or one with a zone beside one without
+        return None
+
+
+def _text(body: bytes) -> str:
+    text = body[:_SHOWN_BODY].decode("utf-8", "backslashreplace")
+    return text if len(body) <= _SHOWN_BODY else f"{text}… ({len(body)} bytes)"
+
+
+def _shared(text: str) -> str:
+    """Return the one copy of a text: header fields and bodies come thousands of times, and all stay in memory."""
+    return sys.intern(str(text))

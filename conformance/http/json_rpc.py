@@ -1,0 +1,84 @@
+"""JSON-RPC 2.0 over HTTP as the suite speaks it with A2A agents: calls, and whether an answer is an envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.http.client import Answer, JsonFault
+
+METHOD_NOT_FOUND = -32601
+# What the JSON-RPC and A2A errors say of a request that was understood and is not what the agent wanted.
+BAD_PARAMETERS = -32602
+
+
+def request(method: str, params: Mapping[str, Any], call_id: object) -> dict[str, Any]:
+    """Return the body of a call."""
+    return {"jsonrpc": "2.0", "id": call_id, "method": method, "params": dict(params)}
+
+
+def message(parts: list[dict[str, Any]], message_id: str, **further: Any) -> dict[str, Any]:
+    """Return the parameters of `message/send` for parts of a message of A2A 0.3."""
+    sent = {"kind": "message", "role": "user", "messageId": message_id, "parts": parts, **further}
+    return {"message": sent}
+
+
+async def call(
+    case: Case,
+    url: str,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    call_id: object = 1,
+    headers: Mapping[str, str] | None = None,
+    retry: bool = False,
+) -> Answer:
+    """Send one call to an agent's address; `retry` says in the log that the target asked for it."""
+    asked = request(method, params, call_id)
+    return await case.client.call("POST", url, json_body=asked, headers=headers or {}, retry=retry)
+
+
+def envelope_fault(answer: Answer, call_id: object) -> str | None:
+    """Return what is wrong with an answer as the envelope of a call with this id, None when nothing is."""
+    try:
+        document = answer.json()
+    except JsonFault as fault:
+        return str(fault)
+    if not isinstance(document, dict):
+        return "the body is no object"
+    if document.get("jsonrpc") != "2.0":
+        return f"jsonrpc is {document.get('jsonrpc')!r}"
+    given = document.get("id")
+    if given != call_id or type(given) is not type(call_id):
+        return f"id is {given!r}, not {call_id!r}"
+    if ("result" in document) == ("error" in document):
+        return "it has not exactly one of result and error"
+    return _error_fault(document["error"]) if "error" in document else None
+
+
+def _error_fault(error: Any) -> str | None:
+    if not isinstance(error, dict):
+        return "error is no object"
+    code = error.get("code")
+    if isinstance(code, bool) or not isinstance(code, int):
+        return f"error.code is {code!r}"
+    return None if isinstance(error.get("message"), str) else f"error.message is {error.get('message')!r}"
+
+
+def result(answer: Answer) -> dict[str, Any]:
+    """Return the result when it is an object, unwrapped from `task` and `message`; empty otherwise."""
+    found = answer.object().get("result")
+    if not isinstance(found, dict):
+        return {}
+    for name in ("task", "message"):
+        if isinstance(found.get(name), dict) and "kind" not in found:
+            return dict(found[name])
+    return found
+
+
+def error_code(answer: Answer) -> int | None:
+    """Return the code of an error, None where the answer is none."""
+    error = answer.object().get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and not isinstance(code, bool) else None

@@ -1,0 +1,137 @@
+"""A transport that sends what it is told, byte for byte: for requests that no HTTP client would send."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+import h11
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.http.client import LONGEST_BODY, PATIENCE, Unreachable, given_up, too_long
+from conformance.http.unanswered import because, cannot_connect, closed, no_http
+
+_PORTS = {"http": 80, "https": 443}
+_PIECE = 65_536
+
+
+class RawTransport:
+    """One connection a request, HTTP/1.1, nothing normalised, nothing added that is given.
+
+    Method, target and header fields are written as they stand (Latin-1, surrogates as the bytes they escape). Host,
+    `Connection: close` and, with a body, Content-Length are added where no field of that name is given; a given
+    Transfer-Encoding keeps Content-Length away. The writing side is closed after the request, so that nobody waits for
+    a body that was promised and not sent; after one that asks for another protocol it stays open, to speak that.
+    """
+
+    def __init__(
+        self, address: str, *, seconds: float, requests_per_second: float = 0.0, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Take the surface's address, without a slash at its end, the time an answer may take, and the pace.
+
+        `tls` decides on certificates where not the usual does.
+        """
+        self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
+        self._next = 0.0
+        parts = urlsplit(address)
+        self._address = address
+        self._host = parts.hostname or "localhost"
+        self._port = parts.port or _PORTS[parts.scheme]
+        self._tls = (tls or True) if parts.scheme == "https" else None
+        self._seconds = seconds
+        self._answered = False
+        self._silent = 0
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request; see `conformance.http.client.Transport`. What follows `url`'s address is the target."""
+        if self._silent >= PATIENCE and not self._answered:
+            raise given_up(self._address)
+        await self._turn()
+        data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
+        try:
+            upgrading = any(name.lower() == "upgrade" for name, _ in headers)
+            async with asyncio.timeout(self._seconds):
+                answer = await self._exchange(method, data, ends=not upgrading)
+        except TimeoutError as fault:
+            self._silent += 1
+            raise Unreachable(f"no answer within {self._seconds:g} s") from fault
+        except EOFError as fault:
+            raise Unreachable(closed(self._address)) from fault
+        except h11.RemoteProtocolError as fault:
+            # The reader's own words for a close before any answer.
+            ended = "ConnectionClosed" in str(fault)
+            raise Unreachable(closed(self._address) if ended else no_http(str(fault), self._address)) from fault
+        except ConnectionResetError as fault:
+            raise Unreachable(because(fault, self._address)) from fault
+        except OSError as fault:
+            raise Unreachable(cannot_connect(fault, f"{self._host}:{self._port}")) from fault
+        self._answered = True
+        return answer
+
+    async def _turn(self) -> None:
+        now = time.monotonic()
+        self._next = max(now, self._next) + self._interval
+        await asyncio.sleep(self._next - self._interval - now)
+
+    def _lines(
+        self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> Iterator[bytes]:
+        given = {name.strip().lower() for name, _ in headers}
+        yield _bytes(f"{method} {target} HTTP/1.1\r\n") if " HTTP/" not in target else _bytes(f"{method} {target}\r\n")
+        if "host" not in given:
+            yield f"Host: {self._host}:{self._port}\r\n".encode()
+        if "connection" not in given:
+            yield b"Connection: close\r\n"
+        if body is not None and not given & {"content-length", "transfer-encoding"}:
+            yield f"Content-Length: {len(body)}\r\n".encode()
+        for name, value in headers:
+            yield _bytes(f"{name}: {value}\r\n")
+        yield b"\r\n"
+
+    async def _exchange(self, method: str, data: bytes, *, ends: bool) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls)
+        try:
+            # A server may answer and close before it read everything.
+            with contextlib.suppress(ConnectionError):
+                writer.write(data)
+                await writer.drain()
+                if ends and writer.can_write_eof():
+                    writer.write_eof()
+            return await _response(reader, "HEAD" if method == "HEAD" else "GET")
+        finally:
+            # Not `close`, which would wait for a server that never reads what is still to be sent.
+            writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+
+async def _response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIMultiDictProxy[str], bytes]:
+    connection = h11.Connection(h11.CLIENT)
+    connection.send(h11.Request(method=method, target="/", headers=[("Host", "raw")]))
+    connection.send(h11.EndOfMessage())
+    status, headers, body = 0, CIMultiDict[str](), bytearray()
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            connection.receive_data(await reader.read(_PIECE))
+        elif isinstance(event, h11.Response):
+            status = event.status_code
+            headers.extend((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > LONGEST_BODY:
+                raise too_long()
+        elif isinstance(event, h11.EndOfMessage):
+            return status, CIMultiDictProxy(headers), bytes(body)
+        elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
+            raise EOFError("the connection was closed without an answer")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1", "surrogateescape") if text.isascii() else text.encode("utf-8", "surrogateescape")

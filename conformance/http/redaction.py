@@ -1,0 +1,184 @@
+"""What shows in no log: secrets, found in a text many at once, and live values, of which there are many, by words."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from conformance.engine.owner import Owned
+from conformance.http.shell_words import Span
+
+# The shortest text that is taken for a secret or a live value.
+SHORTEST: Final = 6
+# Stands before a name where the text has been looked through, instead of the `$` that others may write as well. It is
+# half of a surrogate pair, which no text has that was read from bytes.
+MARK: Final = "\udc24"
+WORD: Final = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
+PART: Final = re.compile(r"[^/:]{6,}")
+# Letters of the pieces by which secrets are found, and from one piece to the next.
+_PIECE: Final = 6
+_STEP: Final = 7
+_PIECES: Final = re.compile(f"(.{{{_PIECE}}}).{{0,{_STEP - _PIECE}}}", re.DOTALL)
+
+
+class Secrets:
+    """Texts that are looked for anywhere in another text, many at once.
+
+    One after the other, in the order in which they came, is what is done; where it starts is found by pieces. Whatever
+    stands in a text covers one of the places 0, 7, 14, … by six letters, if it has twelve or more. So a look at the six
+    letters at each of them says which of the secrets may be there, most often none.
+    """
+
+    def __init__(self) -> None:
+        self._values: list[str] = []
+        self._names: dict[str, str] = {}
+        self._short: list[int] = []
+        self._pieces: defaultdict[str, list[int]] = defaultdict(list)
+
+    def hold(self, value: str, name: str) -> bool:
+        """Write `name` for `value` from now on; return whether that changes anything."""
+        before = self._names.get(value)
+        self._names[value] = name
+        if before is None:
+            place = len(self._values)
+            self._values.append(value)
+            if len(value) < _PIECE + _STEP - 1:
+                self._short.append(place)
+            else:
+                for start in range(_STEP):
+                    self._pieces[value[start : start + _PIECE]].append(place)
+        return before != name
+
+    def replaced(self, text: str) -> str:
+        """Return `text` with a name for each secret."""
+        for place in self._may_stand_in(text):
+            value = self._values[place]
+            text = text.replace(value, self._names[value])
+        return text
+
+    def _may_stand_in(self, text: str) -> list[int]:
+        """Return the places of the secrets that may stand in `text`, in the order in which they came."""
+        pieces = self._pieces
+        met = pieces.keys() & _PIECES.findall(text)
+        return sorted(set(self._short).union(*(pieces[piece] for piece in met))) if met or self._short else []
+
+
+def words_of(text: str) -> list[str]:
+    """Return everything in a text that is looked up among the live values; see `Names.redact`."""
+    words = WORD.findall(text)
+    found = [text, *words]
+    for word in words:
+        bare = word.rstrip("=")
+        if bare != word:
+            found.append(bare)
+        if "/" in bare or ":" in bare:
+            found += PART.findall(bare)
+    return found
+
+
+# Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
+_REMEMBERED: Final = 4096
+_LONGEST_REMEMBERED: Final = 1024
+_MARKED: Final = re.compile(MARK + r"([A-Za-z0-9_]*)")
+_ESCAPED_MARK: Final = MARK.encode("ascii", "backslashreplace").decode()
+
+
+@dataclass(slots=True)
+class _Plain:
+    """A text that was looked at.
+
+    Attributes:
+        text: The text without secrets.
+        words: What it would be changed for, were one of these a live value.
+    """
+
+    text: str
+    words: Collection[str]
+
+
+@dataclass
+class Names(Owned):
+    """Values that never appear in the log, and the name that stands for each.
+
+    Secrets are looked for anywhere in a text, in the order in which they came. Live values (tokens, transaction ids,
+    proofs) are many and stand as words of their own, so they are looked up word by word.
+    """
+
+    _secrets: Secrets = field(default_factory=Secrets)
+    _live: dict[str, str] = field(default_factory=dict)
+    _looked_at: dict[str, _Plain] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def secret(self, value: str, name: str) -> None:
+        """From now on write `$name` wherever `value` would appear, even inside other text."""
+        self._owned()
+        if len(value) >= SHORTEST and self._secrets.hold(value, self._mark(name)):
+            self._looked_at.clear()
+
+    def key(self, value: str, name: str, *, given: bool) -> None:
+        """Keep a private key out of the log: one we were given anywhere, one of the many we make where it is a word."""
+        (self.secret if given else self.name)(value, name)
+
+    def name(self, value: str, name: str) -> None:
+        """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
+        self._owned()
+        if len(value) >= SHORTEST:
+            self._live[value] = self._mark(name)
+
+    def _mark(self, name: str) -> str:
+        bare = name.lstrip("$")
+        self._names.add(bare)
+        return MARK + bare
+
+    def redact(self, text: str) -> str:
+        """Return `text` without secrets and live values, `$NAMES` in their places."""
+        return self._redacted(text).replace(MARK, "$")
+
+    def named(self, text: str) -> tuple[str, list[Span]]:
+        """Return `text` as `redact` does, and where the names stand that it put there; others may write `$`, too."""
+        marked = self._redacted(text)
+        return marked.replace(MARK, "$"), [self._span(found) for found in _MARKED.finditer(marked)]
+
+    def _span(self, found: re.Match[str]) -> Span:
+        """Return where a name stands; letters that follow it may look like more of it."""
+        longest = found[1]
+        name = next((longest[:end] for end in range(len(longest), 0, -1) if longest[:end] in self._names), longest)
+        return found.start(), 1 + len(name)
+
+    def _redacted(self, text: str) -> str:
+        self._owned()
+        if MARK in text:
+            text = text.replace(MARK, _ESCAPED_MARK)
+        if len(text) < SHORTEST:
+            return text
+        plain = self._looked_at.get(text) or self._look_at(text)
+        if self._live.keys().isdisjoint(plain.words):
+            return plain.text
+        whole = self._live.get(plain.text)
+        return whole or WORD.sub(self._named, plain.text)
+
+    def _look_at(self, text: str) -> _Plain:
+        found = self._secrets.replaced(text)
+        plain = _Plain(found, words_of(found))
+        if len(text) <= _LONGEST_REMEMBERED:
+            if len(self._looked_at) == _REMEMBERED:
+                self._looked_at.clear()
+            self._looked_at[text] = plain
+        return plain
+
+    def _named(self, match: re.Match[str]) -> str:
+        """Return the name of a word, else of its parts: a path's segments, a memo's token.
+
+        Equals signs after it may be padding of base64 or no part of it.
+        """
+        word = match[0]
+        bare = word.rstrip("=")
+        known = self._live.get(bare)
+        if known is None:
+            # Most words are one part, and looked up already.
+            several = "/" in bare or ":" in bare
+            known = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
+        return self._live.get(word) or known + word[len(bare) :]

@@ -1,0 +1,52 @@
+"""What a refusal says about the request's body: the members that the server names, in the forms seen in the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from conformance.http.client import Answer
+
+_UNPROCESSABLE = 422
+_MALFORMED: Final = frozenset({400, _UNPROCESSABLE})
+# RFC 9457 and JSON:API name a pointer, FastAPI `loc`, Ajv `instancePath`; others the member by a name of their own.
+_PLACES: Final = frozenset(
+    {"pointer", "loc", "instancepath", "datapath", "field", "error_field", "param", "parameter", "property", "member"}
+)
+_DEPTH = 5
+_MOST = 5
+_LONGEST = 120
+
+
+def pointers(answer: Answer) -> list[str]:
+    """Return the members of the body that a 400 or 422 names, as the server spells them, the first five."""
+    if answer.status not in _MALFORMED:
+        return []
+    found = dict.fromkeys(text for text in _places(answer.object(), _DEPTH) if text)
+    return list(found)[:_MOST]
+
+
+def refused_body(answer: Answer) -> str | None:
+    """Return how an answer refuses the request's body, None where it does not say that it does.
+
+    A 422 does by its meaning, a 400 where it names a member.
+    """
+    named = pointers(answer)
+    if answer.status != _UNPROCESSABLE and not named:
+        return None
+    return f"{answer.status}" + (f" at {', '.join(named)}" if named else "")
+
+
+def _places(value: Any, depth: int) -> Iterator[str]:
+    if not depth:
+        return
+    if isinstance(value, list):
+        for one in value:
+            yield from _places(one, depth - 1)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if name.lower() in _PLACES and isinstance(member, str | list):
+                parts = member if isinstance(member, list) else [member]
+                yield "/".join(str(part) for part in parts)[:_LONGEST]
+            else:
+                yield from _places(member, depth - 1)

@@ -1,0 +1,141 @@
+"""Sending over HTTP as every client of the suite does: paced, in bounded time, and reading no more than it can hold."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, Self
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from conformance.http.client import LONGEST_BODY, PATIENCE, Late, Unreachable, given_up, too_long
+from conformance.http.connections import Connections, Sending
+from conformance.http.pacing import Pacer
+from conformance.http.unanswered import because
+
+_AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
+
+
+class HttpTransport:
+    """Sends over HTTP on kept connections, no proxy, no redirect, at no more than the pace the target allows.
+
+    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`. An address that gives the first eight
+    requests no whole answer in time, or one without an end, is asked no more, or each request to such a host would cost
+    the time that an answer may take. One that refuses connections is asked again: its server may be about to start.
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        requests_per_second: float,
+        connections: int,
+        limits: Mapping[str, float] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Take the time that an answer may take, the pace of all calls, and limits of single operations.
+
+        Args:
+            seconds: From the first byte of a request to the last of its answer.
+            requests_per_second: 0 for as fast as it goes.
+            connections: At most so many at a time.
+            limits: Calls a minute by `METHOD /path`; beside these, what 429 teaches.
+            tls: Decides on certificates in place of the usual.
+        """
+        self.pacer = Pacer(limits)
+        self._seconds = seconds
+        self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
+        self._connections = Connections(seconds=seconds, at_most=connections, tls=tls)
+        self._open = False
+        self._next = 0.0
+        self._answered: set[URL] = set()
+        self._silent: Counter[URL] = Counter()
+
+    async def __aenter__(self) -> Self:
+        self._open = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._open = False
+        await self._connections.close()
+
+    def has_answered(self, url: str) -> bool:
+        """Return whether any answer came from the address of a URL."""
+        return _origin(URL(url, encoded=True)) in self._answered
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request; see `conformance.http.client.Transport`."""
+        if not self._open:
+            raise Unreachable("the transport is not open")
+        address = URL(url, encoded=True)
+        origin = _origin(address)
+        if self._silent[origin] >= PATIENCE and origin not in self._answered:
+            raise given_up(str(origin))
+        await self._turn()
+        sending = Sending()
+        try:
+            try:
+                return await self._sent(method, address, headers, body, sending)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as fault:
+                if not self._connections.never_arrived(origin, method, sending, fault):
+                    raise
+            self._connections.renew(origin)
+            sending = Sending()
+            return await self._sent(method, address, headers, body, sending)
+        except TimeoutError as fault:
+            self._silent[origin] += 1
+            what = "no whole answer" if sending.began else "no answer"
+            raise Late(f"{what} within {self._seconds:g} s") from fault
+        except (aiohttp.ClientError, OSError, ValueError) as fault:
+            raise Unreachable(because(fault, url)) from fault
+
+    async def _sent(
+        self, method: str, address: URL, headers: Sequence[tuple[str, str]], body: bytes | None, sending: Sending
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Send one request once, and read its answer up to `LONGEST_BODY`."""
+        origin = _origin(address)
+        async with self._connections.of(origin).request(
+            method,
+            address,
+            headers=CIMultiDict(headers),
+            data=body,
+            allow_redirects=False,
+            skip_auto_headers=_AUTOMATIC,
+            trace_request_ctx=sending,
+        ) as response:
+            sending.began = True
+            self._connections.answered(origin, sending, response.headers)
+            content = await read_up_to(response.content, LONGEST_BODY)
+            if content is None:
+                self._silent[origin] += 1
+                raise too_long()
+            self._answered.add(origin)
+            return response.status, response.headers, content
+
+    async def _turn(self) -> None:
+        if self._interval <= 0:
+            return
+        now = time.monotonic()
+        self._next = max(now, self._next) + self._interval
+        await asyncio.sleep(self._next - self._interval - now)
+
+
+def _origin(address: URL) -> URL:
+    return URL.build(scheme=address.scheme, authority=address.raw_authority, encoded=True)
+
+
+async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:
+    """Return a body, or None as soon as more than `limit` bytes of it came."""
+    held = bytearray()
+    async for piece in content.iter_any():
+        held += piece
+        if len(held) > limit:
+            return None
+    return bytes(held)

@@ -1,0 +1,168 @@
+"""Where the Algorand payer's money comes from: a simulated node's control verbs, or the operator's own account.
+
+Whoever the operator lets pay, the suite never spends from that account directly: attacks close accounts out and hand
+them to others, so each runs on a throw-away account that this module fills and, at the end, empties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from algosdk import error, mnemonic, transaction
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
+from conformance.lanes.networks import Served, usdc_of
+from conformance.lanes.node_control import read_secret
+from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.target import AlgorandChain
+
+
+class Funds(Protocol):
+    """A source of Algos and of an asset."""
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+
+    async def algos(self, account: Account, *, main: bool) -> None:
+        """Give an account Algos for fees and minimum balances.
+
+        Raises:
+            Inconclusive: There are none to give.
+        """
+
+    async def asset(self, account: Account, asset: int, amount: int) -> None:
+        """Opt an account in to an asset and give it `amount` atomic units.
+
+        Raises:
+            Inconclusive: There are none to give.
+        """
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Return what is left on the accounts, as far as that can be done."""
+
+
+class ControlFunds:
+    """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
+
+    purse = 1_000_000_000
+
+    def __init__(self, node: AlgorandNode) -> None:
+        self._node = node
+
+    async def algos(self, account: Account, *, main: bool) -> None:
+        """Have the node give Algos."""
+        await self._node.control.carry_out("fund", address=account.address, amount="100000000" if main else "10000000")
+
+    async def asset(self, account: Account, asset: int, amount: int) -> None:
+        """Have the node give the asset; a simulated one opts the account in, a real one cannot sign for it."""
+        members = {"address": account.address, "amount": str(amount), "asset": str(asset)}
+        try:
+            await self._node.control.carry_out("mint", **members)
+        except Inconclusive:
+            if await self._node.balance(account.address, asset) is not None:
+                raise
+            await opt_in(self._node, account, asset)
+            await self._node.control.carry_out("mint", **members)
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Leave it: a simulated chain ends with its process."""
+
+
+class OperatorFunds:
+    """Money from an account of the operator by ordinary transfers, given back at the end."""
+
+    _PURSE = 2_000_000
+    _MAIN_ALGOS, _ALGOS = 3_000_000, 500_000
+
+    def __init__(self, node: AlgorandNode, funder: Account, limit: SpendingLimit) -> None:
+        self._node = node
+        self._funder = funder
+        self._limit = limit
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+        return self._limit.purse(self._PURSE)
+
+    async def algos(self, account: Account, *, main: bool) -> None:
+        """Send Algos from the operator's account."""
+        amount = self._MAIN_ALGOS if main else self._ALGOS
+        params = await self._node.params()
+        sent = transaction.PaymentTxn(self._funder.address, params, account.address, amount)
+        await self._give([sent], f"{amount} microAlgos")
+
+    async def asset(self, account: Account, asset: int, amount: int) -> None:
+        """Opt the account in and send it USDC, which the asset must be, from the operator's account."""
+        await self._limit.take(str(asset), amount, lambda: self._node.decimals(asset))
+        if await self._node.balance(account.address, asset) is None:
+            await opt_in(self._node, account, asset)
+        params = await self._node.params()
+        sent = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
+        await self._give([sent], f"{amount} atomic units of asset {asset}")
+
+    async def _give(self, unsigned: list[Any], what: str) -> None:
+        try:
+            await self._node.submit(unsigned, self._funder)
+        except Refused as reason:
+            raise Inconclusive(f"the account of [chains.algorand] funder cannot give {what}: {reason}") from reason
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Close each account's assets and Algos out to the operator; one that an attack gave away is left."""
+        for account in accounts:
+            with suppress(Inconclusive, LookupError, TypeError, ValueError):
+                await self._empty(account)
+
+    async def _empty(self, account: Account) -> None:
+        info = await self._node.holdings(account.address)
+        home = {one["asset-id"] for one in (await self._node.holdings(self._funder.address)).get("assets", [])}
+        mine = {one["asset-id"] for one in info.get("assets", [])}
+        for asset in sorted(mine & home):
+            params = await self._node.params()
+            closing = transaction.AssetTransferTxn(
+                account.address, params, self._funder.address, 0, asset, close_assets_to=self._funder.address
+            )
+            await self._node.submit([closing], account)
+        info = await self._node.holdings(account.address)
+        params = await self._node.params()
+        whole = not info.get("assets") and not info.get("created-assets")
+        spare = 0 if whole else int(info["amount"]) - int(info.get("min-balance", 0)) - int(params.fee)
+        left = transaction.PaymentTxn(
+            account.address,
+            params,
+            self._funder.address,
+            max(0, spare),
+            close_remainder_to=self._funder.address if whole else None,
+        )
+        await self._node.submit([left], account)
+
+
+async def opt_in(node: AlgorandNode, account: Account, asset: int) -> None:
+    """Make an account ready to hold an asset.
+
+    Raises:
+        Inconclusive: The node refuses it.
+    """
+    params = await node.params()
+    await node.submit([transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)], account)
+
+
+def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names, served: Served, wallet: Wallet) -> Funds:
+    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+
+    Raises:
+        Inconclusive: The funder's words are no mnemonic, or nothing limits what he gives.
+    """
+    if node.control.exists or chain.funder is None:
+        return ControlFunds(node)
+    words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", "chains.algorand")
+    usdc = usdc_of("chains.algorand", chain, served)
+    limit = SpendingLimit("chains.algorand", chain.spending_limit, usdc, wallet)
+    try:
+        return OperatorFunds(node, node.account(mnemonic.to_private_key(words)), limit)
+    except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):
+        raise Inconclusive("[chains.algorand] funder is no Algorand mnemonic of 25 words") from None

@@ -1,0 +1,217 @@
+"""One algod as the suite sees it: unmodified py-algorand-sdk calls on threads, and node trouble as one error."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import http.client
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeVar
+
+from algosdk import account, encoding, transaction
+from algosdk.atomic_transaction_composer import AccountTransactionSigner
+from algosdk.error import AlgodHTTPError, AlgodResponseError
+from algosdk.v2client.algod import AlgodClient
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.networks import Served
+from conformance.lanes.node_control import NodeControl, read_secret
+from conformance.target import AlgorandChain, Budgets
+
+T = TypeVar("T")
+_THREADS = 16
+_FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
+_LIFE = 1000
+_LIVES = 500
+_SHORT = 300
+# Letters of a genesis hash in a CAIP-2 name.
+_CAIP2 = 32
+# What the SDK lets through when an answer is no answer of an algod: not JSON, not an object, members missing.
+_STRANGE = (AlgodResponseError, http.client.HTTPException, OSError, ValueError, LookupError, TypeError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Account:
+    """An account of the suite; its key shows in no text."""
+
+    address: str
+    key: str = field(repr=False)
+
+
+class Refused(Inconclusive):
+    """The node refused a transaction; the text is its reason. Where nobody expects it, nothing can be decided.
+
+    Attributes:
+        tx_id: Id of the transaction that was refused.
+    """
+
+    def __init__(self, reason: str, tx_id: str) -> None:
+        super().__init__(reason)
+        self.tx_id = tx_id
+
+
+class AlgorandNode:
+    """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
+
+    def __init__(self, chain: AlgorandChain, budgets: Budgets, names: Names) -> None:
+        self._budgets = budgets
+        self._names = names
+        token = "" if chain.token is None else read_secret(chain.token, names, "ALGOD_TOKEN", "chains.algorand")
+        self._algod = AlgodClient(token, chain.algod.rstrip("/"))
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
+        self.control = NodeControl(chain.control, "Algorand", budgets.request)
+        self._lives = count()
+
+    async def close(self) -> None:
+        """Close connections and threads."""
+        await self.control.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def account(self, key: str | None = None) -> Account:
+        """Return the account of a private key, a new one without; the key from now on shows in no log."""
+        made = key or account.generate_account()[0]
+        self._names.key(made, "PAYER_KEY", given=key is not None)
+        return Account(account.address_from_private_key(made), made)
+
+    # Asking.
+
+    async def _call(self, call: Callable[[], T]) -> T:
+        """Run a blocking SDK call on a thread; only the node's own refusals come through as they are."""
+        running = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                return await running
+        except TimeoutError as fault:
+            raise Inconclusive(f"the Algorand node gave no answer within {self._budgets.request:g} s") from fault
+        except _STRANGE as fault:
+            told = f"{type(fault).__name__}: {fault}"[:_SHORT]
+            raise Inconclusive(f"the Algorand node could not be asked: {told}") from fault
+
+    async def _ask(self, call: Callable[[], T]) -> T:
+        try:
+            return await self._call(call)
+        except AlgodHTTPError as fault:
+            raise Inconclusive(f"the Algorand node answered {fault.code}: {fault}"[:_SHORT]) from fault
+
+    async def params(self, first_valid: int | None = None) -> transaction.SuggestedParams:
+        """Return parameters with the flat minimum fee, fresh from the node.
+
+        No two in a row share the last valid round: equal transactions sent at once would have one id, and the node
+        takes an id only once. A note or a lease is no way out, because checks decide the note.
+        """
+        params: transaction.SuggestedParams = await self._ask(self._algod.suggested_params)
+        params.flat_fee, params.fee = True, max(1000, params.min_fee or 0)
+        params.first = params.first if first_valid is None else first_valid
+        params.last = params.first + _LIFE - next(self._lives) % _LIVES
+        return params
+
+    async def served(self) -> Served:
+        """Return what network the node serves, by its genesis hash."""
+        genesis = str((await self.params()).gh)
+        return Served("algorand:" + genesis.replace("+", "-").replace("/", "_")[:_CAIP2])
+
+    async def decimals(self, asset: int) -> int:
+        """Return an asset's decimals."""
+
+        def asked() -> int:
+            info: Any = self._algod.asset_info(asset)
+            return int(info["params"]["decimals"])
+
+        return await self._ask(asked)
+
+    async def block_time(self) -> int:
+        """Return the time of the newest block in unix seconds."""
+
+        def newest() -> int:
+            status: Any = self._algod.status()
+            block: Any = self._algod.block_info(status["last-round"])
+            return int(block["block"].get("ts", 0))
+
+        return await self._ask(newest)
+
+    async def holdings(self, address: str) -> Mapping[str, Any]:
+        """Return what the node says of an account: Algos, minimum balance, assets held and created."""
+        info: Any = await self._ask(lambda: self._algod.account_info(address))
+        if not isinstance(info, dict):
+            raise Inconclusive("the Algorand node told nothing about an account")
+        return info
+
+    async def balance(self, address: str, asset: int) -> int | None:
+        """Return what an account holds of an asset in atomic units, or None when it has not opted in."""
+        assets = (await self.holdings(address)).get("assets", [])
+        return next((int(one["amount"]) for one in assets if one["asset-id"] == asset), None)
+
+    # Submitting.
+
+    async def submit(self, unsigned: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
+        """Sign and submit transactions as one group (one alone stands alone) and return the first one's id.
+
+        Raises:
+            Refused: The node refuses them.
+            Inconclusive: The node cannot be asked, or the first is not confirmed in time.
+        """
+        if len(unsigned) > 1:
+            transaction.assign_group_id(list(unsigned))
+        signed = AccountTransactionSigner(signer.key).sign_transactions(list(unsigned), list(range(len(unsigned))))
+        raw = b"".join(base64.b64decode(encoding.msgpack_encode(one)) for one in signed)
+        tx_id = str(unsigned[0].get_txid())
+        self._names.name(tx_id, "TX_ID")
+        try:
+            await self._call(lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode()))
+        except AlgodHTTPError as fault:
+            if fault.code == http.HTTPStatus.BAD_REQUEST:
+                raise Refused(f"the Algorand node refused the transaction: {fault}"[:_SHORT], tx_id) from fault
+            raise Inconclusive(
+                f"the Algorand node answered a submission with {fault.code}: {fault}"[:_SHORT]
+            ) from fault
+        if wait:
+            await self.confirmed(tx_id)
+        return tx_id
+
+    async def info(self, tx_id: str) -> Mapping[str, Any]:
+        """Return what the node knows of a transaction; nothing when it does not know it (yet)."""
+        try:
+            info: Any = await self._call(lambda: self._algod.pending_transaction_info(tx_id))
+        except AlgodHTTPError as fault:
+            if fault.code == http.HTTPStatus.NOT_FOUND:
+                return {}
+            raise Inconclusive(f"the Algorand node answered {fault.code}: {fault}"[:_SHORT]) from fault
+        if not isinstance(info, dict):
+            raise Inconclusive("the Algorand node told nothing that can be read about a transaction")
+        return info
+
+    async def confirmed(self, tx_id: str) -> int:
+        """Wait for a transaction's block and return its round.
+
+        Raises:
+            Inconclusive: It failed, or is not confirmed within the budget.
+        """
+        info = await self._until(tx_id, lambda info: bool(info.get("confirmed-round") or info.get("pool-error")))
+        if info.get("pool-error"):
+            raise Inconclusive(f"the transaction left the pool: {info['pool-error']}")
+        if not info.get("confirmed-round"):
+            raise Inconclusive(f"the transaction was not confirmed within {self._budgets.confirmation:g} s")
+        return int(info["confirmed-round"])
+
+    async def left_pool(self, tx_id: str) -> None:
+        """Wait until a transaction has left the pool with an error.
+
+        Raises:
+            Inconclusive: It was confirmed, or still waits when the budget is over.
+        """
+        info = await self._until(tx_id, lambda info: bool(info.get("confirmed-round") or info.get("pool-error")))
+        if not info.get("pool-error"):
+            raise Inconclusive("the node did not drop the transaction from its pool")
+
+    async def _until(self, tx_id: str, done: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
+        """Ask for a transaction, ever less often, until `done` or the budget is over; return the last answer."""
+        loop, wait = asyncio.get_running_loop(), _FIRST_WAIT
+        ends = loop.time() + self._budgets.confirmation
+        while not done(info := await self.info(tx_id)) and loop.time() < ends:
+            await asyncio.sleep(wait)
+            wait = min(wait * _LONGER, _LONGEST_WAIT)
+        return info

@@ -1,0 +1,289 @@
+"""The Algorand payer: unmodified py-algorand-sdk, real keys, real transactions."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from algosdk import encoding, transaction
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.algorand.funds import Funds, funds_of
+from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
+from conformance.lanes.networks import admit, payable
+from conformance.lanes.node_control import Controlled
+from conformance.lanes.spending import Wallet
+from conformance.target import AlgorandChain, Budgets
+
+__all__ = ["Account", "AlgorandPayer", "Refused", "invented_id", "spellings"]
+
+_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_MOST_GIVEN = 1_000_000_000
+_UINT64 = 2**64
+
+
+class AlgorandPayer(Controlled):
+    """Pays and attacks on one Algorand network. Node trouble becomes `Inconclusive`.
+
+    Attributes:
+        caip2: CAIP-2 name of the network by its genesis hash.
+    """
+
+    lane = "algorand"
+
+    def __init__(self, network_key: str, node: AlgorandNode, funds: Funds) -> None:
+        self.network_key = network_key
+        super().__init__(node.control)
+        self._node = node
+        self._funds = funds
+        self._accounts: list[Account] = []
+        self._stock: dict[tuple[str, int], int] = {}
+        self._giving = asyncio.Lock()
+        self.caip2 = ""
+
+    @classmethod
+    async def open(
+        cls, chain: AlgorandChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+    ) -> AlgorandPayer:
+        """Open a payer with a funded account.
+
+        Raises:
+            Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
+        """
+        del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
+        node = AlgorandNode(chain, budgets, names)
+        try:
+            payable("chains.algorand", chain)
+            served, purse = await node.served(), wallet or Wallet()
+            admit("chains.algorand", chain, served, main_network=purse.main_network)
+            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
+            await self.new_account()
+        except BaseException:
+            await node.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        """Give back what is left of the operator's money, and close connections and threads."""
+        try:
+            await self._funds.take_back(self._accounts)
+        finally:
+            await self._node.close()
+
+    @property
+    def main(self) -> Account:
+        """The paying account with its key."""
+        return self._accounts[0]
+
+    @property
+    def address(self) -> str:
+        """The paying account's address."""
+        return self.main.address
+
+    # The node.
+
+    async def params(self) -> transaction.SuggestedParams:
+        """Return suggested parameters, fresh from the node."""
+        return await self._node.params()
+
+    async def block_time(self) -> int:
+        """Return the time of the newest block in unix seconds."""
+        return await self._node.block_time()
+
+    async def balance(self, address: str, asset: int) -> int:
+        """Return what an account holds of an asset in atomic units."""
+        return await self._node.balance(address, asset) or 0
+
+    async def confirmed(self, tx_id: str) -> int:
+        """Wait for a transaction's block and return its round.
+
+        Raises:
+            Inconclusive: It failed, or is not confirmed within the budget.
+        """
+        return await self._node.confirmed(tx_id)
+
+    async def info(self, tx_id: str) -> Mapping[str, Any]:
+        """Return what the node knows of a transaction; nothing when it does not know it (yet)."""
+        return await self._node.info(tx_id)
+
+    async def left_pool(self, tx_id: str) -> None:
+        """Wait until a transaction has left the pool with an error.
+
+        Raises:
+            Inconclusive: It was confirmed, or still waits when the budget is over.
+        """
+        await self._node.left_pool(tx_id)
+
+    # Accounts.
+
+    async def new_account(self, *, funded: bool = True, assets: Sequence[int] = ()) -> Account:
+        """Return a fresh account, with Algos for fees and opted in to `assets`."""
+        fresh = self._node.account()
+        if funded:
+            await self._funds.algos(fresh, main=not self._accounts)
+            self._accounts.append(fresh)
+        for asset in assets:
+            await self.transfer(asset=asset, receiver=fresh.address, amount=0, sender=fresh)
+        return fresh
+
+    async def hold(self, asset: int, least: int | None = None, owner: Account | None = None) -> None:
+        """Make sure that an account (the paying one) holds `least` atomic units of an asset; some when None."""
+        holder = owner or self.main
+        async with self._giving:
+            await self._fill(holder, asset, self._funds.purse // 10 if least is None else least)
+
+    async def _reserve(self, holder: Account, asset: int, amount: int) -> None:
+        """Fill the account for one transfer, so that any number at once find enough."""
+        async with self._giving:
+            await self._fill(holder, asset, amount)
+            self._stock[holder.address, asset] = self._stock.get((holder.address, asset), 0) - amount
+
+    async def _fill(self, holder: Account, asset: int, least: int) -> None:
+        """Top an account up; what nobody could mean to pay is not given, and the node refuses to send it."""
+        have = self._stock.get((holder.address, asset))
+        if have is not None and (have >= least or least > _MOST_GIVEN):
+            return
+        given = max(self._funds.purse, least if least <= _MOST_GIVEN else 0)
+        await self._funds.asset(holder, asset, given)
+        self._stock[holder.address, asset] = max(0, have or 0) + given
+
+    # Transactions.
+
+    async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Pay an `accepts` entry: the note is the challenge token, exactly (P-LN table, Algorand).
+
+        Raises:
+            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+        """
+        extra = entry.get("extra")
+        token = extra.get("payment_reference") if isinstance(extra, dict) else None
+        if not isinstance(token, str) or not token:
+            raise Inconclusive("the entry has no extra.payment_reference, so no payment can be welded to it")
+        price = str(entry.get("maxAmountRequired"))
+        if not (price.isascii() and price.isdecimal()):
+            raise Inconclusive(f"the entry's maxAmountRequired {price!r} is no amount of atomic units")
+        tx_id = await self.transfer(
+            asset=self.asset_id(entry), receiver=str(entry.get("payTo")), amount=int(price), note=token.encode()
+        )
+        return {"tx_id": tx_id, "payment_reference": token}
+
+    @staticmethod
+    def asset_id(entry: Mapping[str, Any]) -> int:
+        """Return the asset of an entry.
+
+        Raises:
+            Inconclusive: It names none.
+        """
+        text = str(entry.get("asset", ""))
+        if not (text.isascii() and text.isdecimal() and int(text) < _UINT64):
+            raise Inconclusive(f"the entry's asset {text!r} is no Algorand asset id")
+        return int(text)
+
+    async def transfer(
+        self,
+        *,
+        asset: int,
+        receiver: str,
+        amount: int,
+        note: bytes = b"",
+        sender: Account | None = None,
+        close_to: str | None = None,
+        rekey_to: str | None = None,
+        clawback_target: str | None = None,
+        first_valid: int | None = None,
+        wait: bool = True,
+    ) -> str:
+        """Send an asset transfer and return its id; `wait` for its block.
+
+        Without a `sender` the paying account sends; a close-out or a rekey then comes from an account of its own, so
+        that the paying one stays whole for the checks beside.
+
+        Raises:
+            Refused: The node refuses it.
+            Inconclusive: The node cannot be asked, or the transaction is not confirmed in time.
+        """
+        _sendable(receiver, amount)
+        payer = sender or (await self.new_account() if close_to or rekey_to else self.main)
+        if sender is None and clawback_target is None:
+            await self._reserve(payer, asset, amount)
+        sent = transaction.AssetTransferTxn(
+            payer.address,
+            await self._node.params(first_valid),
+            receiver,
+            amount,
+            asset,
+            close_assets_to=close_to,
+            revocation_target=clawback_target,
+            note=note or None,
+            rekey_to=rekey_to,
+        )
+        return await self.submit([sent], payer, wait=wait)
+
+    async def draft(self, *, asset: int, receiver: str, amount: int, note: bytes) -> Any:
+        """Return a transfer of the paying account that is not sent yet; `submit` sends it, its id is known before."""
+        _sendable(receiver, amount)
+        await self._reserve(self.main, asset, amount)
+        return transaction.AssetTransferTxn(
+            self.address, await self._node.params(), receiver, amount, asset, note=note or None
+        )
+
+    async def send_native(self, receiver: str, amount: int, note: bytes = b"") -> str:
+        """Send Algos and return the transaction's id."""
+        _sendable(receiver, amount)
+        params = await self._node.params()
+        sent = transaction.PaymentTxn(self.address, params, receiver, amount, note=note or None)
+        return await self.submit([sent], self.main)
+
+    async def create_asset(self, *, unit_name: str = "USDC", decimals: int = 6, total: int = 10**15) -> int:
+        """Create an asset that looks like another one, with the payer as its clawback, and return its id."""
+        sent = transaction.AssetConfigTxn(
+            self.address,
+            await self._node.params(),
+            total=total,
+            decimals=decimals,
+            unit_name=unit_name,
+            asset_name=unit_name,
+            default_frozen=False,
+            manager=self.address,
+            clawback=self.address,
+            strict_empty_address_check=False,
+        )
+        tx_id = await self.submit([sent], self.main)
+        made = (await self._node.info(tx_id)).get("asset-index")
+        if not isinstance(made, int):
+            raise Inconclusive("the Algorand node told no id of the asset it created")
+        self._stock[self.address, made] = total
+        return made
+
+    async def submit(self, unsigned: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
+        """Sign and submit transactions as one group (one alone stands alone) and return the first one's id."""
+        return await self._node.submit(unsigned, signer, wait=wait)
+
+    @staticmethod
+    def spellings(tx_id: str) -> list[str]:
+        """Return other texts that decode to the same transaction id."""
+        return spellings(tx_id)
+
+
+def _sendable(receiver: str, amount: int) -> None:
+    if not encoding.is_valid_address(receiver):
+        raise Inconclusive(f"{receiver[:80]!r} is no Algorand address, so nothing can be sent there")
+    if not 0 <= amount < _UINT64:
+        raise Inconclusive(f"{amount} is no amount that an Algorand transaction can carry")
+
+
+def invented_id(random_bytes: bytes | None = None) -> str:
+    """Return a well-formed transaction id that no chain knows."""
+    raw = random_bytes or os.urandom(32)
+    return base64.b32encode(raw).decode().rstrip("=")
+
+
+def spellings(tx_id: str) -> list[str]:
+    """Return the three other texts that decode to the same id: its last character has four spare bits."""
+    last = _BASE32.index(tx_id[-1])
+    return [tx_id[:-1] + _BASE32[(last & 0b10000) | spare] for spare in (1, 7, 15)]

@@ -1,0 +1,153 @@
+"""Where the Base payer's money comes from: a simulated node's control verbs, or the operator's own account.
+
+The suite never signs an authorization with the operator's account: attacks empty accounts and use up their nonces, so
+each runs on a throw-away account that this module fills and, at the end, empties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.base.evm_sdk import Signer
+from conformance.lanes.base.node import Account, BaseNode, Refused
+from conformance.lanes.base.token import Token
+from conformance.lanes.networks import Served, usdc_of
+from conformance.lanes.node_control import read_secret
+from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.target import BaseChain
+
+_TRANSFER_GAS = 21_000
+
+
+class Home(NamedTuple):
+    """Where what is left goes back.
+
+    Attributes:
+        address: The operator's account.
+        asset: USDC, which is all that he gave.
+    """
+
+    address: str
+    asset: str
+
+
+class Funds(Protocol):
+    """A source of native coin and of a token.
+
+    Attributes:
+        home: Where what is left goes back; None when nobody misses it.
+    """
+
+    home: Home | None
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+
+    async def coin(self, account: Account, *, main: bool) -> None:
+        """Give an account native coin for gas.
+
+        Raises:
+            Inconclusive: There is none to give.
+        """
+
+    async def token(self, address: str, asset: str, amount: int) -> None:
+        """Give an address `amount` atomic units of a token.
+
+        Raises:
+            Inconclusive: There are none to give.
+        """
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Return what native coin is left on the accounts, as far as that can be done."""
+
+
+class ControlFunds:
+    """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
+
+    purse = 1_000_000_000
+    home: Home | None = None
+
+    def __init__(self, node: BaseNode) -> None:
+        self._node = node
+
+    async def coin(self, account: Account, *, main: bool) -> None:
+        """Have the node give native coin."""
+        amount = 10**20 if main else 10**18
+        await self._node.control.carry_out("fund", address=account.address, amount=str(amount))
+
+    async def token(self, address: str, asset: str, amount: int) -> None:
+        """Have the node give the token."""
+        await self._node.control.carry_out("mint", address=address, amount=str(amount), asset=asset)
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Leave it: a simulated chain ends with its process."""
+
+
+class OperatorFunds:
+    """Money from an account of the operator by ordinary transfers, given back at the end."""
+
+    _PURSE = 1_000_000
+    _MAIN_WEI, _WEI = 10**15, 10**14
+
+    def __init__(self, node: BaseNode, funder: Account, limit: SpendingLimit) -> None:
+        self._node = node
+        self._funder = funder
+        self._limit = limit
+        self.home: Home | None = Home(funder.address, limit.usdc.asset_id)
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+        return self._limit.purse(self._PURSE)
+
+    async def coin(self, account: Account, *, main: bool) -> None:
+        """Send native coin from the operator's account."""
+        amount = self._MAIN_WEI if main else self._WEI
+        await self._give(account.address, b"", amount, f"{amount} wei")
+
+    async def token(self, address: str, asset: str, amount: int) -> None:
+        """Send USDC, which the token must be, from the operator's account."""
+        token = Token(self._node, asset)
+        await self._limit.take(asset, amount, token.decimals)
+        data = token.transfer_call(address, amount)
+        await self._give(asset, data, 0, f"{amount} atomic units of {asset}")
+
+    async def _give(self, to: str, data: bytes, value: int, what: str) -> None:
+        try:
+            await self._node.succeeded(await self._node.send(self._funder, to, data, value=value))
+        except Refused as reason:
+            raise Inconclusive(f"the account of [chains.base] funder cannot give {what}: {reason}") from reason
+
+    async def take_back(self, accounts: Iterable[Account]) -> None:
+        """Send each account's native coin to the operator."""
+        for account in accounts:
+            with suppress(Inconclusive):
+                await self._coin_home(account)
+
+    async def _coin_home(self, account: Account) -> None:
+        fee = _TRANSFER_GAS * await self._node.gas_price()
+        left = await self._node.wei(account.address) - fee * 2
+        if left > 0:
+            await self._node.send(account, self._funder.address, value=left, gas=_TRANSFER_GAS)
+
+
+def funds_of(chain: BaseChain, node: BaseNode, names: Names, served: Served, wallet: Wallet) -> Funds:
+    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+
+    Raises:
+        Inconclusive: The funder's key is no private key, or nothing limits what he gives.
+    """
+    if node.control.exists or chain.funder is None:
+        return ControlFunds(node)
+    text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.base")
+    usdc = usdc_of("chains.base", chain, served)
+    limit = SpendingLimit("chains.base", chain.spending_limit, usdc, wallet)
+    try:
+        return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)), limit)
+    except ValueError:
+        raise Inconclusive("[chains.base] funder is no private key of 32 bytes in hexadecimal") from None

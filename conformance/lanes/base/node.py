@@ -1,0 +1,252 @@
+"""One EVM node as the suite sees it: unmodified web3.py, and node trouble as one error."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import aiohttp
+from eth_utils.address import is_address, to_checksum_address
+from web3 import AsyncWeb3
+from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.base.evm_sdk import Signer
+from conformance.lanes.base.provider import NodeProvider
+from conformance.lanes.networks import Served
+from conformance.lanes.node_control import NodeControl
+from conformance.target import BaseChain, Budgets
+
+T = TypeVar("T")
+_FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
+_SHORT = 300
+# What web3.py lets through when an answer is no answer of an Ethereum node.
+_STRANGE = (Web3Exception, aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Account:
+    """An account of the suite; its key shows in no text."""
+
+    address: str
+    key: bytes = field(repr=False)
+
+
+class Refused(Inconclusive):
+    """The node refused a transaction, or it reverts; the text is the reason. Unexpected, it decides nothing."""
+
+
+class BaseNode:
+    """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
+
+    def __init__(self, chain: BaseChain, budgets: Budgets, names: Names) -> None:
+        self._budgets = budgets
+        self._names = names
+        self._provider = NodeProvider(chain.rpc, budgets.request)
+        self.web3: AsyncWeb3[NodeProvider] = AsyncWeb3(self._provider)
+        self.control = NodeControl(chain.control, "Base", budgets.request)
+        self._nonces: dict[str, int] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._provider.disconnect()
+        await self.control.close()
+
+    def account(self, key: bytes | None = None) -> Account:
+        """Return the account of a private key, a new one without; the key from now on shows in no log."""
+        made = Signer.create() if key is None else Signer.from_key(key)
+        for text in (bytes(made.key).hex(), "0x" + bytes(made.key).hex()):
+            self._names.key(text, "PAYER_KEY", given=key is not None)
+        return Account(str(made.address), bytes(made.key))
+
+    # Asking.
+
+    async def ask(self, asked: Awaitable[T]) -> T:
+        """Return an answer of the node.
+
+        Raises:
+            Refused: What was asked about reverts.
+            Inconclusive: The node could not be asked.
+        """
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                return await asked
+        except TimeoutError as fault:
+            raise Inconclusive(f"the Base node gave no answer within {self._budgets.request:g} s") from fault
+        except ContractLogicError as fault:
+            raise Refused(f"the contract refuses: {fault.message}"[:_SHORT]) from fault
+        except _STRANGE as fault:
+            told = f"{type(fault).__name__}: {fault}"[:_SHORT]
+            raise Inconclusive(f"the Base node could not be asked: {told}") from fault
+
+    async def chain_id(self) -> int:
+        """Return the chain id that the node tells."""
+        return await self.ask(self.web3.eth.chain_id)
+
+    async def served(self) -> Served:
+        """Return what network the node serves, by its chain id, and by its first block where that tells simulators."""
+        chain_id = await self.chain_id()
+        if not self.control.exists:
+            # The chain id decides alone, and public nodes do not all keep their first block.
+            return Served(f"eip155:{chain_id}")
+        try:
+            first = bytes((await self.ask(self.web3.eth.get_block(0)))["hash"])
+        except (LookupError, TypeError, ValueError) as fault:
+            raise Inconclusive("the Base node told no hash of its first block") from fault
+        return Served(f"eip155:{chain_id}", "0x" + first.hex())
+
+    async def newest(self) -> Mapping[str, Any]:
+        """Return the newest block."""
+        return await self.ask(self.web3.eth.get_block("latest"))
+
+    async def block_time(self) -> int:
+        """Return the time of the newest block in unix seconds."""
+        try:
+            return int((await self.newest())["timestamp"])
+        except (LookupError, TypeError, ValueError) as fault:
+            raise Inconclusive("the Base node told no time of its newest block") from fault
+
+    async def wei(self, address: str) -> int:
+        """Return what an account holds of the native coin."""
+        return int(await self.ask(self.web3.eth.get_balance(to_checksum_address(address))))
+
+    # Submitting.
+
+    async def send(
+        self, sender: Account, to: str | None, data: bytes = b"", *, value: int = 0, gas: int | None = None
+    ) -> str:
+        """Sign and submit a transaction and return its id; None as `to` makes a contract.
+
+        Args:
+            sender: Who signs and pays the gas.
+            to: Receiver, in any spelling of letters.
+            data: Call data.
+            value: Wei that move with it.
+            gas: Gas limit; estimated when None, which refuses what reverts.
+
+        Raises:
+            Refused: The node refuses it, or it would revert.
+            Inconclusive: The node could not be asked.
+        """
+        call: dict[str, Any] = {"from": sender.address, "data": data, "value": value}
+        if to is not None:
+            call["to"] = checksummed(to)
+        # What others do before its block may make it dearer (a balance that is zero by then costs more to fill).
+        limit = gas or 2 * await self._estimated(call)
+        fees = await self._fees()
+        async with self._turns[sender.address]:
+            nonce = await self._next_nonce(sender)
+            filled = {**call, **fees, "gas": limit, "nonce": nonce, "chainId": await self.chain_id(), "type": 2}
+            signed = Signer.sign_transaction(filled, sender.key)
+            self._names.name("0x" + bytes(signed.hash).hex(), "TX_ID")
+            await self._submit(sender, bytes(signed.raw_transaction))
+            self._nonces[sender.address] = nonce + 1
+        return "0x" + bytes(signed.hash).hex()
+
+    async def _estimated(self, call: Any) -> int:
+        """Return the gas that a transaction needs; a node that tells an error has refused the transaction."""
+
+        async def estimate() -> int:
+            try:
+                return int(await self.web3.eth.estimate_gas(call))
+            except Web3RPCError as fault:
+                raise Refused(f"the Base node refused the transaction: {fault.message}"[:_SHORT]) from fault
+
+        return await self.ask(estimate())
+
+    async def _submit(self, sender: Account, raw: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                await self.web3.eth.send_raw_transaction(raw)
+        except Web3RPCError as fault:
+            self._nonces.pop(sender.address, None)
+            raise Refused(f"the Base node refused the transaction: {fault.message}"[:_SHORT]) from fault
+        except (TimeoutError, *_STRANGE) as fault:
+            self._nonces.pop(sender.address, None)
+            raise Inconclusive(f"the Base node could not be given a transaction: {fault}"[:_SHORT]) from fault
+
+    async def _next_nonce(self, sender: Account) -> int:
+        known = self._nonces.get(sender.address)
+        if known is not None:
+            return known
+        return int(await self.ask(self.web3.eth.get_transaction_count(to_checksum_address(sender.address), "pending")))
+
+    async def gas_price(self) -> int:
+        """Return what a unit of gas costs, in wei."""
+        return int(await self.ask(self.web3.eth.gas_price))
+
+    async def _fees(self) -> dict[str, int]:
+        tip = int(await self.ask(self.web3.eth.max_priority_fee))
+        base = int((await self.newest()).get("baseFeePerGas") or 0)
+        return {"maxFeePerGas": base * 2 + tip, "maxPriorityFeePerGas": tip}
+
+    async def receipt(self, tx_id: str) -> Mapping[str, Any] | None:
+        """Return a transaction's receipt, None while it is in no block."""
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                return await self.web3.eth.get_transaction_receipt(tx_id)  # type: ignore[arg-type]
+        except TransactionNotFound:
+            return None
+        except (TimeoutError, *_STRANGE) as fault:
+            raise Inconclusive(f"the Base node could not be asked: {fault}"[:_SHORT]) from fault
+
+    async def blocks_later(self, count: int) -> None:
+        """Wait for so many new blocks.
+
+        Raises:
+            Inconclusive: They did not come within the budget.
+        """
+        end = await self.ask(self.web3.eth.block_number) + count
+        for wait in self._waits():
+            if await self.ask(self.web3.eth.block_number) >= end:
+                return
+            await asyncio.sleep(wait)
+        raise Inconclusive(f"the Base node made no {count} blocks within {self._budgets.confirmation:g} s")
+
+    def _waits(self) -> Iterator[float]:
+        """Yield ever longer waits until the budget for confirmations is over."""
+        loop, wait = asyncio.get_running_loop(), _FIRST_WAIT
+        ends = loop.time() + self._budgets.confirmation
+        while loop.time() < ends:
+            yield wait
+            wait = min(wait * _LONGER, _LONGEST_WAIT)
+
+    async def mined(self, tx_id: str) -> Mapping[str, Any]:
+        """Wait for a transaction's block and return its receipt, whether it succeeded or not.
+
+        Raises:
+            Inconclusive: It is in no block within the budget.
+        """
+        for wait in self._waits():
+            if (receipt := await self.receipt(tx_id)) is not None:
+                return receipt
+            await asyncio.sleep(wait)
+        raise Inconclusive(f"the transaction was in no block within {self._budgets.confirmation:g} s")
+
+    async def succeeded(self, tx_id: str) -> Mapping[str, Any]:
+        """Wait for a transaction's block and return its receipt.
+
+        Raises:
+            Refused: It failed in its block.
+            Inconclusive: It is in no block within the budget.
+        """
+        receipt = await self.mined(tx_id)
+        if receipt.get("status") != 1:
+            raise Refused("the transaction failed in its block")
+        return receipt
+
+
+def checksummed(address: str) -> str:
+    """Return an address in the spelling that the SDK wants.
+
+    Raises:
+        Inconclusive: It is none.
+    """
+    if not is_address(address):
+        raise Inconclusive(f"{address[:80]!r} is no EVM address, so nothing can be sent there")
+    return str(to_checksum_address(address))

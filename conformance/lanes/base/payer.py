@@ -1,0 +1,335 @@
+"""The Base payer: unmodified web3.py and eth-account, real keys, real signatures."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from eth_utils.address import is_address, to_checksum_address
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.base.authorization import Authorization, Domain, cancellation, nonce_of
+from conformance.lanes.base.funds import Funds, Home, funds_of
+from conformance.lanes.base.node import Account, BaseNode, Refused
+from conformance.lanes.base.token import SPLIT, Token, creation, own_call
+from conformance.lanes.networks import admit, payable
+from conformance.lanes.node_control import Controlled
+from conformance.lanes.spending import Wallet
+from conformance.target import BaseChain, Budgets
+
+__all__ = ["Account", "BasePayer", "Refused"]
+
+_MOST_GIVEN = 1_000_000_000
+_UINT256 = 2**256
+_A_BATCH = 40
+_LIFETIME, _SPARE = 1800, 3600
+# Blocks that public nodes let logs be asked of at once.
+_LOOKED_BACK = 450
+
+
+class BasePayer(Controlled):
+    """Pays and attacks on one EVM network. Node trouble becomes `Inconclusive`.
+
+    Attributes:
+        caip2: CAIP-2 name of the network by its chain id.
+    """
+
+    lane = "base"
+
+    def __init__(self, network_key: str, node: BaseNode, funds: Funds) -> None:
+        self.network_key = network_key
+        super().__init__(node.control)
+        self.node = node
+        self._funds = funds
+        self._accounts: list[Account] = []
+        self._stock: dict[str, int] = {}
+        self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
+        self._batcher: str | None = None
+        self.caip2 = ""
+
+    @classmethod
+    async def open(
+        cls, chain: BaseChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+    ) -> BasePayer:
+        """Open a payer with a funded account.
+
+        Raises:
+            Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
+        """
+        del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
+        node = BaseNode(chain, budgets, names)
+        try:
+            payable("chains.base", chain)
+            served, purse = await node.served(), wallet or Wallet()
+            admit("chains.base", chain, served, main_network=purse.main_network)
+            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
+            await self.new_account(coin=True)
+        except BaseException:
+            await node.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        """Give back what is left of the operator's money, and close connections."""
+        try:
+            if self._funds.home is not None:
+                await self._tokens_home(self._funds.home)
+            await self._funds.take_back(self._accounts)
+        finally:
+            await self.node.close()
+
+    async def _tokens_home(self, home: Home) -> None:
+        """Give USDC back by authorizations that the paying account uses, since most accounts cannot pay for gas.
+
+        Their domain is the contract's own, not what some offer said of it.
+        """
+        token, calls = Token(self.node, home.asset), list[tuple[str, bytes]]()
+        with suppress(Inconclusive):
+            domain = Domain(*await token.names(), self.chain_id, token.address)
+            for account in self._accounts:
+                if left := await token.balance(account.address):
+                    terms = Authorization(
+                        account.address, home.address, left, 0, _UINT256 - 1, os.urandom(32), domain, token=""
+                    )
+                    calls.append((token.address, token.use_call(terms.signed(account.key))))
+        for start in range(0, len(calls), _A_BATCH):
+            with suppress(Inconclusive):
+                await self.batch(calls[start : start + _A_BATCH])
+
+    @property
+    def chain_id(self) -> int:
+        """The network's EIP-155 chain id."""
+        return int(self.caip2.removeprefix("eip155:"))
+
+    @property
+    def main(self) -> Account:
+        """The paying account with its key."""
+        return self._accounts[0]
+
+    @property
+    def address(self) -> str:
+        """The paying account's address."""
+        return self.main.address
+
+    # The node.
+
+    async def block_time(self) -> int:
+        """Return the time of the newest block in unix seconds."""
+        return await self.node.block_time()
+
+    async def blocks_later(self, count: int) -> None:
+        """Wait for so many new blocks; a node that can be told to makes them at once.
+
+        Raises:
+            Inconclusive: They did not come within the budget.
+        """
+        if not await self.lacks("advance"):
+            await self.control("advance", blocks=count)
+        else:
+            await self.node.blocks_later(count)
+
+    def token(self, entry: Mapping[str, Any]) -> Token:
+        """Return the token that an entry wants.
+
+        Raises:
+            Inconclusive: Its `asset` is no address.
+        """
+        return Token(self.node, _address(entry, "asset"))
+
+    # Accounts.
+
+    async def new_account(self, *, coin: bool = False, asset: str | None = None, amount: int = 0) -> Account:
+        """Return a fresh account, with native coin for gas and `amount` atomic units of a token where asked."""
+        fresh = self.node.account()
+        if coin:
+            await self._funds.coin(fresh, main=not self._accounts)
+        if coin or amount:
+            self._accounts.append(fresh)
+        if asset is not None and amount:
+            await self.give(fresh.address, asset, amount)
+        return fresh
+
+    async def give(self, address: str, asset: str, amount: int) -> None:
+        """Give an address `amount` atomic units of a token; what nobody could mean to pay is not given."""
+        if not 0 < amount <= _MOST_GIVEN:
+            return
+        await self._funds.token(address, asset, amount)
+
+    async def set_aside(self, asset: str, amount: int) -> None:
+        """Fill the paying account for one more payment, so that any number at once find enough."""
+        async with self._giving:
+            have = self._stock.get(asset, 0)
+            if have < amount <= _MOST_GIVEN:
+                given = max(self._funds.purse, amount)
+                await self.give(self.address, asset, given)
+                have += given
+            self._stock[asset] = have - amount
+
+    # Authorizations.
+
+    async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Sign what an `accepts` entry asks for: the nonce is keccak256 of the token (P-LN table, Base).
+
+        Nothing is sent to the chain: the rail settles.
+
+        Raises:
+            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+        """
+        given = await self.authorize(entry)
+        if self._funds.home is not None and given.domain.chain_id != self.chain_id:
+            raise Inconclusive(
+                f"the entry is paid on eip155:{given.domain.chain_id}, and the node of [chains.base] serves "
+                f"{self.caip2}: nothing is signed"
+            )
+        await self.set_aside(given.domain.contract, given.value)
+        return given.proof()
+
+    async def authorize(
+        self, entry: Mapping[str, Any], payer: Account | None = None, *, key: bytes | None = None, **changes: Any
+    ) -> Authorization:
+        """Return the authorization that an entry asks for, signed, with `changes` made before it was signed.
+
+        The window is open until an hour after the challenge has lapsed, so that a challenge's own lifetime decides.
+
+        Args:
+            entry: The `accepts` entry.
+            payer: Whose money; the paying account's when None.
+            key: Who signs; the payer when None.
+            changes: Members of `Authorization`.
+
+        Raises:
+            Inconclusive: The entry names no domain, no price or no token, or the node could not be asked.
+        """
+        holder = payer or self.main
+        token = _extra(entry, "payment_reference")
+        lifetime = entry.get("maxTimeoutSeconds")
+        now = await self.block_time()
+        asked = Authorization(
+            sender=holder.address,
+            to=_address(entry, "payTo"),
+            value=_price(entry),
+            valid_after=0,
+            valid_before=now + (lifetime if isinstance(lifetime, int) else _LIFETIME) + _SPARE,
+            nonce=nonce_of(token),
+            domain=self.domain(entry),
+            token=token,
+        )
+        return asked.changed(**changes).signed(key or holder.key)
+
+    async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
+        """Return the transaction that settled a proof of `pay`, found on the chain by its authorization.
+
+        Public nodes look only so far back, so the newest blocks alone are asked for.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+        terms = proof.get("authorization")
+        if not isinstance(terms, Mapping):
+            return None
+        newest = await self.node.ask(self.node.web3.eth.block_number)
+        nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))
+        return await self.token(entry).used_in(str(terms["from"]), nonce, max(0, newest - _LOOKED_BACK))
+
+    def domain(self, entry: Mapping[str, Any]) -> Domain:
+        """Return the EIP-712 domain of an entry.
+
+        Raises:
+            Inconclusive: It names none.
+        """
+        network = str(entry.get("network", ""))
+        number = network.removeprefix("eip155:")
+        chain_id = int(number) if network.startswith("eip155:") and number.isascii() and number.isdecimal() else None
+        if chain_id is None:
+            chain_id = self.chain_id
+        return Domain(_extra(entry, "name"), _extra(entry, "version"), chain_id, _address(entry, "asset"))
+
+    # Transactions.
+
+    async def use(
+        self,
+        given: Authorization,
+        *,
+        sender: Account | None = None,
+        overload: str = SPLIT,
+        gas: int | None = None,
+        wait: bool = True,
+    ) -> str:
+        """Use an authorization on the chain, as anybody may who has seen it, and return the transaction's id.
+
+        Raises:
+            Refused: It reverts.
+            Inconclusive: The node cannot be asked, or the transaction is in no block in time.
+        """
+        data = Token(self.node, given.domain.contract).use_call(given, overload=overload)
+        return await self.send(given.domain.contract, data, sender=sender, gas=gas, wait=wait)
+
+    async def cancel(self, payer: Account, given: Authorization) -> str:
+        """Take an authorization's nonce out of use, with the payer's signature, and return the transaction's id."""
+        signature = cancellation(given.domain, payer.address, given.nonce, payer.key)
+        data = Token(self.node, given.domain.contract).cancel_call(payer.address, given.nonce, signature)
+        return await self.send(given.domain.contract, data)
+
+    async def transfer(
+        self, asset: str, to: str, amount: int, *, sender: Account | None = None, wait: bool = True
+    ) -> str:
+        """Send a plain transfer, which welds nothing, and return its id."""
+        if not 0 <= amount < _UINT256:
+            raise Inconclusive(f"{amount} is no amount that a token's transfer can carry")
+        return await self.send(asset, Token(self.node, asset).transfer_call(to, amount), sender=sender, wait=wait)
+
+    async def send(
+        self, to: str, data: bytes, *, sender: Account | None = None, gas: int | None = None, wait: bool = True
+    ) -> str:
+        """Send a transaction (from the paying account) and return its id; `wait` for its block and its success."""
+        tx_id = await self.node.send(sender or self.main, to, data, gas=gas)
+        if wait:
+            await self.node.succeeded(tx_id)
+        return tx_id
+
+    async def deploy(self, name: str, *arguments: Any) -> str:
+        """Deploy one of the suite's own contracts and return its address; its owner is the paying account."""
+        tx_id = await self.node.send(self.main, None, creation(name, arguments))
+        made = (await self.node.succeeded(tx_id)).get("contractAddress")
+        if not isinstance(made, str):
+            raise Inconclusive("the Base node told no address of the contract it created")
+        return made
+
+    async def batch(self, calls: Sequence[tuple[str, bytes]]) -> str:
+        """Carry out calls in one transaction, all or none, from `batcher`, and return its id."""
+        listed = [(to_checksum_address(to), data) for to, data in calls]
+        return await self.send(await self.batcher(), own_call("Batcher", "run", listed))
+
+    async def batcher(self) -> str:
+        """Return the address of the payer's batching contract, deploying it at first use."""
+        async with self._deploying:
+            if self._batcher is None:
+                self._batcher = await self.deploy("Batcher")
+            return self._batcher
+
+
+def _extra(entry: Mapping[str, Any], member: str) -> str:
+    extra = entry.get("extra")
+    value = extra.get(member) if isinstance(extra, dict) else None
+    if not isinstance(value, str) or not value:
+        raise Inconclusive(f"the entry has no extra.{member}, so no authorization can be signed for it")
+    return value
+
+
+def _address(entry: Mapping[str, Any], member: str) -> str:
+    text = str(entry.get(member, ""))
+    if not is_address(text):
+        raise Inconclusive(f"the entry's {member} {text[:80]!r} is no EVM address")
+    return str(to_checksum_address(text))
+
+
+def _price(entry: Mapping[str, Any]) -> int:
+    text = str(entry.get("maxAmountRequired"))
+    if not (text.isascii() and text.isdecimal() and int(text) < _UINT256):
+        raise Inconclusive(f"the entry's maxAmountRequired {text[:80]!r} is no amount of atomic units")
+    return int(text)

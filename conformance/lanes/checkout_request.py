@@ -1,0 +1,170 @@
+"""What a checkout page asks for, and payers that pay it: rightly, and wrong in exactly one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from conformance.engine.check import Inconclusive
+
+# The asset ids of USDC by network key (profile 1.2).
+USDC: Mapping[str, str] = {
+    "algorand_mainnet": "31566704",
+    "algorand_testnet": "10458941",
+    "base_mainnet": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+    "base_sepolia": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    "solana_mainnet": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
+    "solana_devnet": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
+}
+# The first way of a lane is how its memo is bound when nobody says otherwise (profile 3.5).
+MEMO_WAYS: Mapping[str, tuple[str, ...]] = {
+    "algorand": ("note",),
+    "base": ("eip3009", "calldata"),
+    "solana": ("memo",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a page asks for.
+
+    Attributes:
+        asset: Asset id as its chain writes it.
+        address: Receiving address.
+        amount: Atomic units of the asset.
+        memo: Memo text.
+        reference: Solana Pay reference of the QR code, where it has one; it helps to find and binds nothing.
+    """
+
+    asset: str
+    address: str
+    amount: int
+    memo: str
+    reference: str | None = None
+
+    def changed(self, **members: Any) -> Bill:
+        """Return it with members changed."""
+        return replace(self, **members)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to pay a bill wrongly.
+
+    Attributes:
+        what: What is wrong, in words.
+        pay: Sends it and returns once it can no longer become anything else; the transaction's id.
+        pinned: Whether only a profile that pins the memo's binding makes it wrong: the interface leaves it open.
+    """
+
+    what: str
+    pay: Callable[[Bill], Awaitable[str]] = field(repr=False)
+    pinned: bool = False
+
+
+class CheckoutPayer(Protocol):
+    """What every lane's payer can do with a bill; attacks on a node's pool use the lane's payer itself.
+
+    Every method raises `Inconclusive` when the node cannot be asked or refuses what it should take.
+    """
+
+    lane: str
+
+    async def settle(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill as it stands, with its memo in one of `MEMO_WAYS`, and return the transaction's id.
+
+        It is on the chain when this returns: in a block on Algorand and Base, confirmed on Solana.
+        """
+
+    async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
+        """Return by owner what a confirmed transaction changed of an asset, in atomic units; nobody else is named."""
+
+    async def holding(self, address: str, asset: str) -> int:
+        """Return what an address holds of an asset, in atomic units."""
+
+    def unbound(self) -> Sequence[Way]:
+        """Return ways that pay address and amount and do not carry the memo."""
+
+    def short(self) -> Sequence[Way]:
+        """Return ways that carry the memo and bring less than the amount."""
+
+    def strayed(self) -> Sequence[Way]:
+        """Return ways that carry the memo and pay the amount to somebody else than the bill's address."""
+
+    async def elsewhere(self, bill: Bill) -> Sequence[Way]:
+        """Return ways that carry the memo and pay in another asset than the bill's."""
+
+    def failing(self) -> Sequence[Way]:
+        """Return ways that are right but fail: the node refuses them, or the chain records an error."""
+
+    async def with_memos(self, bill: Bill, memos: Sequence[str]) -> str:
+        """Make the one transfer of a bill under several memos at once and return the transaction's id.
+
+        Raises:
+            Inconclusive: A transaction of this chain cannot do that.
+        """
+
+    async def submitted(self, bill: Bill) -> str:
+        """Hand a right payment to the node and return its id at once."""
+
+    async def landed(self, tx_id: str) -> None:
+        """Wait until a transaction is on the chain, with success."""
+
+
+def other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
+    """Return texts that are not the memo: what is wrong, the text, and whether only a pinned binding makes it wrong.
+
+    A text that has the memo inside it may be said to carry it, and letters may count for nothing in it.
+    """
+    _, colon, token = memo.partition(":")
+    texts = [
+        ("the memo without its last letter", memo[:-1], False),
+        ("the memo and a letter more", memo + "x", True),
+        ("a letter before the memo", "x" + memo, True),
+        ("the memo and a line end", memo + "\n", True),
+        ("the memo in the other case", memo.swapcase(), True),
+    ]
+    if colon and token:
+        texts.append(("the memo without what stands before the colon", token, True))
+    return texts
+
+
+def respelled(payer: CheckoutPayer) -> Sequence[Way]:
+    """Return the ways of `other_texts`, each paid by the lane's first way to bind."""
+
+    def paying(place: int) -> Callable[[Bill], Awaitable[str]]:
+        return lambda bill: payer.settle(bill.changed(memo=_text(bill.memo, place)))
+
+    return [Way(what, paying(place), pinned) for place, (what, _, pinned) in enumerate(other_texts("service:token"))]
+
+
+def _text(memo: str, place: int) -> str:
+    texts = other_texts(memo)
+    if place >= len(texts):
+        raise Inconclusive("the memo has no colon, so it has no text after one")
+    return texts[place][1]
+
+
+def of_amount(payer: CheckoutPayer, what: str, part: Callable[[int], int]) -> Way:
+    """Return a right payment of another amount."""
+    return Way(what, lambda bill: payer.settle(bill.changed(amount=part(bill.amount))))
+
+
+def smaller(payer: CheckoutPayer) -> list[Way]:
+    """Return right payments of less."""
+    return [
+        of_amount(payer, "one unit less", lambda amount: amount - 1),
+        of_amount(payer, "half", lambda amount: amount // 2),
+        of_amount(payer, "a thousandth", lambda amount: amount // 1000),
+    ]
+
+
+def in_two(payer: CheckoutPayer) -> Way:
+    """Return the amount in two right payments of a part each; whether a service adds them up is its own matter."""
+
+    async def halves(bill: Bill) -> str:
+        await payer.settle(bill.changed(amount=bill.amount // 2))
+        return await payer.settle(bill.changed(amount=bill.amount - bill.amount // 2))
+
+    return Way("the amount in two transactions, a part without the other", halves, pinned=True)

@@ -1,0 +1,180 @@
+"""Which node is a main network's, where payments cost somebody real money.
+
+What network a node serves is asked of the node, never guessed from its address: a forwarded port makes any node
+local. Algorand and Solana nodes tell the hash of their genesis, which no simulator shares. An EVM node tells a chain
+id, and simulators bear those of main networks, so the hash of its first block decides as well; but with a key of the
+operator's own the chain id alone does, because what is signed for it is good on the main network, too, whoever was
+asked to carry it there.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from conformance.engine.check import Inconclusive
+from conformance.lanes.network_names import Network, is_main, network_named
+from conformance.target import AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
+
+Chain = AlgorandChain | BaseChain | SolanaChain
+
+# The hash of block 0 of EVM main networks whose id simulators bear.
+_FIRST_BLOCKS: Final[Mapping[str, str]] = {
+    "eip155:8453": "0xf712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd",
+}
+# Main networks of Algorand's kind whose money is real and whose USDC the suite does not know: Voi.
+_OTHER_MAIN: Final = frozenset({"algorand:r20fSQI8gWe_kFZziNonSPCXLwcQmH_n"})
+# Chain ids that development nodes bear and no public network does: Ganache and geth's, Hardhat's and Anvil's.
+_DEVELOPMENT: Final = frozenset({"eip155:1337", "eip155:31337"})
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What network a node serves, as it says itself.
+
+    Attributes:
+        caip2: CAIP-2 name, by its genesis hash or its chain id.
+        first_block: Hash of block 0 of an EVM node, in hexadecimal with 0x; None where it has none to tell.
+    """
+
+    caip2: str
+    first_block: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The network's key, else its CAIP-2 name."""
+        known = network_named(self.caip2)
+        return self.caip2 if known is None else known.key
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it is no public network, as far as is known."""
+        if self.caip2.startswith("eip155:"):
+            return self.caip2 in _DEVELOPMENT
+        return network_named(self.caip2) is None and self.caip2 not in _OTHER_MAIN
+
+    def is_main(self, *, own_key: bool) -> bool:
+        """Return whether payments may cost real money.
+
+        Args:
+            own_key: Whether a key of the operator's signs, not only keys that the suite makes for a run.
+        """
+        known = network_named(self.caip2)
+        if known is not None and known.is_test:
+            return False
+        if not own_key and self.first_block is not None and self.caip2 in _FIRST_BLOCKS:
+            return self.first_block == _FIRST_BLOCKS[self.caip2]
+        return not self.is_private
+
+
+def is_here(url: str) -> bool:
+    """Return whether an address is on this machine."""
+    host = (urlsplit(url).hostname or "").lower()
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def guard(profile: Profile, *, main_network: bool) -> Profile:
+    """Return the profile when its nodes may be paid on, as far as it tells without asking them.
+
+    Args:
+        profile: The target's profile.
+        main_network: Whether the operator said that main networks may be used.
+
+    Raises:
+        ProfileError: A node elsewhere is of a main network by the profile, or an account of the operator pays without
+            a limit.
+    """
+    for table, chain in tables(profile):
+        if is_main(chain.network) and not is_here(_node(chain)) and not main_network:
+            raise ProfileError(
+                f"[{table}] claims {chain.network} for a node that is not on this machine: payments there cost "
+                "real money. Give --main-network if you mean it, or the network key of a test network"
+            )
+        if chain.funder is not None and chain.spending_limit is None:
+            raise ProfileError(
+                f"[{table}] has a funder and no spending_limit: give one, the atomic units of USDC that a whole run "
+                'may take, such as spending_limit = "50000000"'
+            )
+    return profile
+
+
+def refusal(table: str, chain: Chain, served: Served, *, main_network: bool) -> str | None:
+    """Return why a node may not be paid on, None where it may.
+
+    Args:
+        table: Name of the node's table in the profile.
+        chain: What the profile says of it.
+        served: What network it serves.
+        main_network: Whether the operator said that main networks may be used.
+    """
+    if not served.is_main(own_key=chain.funder is not None and chain.control is None):
+        return None
+    if not is_main(chain.network):
+        claims = f"[{table}] claims {chain.network}"
+        return f"{claims}, and its node is of the main network {served.name}: nothing is paid there"
+    if chain.control is not None:
+        return (
+            f"[{table}] gives control verbs for a node of the main network {served.name}, where they would give away "
+            "somebody's real money: nothing is paid there. Give funder and spending_limit instead of control"
+        )
+    if not main_network:
+        return (
+            f"[{table}] is a node of the main network {served.name}, as it says itself: payments there cost real "
+            "money. Give --main-network if you mean it"
+        )
+    return None
+
+
+def payable(table: str, chain: Chain) -> None:
+    """Say of a node without money to pay with that it has none.
+
+    Raises:
+        Inconclusive: It has none.
+    """
+    if chain.control is None and chain.funder is None:
+        raise Inconclusive(f"[{table}] gives neither control nor funder, so no account can pay")
+
+
+def admit(table: str, chain: Chain, served: Served, *, main_network: bool) -> None:
+    """Refuse to pay on a node that may not be paid on.
+
+    Raises:
+        Inconclusive: It may not; see `refusal`.
+    """
+    reason = refusal(table, chain, served, main_network=main_network)
+    if reason is not None:
+        raise Inconclusive(reason)
+
+
+def usdc_of(table: str, chain: Chain, served: Served) -> Network:
+    """Return the network whose USDC an account of the operator may pay in; the profile's own on a private network.
+
+    Raises:
+        Inconclusive: The suite does not know the USDC there, or the profile claims another network.
+    """
+    claimed, known = network_named(chain.network), network_named(served.caip2)
+    if known is None and served.is_private:
+        known = claimed
+    if known is None:
+        raise Inconclusive(f"[{table}] is a node of {served.name}, whose USDC the suite does not know: nothing is paid")
+    if claimed is not known:
+        raise Inconclusive(f"[{table}] claims {chain.network}, and its node serves {served.name}: nothing is paid")
+    return known
+
+
+def tables(profile: Profile) -> Iterator[tuple[str, Chain]]:
+    """Yield (name of its table, what it says) of every node."""
+    for prefix, chains in (("chains", profile.chains), ("gateway.chains", profile.gateway.chains)):
+        for lane, chain in (("algorand", chains.algorand), ("base", chains.base), ("solana", chains.solana)):
+            if chain is not None:
+                yield f"{prefix}.{lane}", chain
+
+
+def _node(chain: Chain) -> str:
+    return chain.algod if isinstance(chain, AlgorandChain) else chain.rpc

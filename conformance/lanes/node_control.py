@@ -1,0 +1,122 @@
+"""The control address of a node, simulated or real, and secrets of the profile: the same for every payer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+
+from conformance.engine.check import Inconclusive, Lacking
+from conformance.http.client import Names
+from conformance.target import ProfileError, Secret
+
+_AS_TOLD = "as the table of simulator control tells of real nodes (profile 9.1)"
+
+
+class NodeControl:
+    """Control verbs of one node (profile 9.1); without an address it has none."""
+
+    def __init__(self, url: str | None, what: str, seconds: float) -> None:
+        self._url = url
+        self._what = what
+        self._verbs: frozenset[str] | None = None
+        # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True),
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=seconds),
+        )
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._session.close()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the profile gives the address."""
+        return self._url is not None
+
+    async def carry_out(self, verb: str, **members: Any) -> dict[str, Any]:
+        """Carry out a control verb and return the node's answer.
+
+        Raises:
+            Lacking: The node has no control verbs, or not this one.
+            Inconclusive: The node could not be asked, or refused it.
+        """
+        if self._url is None:
+            raise Lacking(
+                f"this {self._what} node has no control verbs, so that {verb} cannot be asked for (profile 9.1)"
+            )
+        if await self.lacks(verb):
+            raise Lacking(f"this {self._what} node lacks the control verb {verb}, {_AS_TOLD}")
+        answer = await self._ask("POST", {"verb": verb, **members})
+        if answer.get("ok") is not True:
+            raise Inconclusive(f"the {self._what} node refused the control verb {verb}: {answer.get('error')}")
+        return answer
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node has no control verbs, or lists its verbs and not this one."""
+        if self._url is None:
+            return True
+        if self._verbs is None:
+            listed = (await self._ask("GET", None)).get("verbs", ())
+            self._verbs = frozenset(map(str, listed)) if isinstance(listed, list | tuple | dict) else frozenset()
+        return bool(self._verbs) and verb not in self._verbs
+
+    async def fault_names(self) -> tuple[str, ...]:
+        """Return the faults that the node can be made to show; none without control verbs."""
+        if self._url is None:
+            return ()
+        faults = (await self._ask("GET", None)).get("faults", ())
+        return tuple(str(name) for name in faults) if isinstance(faults, list | tuple | dict) else ()
+
+    async def _ask(self, method: str, body: Any) -> dict[str, Any]:
+        try:
+            async with self._session.request(method, str(self._url), json=body) as response:
+                answer = await response.json(content_type=None)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
+            raise Inconclusive(f"the {self._what} control address could not be asked: {fault}") from fault
+        return answer if isinstance(answer, dict) else {}
+
+
+class Controlled:
+    """A payer whose node may have control verbs."""
+
+    def __init__(self, control: NodeControl) -> None:
+        self._control = control
+
+    @property
+    def has_control(self) -> bool:
+        """Whether the node has control verbs."""
+        return self._control.exists
+
+    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
+        """Carry out a control verb of the node.
+
+        Raises:
+            Lacking: The node does not have it.
+            Inconclusive: The node refused it.
+        """
+        return await self._control.carry_out(verb, **members)
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb."""
+        return await self._control.lacks(verb)
+
+    async def fault_names(self) -> tuple[str, ...]:
+        """Return the faults that the node can be made to show; none without control verbs."""
+        return await self._control.fault_names()
+
+
+def read_secret(secret: Secret, names: Names, name: str, table: str) -> str:
+    """Return a secret of the profile's `table`, which from now on shows in no log.
+
+    Raises:
+        Inconclusive: Its variable or file cannot be read.
+    """
+    try:
+        text = secret.read()
+    except ProfileError as fault:
+        raise Inconclusive(f"[{table}]: {fault}") from fault
+    names.secret(text, name)
+    return text

@@ -1,0 +1,166 @@
+"""Where the Solana payer's money comes from: a simulated node's control verbs, or the operator's own account.
+
+The suite never attacks from the operator's account: attacks hand token accounts to others and empty them, so each runs
+on a throw-away account that this module fills and, at the end, empties.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from solders.system_program import TransferParams, transfer
+from spl.token.instructions import create_idempotent_associated_token_account
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.networks import Served, usdc_of
+from conformance.lanes.node_control import read_secret
+from conformance.lanes.solana.instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
+from conformance.lanes.solana.node import CONFIRMED, Account, Refused, SolanaNode
+from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.target import SolanaChain
+
+_FEE = 5000
+
+
+class Funds(Protocol):
+    """A source of native coin and of a token."""
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+
+    async def coin(self, account: Account, *, main: bool) -> None:
+        """Give an account native coin for fees and rent.
+
+        Raises:
+            Inconclusive: There is none to give.
+        """
+
+    async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
+        """Give an owner's associated token account, made where it is missing, `amount` atomic units.
+
+        Raises:
+            Inconclusive: There are none to give.
+        """
+
+    async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
+        """Return what is left on the accounts, as far as that can be done."""
+
+
+class ControlFunds:
+    """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
+
+    purse = 1_000_000_000
+
+    def __init__(self, node: SolanaNode) -> None:
+        self._node = node
+
+    async def coin(self, account: Account, *, main: bool) -> None:
+        """Have the node give native coin."""
+        amount = 10**11 if main else 10**9
+        await self._node.control.carry_out("fund", address=account.address, amount=str(amount))
+
+    async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
+        """Have the node give the token."""
+        await self._node.control.carry_out("mint", address=str(owner), amount=str(amount), asset=str(mint))
+
+    async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
+        """Leave it: a simulated chain ends with its process."""
+
+
+class OperatorFunds:
+    """Money from an account of the operator by ordinary transfers, given back at the end."""
+
+    _PURSE = 1_000_000
+    _MAIN_LAMPORTS, _LAMPORTS = 60_000_000, 6_000_000
+
+    def __init__(self, node: SolanaNode, funder: Account, limit: SpendingLimit) -> None:
+        self._node = node
+        self._funder = funder
+        self._limit = limit
+
+    @property
+    def purse(self) -> int:
+        """How much is given at a time, in atomic units."""
+        return self._limit.purse(self._PURSE)
+
+    async def coin(self, account: Account, *, main: bool) -> None:
+        """Send native coin from the operator's account."""
+        amount = self._MAIN_LAMPORTS if main else self._LAMPORTS
+        params = TransferParams(from_pubkey=self._funder.key, to_pubkey=account.key, lamports=amount)
+        await self._give([transfer(params)], f"{amount} lamports")
+
+    async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
+        """Send USDC, which the token must be, from the operator's associated account."""
+        await self._limit.take(str(mint), amount, lambda: self._decimals(mint))
+        made = create_idempotent_associated_token_account(self._funder.key, owner, mint)
+        sent = await self._transfer(mint, self._funder.key, owner, amount)
+        await self._give([made, sent.instruction()], f"{amount} atomic units of {mint}")
+
+    async def _transfer(self, mint: Pubkey, owner: Pubkey, to: Pubkey, amount: int) -> TokenTransfer:
+        decimals = await self._decimals(mint)
+        return TokenTransfer(
+            mint, associated_account(owner, mint), associated_account(to, mint), owner, amount, decimals
+        )
+
+    async def _decimals(self, mint: Pubkey) -> int:
+        return decimals_in(await self._node.data(mint))
+
+    async def _give(self, instructions: Sequence[Instruction], what: str) -> None:
+        try:
+            await self._sent(instructions, self._funder)
+        except Refused as reason:
+            raise Inconclusive(f"the account of [chains.solana] funder cannot give {what}: {reason}") from reason
+
+    async def _sent(self, instructions: Sequence[Instruction], payer: Account) -> None:
+        made = await self._node.signed(instructions, payer)
+        await self._node.succeeded(await self._node.submit(made), CONFIRMED)
+
+    async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
+        """Send each account's tokens, the rent of its token accounts, and its native coin to the operator."""
+        held = tuple(mints)
+        for account in accounts:
+            for mint in held:
+                with suppress(Inconclusive):
+                    await self._tokens_home(account, mint)
+            with suppress(Inconclusive):
+                await self._coin_home(account)
+
+    async def _tokens_home(self, account: Account, mint: Pubkey) -> None:
+        place = associated_account(account.key, mint)
+        data = await self._node.data(place)
+        if data is None:
+            return
+        sent = await self._transfer(mint, account.key, self._funder.key, amount_in(data))
+        await self._sent([sent.instruction(), close(place, account.key, self._funder.key)], account)
+
+    async def _coin_home(self, account: Account) -> None:
+        left = await self._node.lamports(account.key) - _FEE
+        if left > 0:
+            params = TransferParams(from_pubkey=account.key, to_pubkey=self._funder.key, lamports=left)
+            await self._sent([transfer(params)], account)
+
+
+def funds_of(chain: SolanaChain, node: SolanaNode, names: Names, served: Served, wallet: Wallet) -> Funds:
+    """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
+
+    Raises:
+        Inconclusive: The funder's key is no key pair, or nothing limits what he gives.
+    """
+    if node.control.exists or chain.funder is None:
+        return ControlFunds(node)
+    text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.solana")
+    usdc = usdc_of("chains.solana", chain, served)
+    limit = SpendingLimit("chains.solana", chain.spending_limit, usdc, wallet)
+    try:
+        pair = Keypair.from_bytes(json.loads(text)) if text.startswith("[") else Keypair.from_base58_string(text)
+    except (ValueError, TypeError, OverflowError):
+        raise Inconclusive("[chains.solana] funder is no key pair: a JSON array of 64 bytes, or base58") from None
+    return OperatorFunds(node, node.account(pair), limit)

@@ -1,0 +1,215 @@
+"""Instructions of the token program and its neighbours, as payments and attacks need them. Nothing here is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from solders.instruction import AccountMeta, Instruction
+from solders.pubkey import Pubkey
+from solders.system_program import CreateAccountParams, create_account
+from solders.token.state import Mint, TokenAccount
+from spl.memo.constants import MEMO_PROGRAM_ID
+from spl.token import instructions as token
+from spl.token import models
+from spl.token.constants import ACCOUNT_LEN, MINT_LEN, TOKEN_PROGRAM_ID
+from spl.token.instructions import get_associated_token_address as associated_account
+from spl.token.models import AuthorityType
+
+from conformance.engine.check import Inconclusive
+
+__all__ = ["Order", "TokenTransfer", "associated_account", "hand_over", "make_account", "make_mint", "memo", "mint_to"]
+
+_UINT64 = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTransfer:
+    """One transfer of the SPL Token program.
+
+    Attributes:
+        mint: The token.
+        source: Token account that is debited.
+        destination: Token account that is credited.
+        owner: Who may move what `source` holds, and signs.
+        amount: Atomic units.
+        decimals: Of the mint; None makes a plain Transfer, which names no mint.
+        references: Further accounts after the owner, read-only and not signing.
+        writable: Whether the further accounts are marked writable all the same.
+        program: The token program that is called.
+    """
+
+    mint: Pubkey
+    source: Pubkey
+    destination: Pubkey
+    owner: Pubkey
+    amount: int
+    decimals: int | None
+    references: tuple[Pubkey, ...] = ()
+    writable: bool = False
+    program: Pubkey = TOKEN_PROGRAM_ID
+
+    def changed(self, **changes: Any) -> TokenTransfer:
+        """Return it with members changed."""
+        return replace(self, **changes)
+
+    def instruction(self) -> Instruction:
+        """Return the instruction."""
+        common: dict[str, Any] = {
+            "program_id": self.program,
+            "source": self.source,
+            "dest": self.destination,
+            "owner": self.owner,
+            "amount": self.amount,
+        }
+        if self.decimals is None:
+            made = token.transfer(models.TransferParams(**common))
+        else:
+            checked = models.TransferCheckedParams(**common, mint=self.mint, decimals=self.decimals)
+            made = token.transfer_checked(checked)
+        return with_accounts(made, self.references, writable=self.writable)
+
+
+def with_accounts(made: Instruction, keys: Sequence[Pubkey], *, writable: bool = False) -> Instruction:
+    """Return an instruction that names further accounts after its own."""
+    added = [AccountMeta(key, is_signer=False, is_writable=writable) for key in keys]
+    return Instruction(made.program_id, bytes(made.data), [*made.accounts, *added])
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What an `accepts` entry asks for.
+
+    Attributes:
+        mint: The token.
+        payee: Who is to be paid.
+        price: Atomic units.
+        reference: The account that welds the transfer to the challenge.
+        text: The challenge token.
+    """
+
+    mint: Pubkey
+    payee: Pubkey
+    price: int
+    reference: Pubkey
+    text: str
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Order:
+        """Read an entry.
+
+        Raises:
+            Inconclusive: It cannot be paid as it stands.
+        """
+        price = str(entry.get("maxAmountRequired"))
+        if not (price.isascii() and price.isdecimal() and int(price) < _UINT64):
+            raise Inconclusive(f"the entry's maxAmountRequired {price[:80]!r} is no amount of atomic units")
+        extra = entry.get("extra")
+        members = extra if isinstance(extra, dict) else {}
+        text = members.get("payment_reference")
+        if not isinstance(text, str) or not text:
+            raise Inconclusive("the entry has no extra.payment_reference, so no payment can be presented for it")
+        reference = pubkey(_reference(members), "reference account")
+        return cls(
+            pubkey(entry.get("asset"), "asset"), pubkey(entry.get("payTo"), "payTo"), int(price), reference, text
+        )
+
+    @property
+    def destination(self) -> Pubkey:
+        """The payee's associated token account."""
+        return associated_account(self.payee, self.mint)
+
+
+def _reference(members: Mapping[str, Any]) -> object:
+    """Return the member of `extra` that is the reference account, whatever it is called exactly."""
+    named = (value for name, value in members.items() if "reference" in name.lower() and name != "payment_reference")
+    return members.get("svm_reference_pubkey") or next(named, None)
+
+
+def pubkey(text: object, what: str) -> Pubkey:
+    """Read an address.
+
+    Raises:
+        Inconclusive: It is none.
+    """
+    try:
+        return Pubkey.from_string(str(text))
+    except ValueError as fault:
+        raise Inconclusive(f"the entry's {what} {str(text)[:80]!r} is no Solana address") from fault
+
+
+def memo(signer: Pubkey, text: bytes) -> Instruction:
+    """Return a memo, signed by `signer`."""
+    return Instruction(MEMO_PROGRAM_ID, text, [AccountMeta(signer, is_signer=True, is_writable=False)])
+
+
+def make_account(payer: Pubkey, fresh: Pubkey, mint: Pubkey, owner: Pubkey, rent: int) -> list[Instruction]:
+    """Return instructions that make `fresh` a token account of `owner`, not the associated one; `fresh` signs."""
+    params = models.InitializeAccount3Params(program_id=TOKEN_PROGRAM_ID, account=fresh, mint=mint, owner=owner)
+    return [_created(payer, fresh, rent, ACCOUNT_LEN), token.initialize_account3(params)]
+
+
+def make_mint(payer: Pubkey, fresh: Pubkey, decimals: int, rent: int) -> list[Instruction]:
+    """Return instructions that make `fresh` a mint whose authority is `payer`; `fresh` signs."""
+    params = models.InitializeMint2Params(
+        program_id=TOKEN_PROGRAM_ID, mint=fresh, decimals=decimals, mint_authority=payer
+    )
+    return [_created(payer, fresh, rent, MINT_LEN), token.initialize_mint2(params)]
+
+
+def _created(payer: Pubkey, fresh: Pubkey, rent: int, size: int) -> Instruction:
+    params = CreateAccountParams(from_pubkey=payer, to_pubkey=fresh, lamports=rent, space=size, owner=TOKEN_PROGRAM_ID)
+    return create_account(params)
+
+
+def mint_to(mint: Pubkey, destination: Pubkey, authority: Pubkey, amount: int) -> Instruction:
+    """Return an instruction that makes new tokens."""
+    params = models.MintToParams(
+        program_id=TOKEN_PROGRAM_ID, mint=mint, dest=destination, mint_authority=authority, amount=amount
+    )
+    return token.mint_to(params)
+
+
+def hand_over(account: Pubkey, owner: Pubkey, to: Pubkey) -> Instruction:
+    """Return an instruction that makes `to` the owner of a token account."""
+    params = models.SetAuthorityParams(
+        program_id=TOKEN_PROGRAM_ID,
+        account=account,
+        authority=AuthorityType.ACCOUNT_OWNER,
+        current_authority=owner,
+        new_authority=to,
+    )
+    return token.set_authority(params)
+
+
+def close(account: Pubkey, owner: Pubkey, to: Pubkey) -> Instruction:
+    """Return an instruction that closes an empty token account; its rent goes to `to`."""
+    params = models.CloseAccountParams(program_id=TOKEN_PROGRAM_ID, account=account, dest=to, owner=owner)
+    return token.close_account(params)
+
+
+def amount_in(data: bytes | None) -> int:
+    """Return what a token account's data says it holds, in atomic units; 0 when there is no such account.
+
+    Raises:
+        Inconclusive: It is no token account.
+    """
+    if data is None:
+        return 0
+    try:
+        return TokenAccount.from_bytes(data).amount
+    except (ValueError, TypeError) as fault:
+        raise Inconclusive("the Solana node told of a token account whose data cannot be read") from fault
+
+
+def decimals_in(data: bytes | None) -> int:
+    """Return what a mint's data says of its decimals.
+
+    Raises:
+        Inconclusive: There is no such mint.
+    """
+    try:
+        return Mint.from_bytes(data or b"").decimals
+    except (ValueError, TypeError) as fault:
+        raise Inconclusive("the Solana node knows no such mint") from fault

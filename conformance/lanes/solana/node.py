@@ -1,0 +1,316 @@
+"""One Solana RPC node as the suite sees it: unmodified solana-py, and node trouble as one error."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from solana.exceptions import SolanaExceptionBase
+from solana.rpc.async_api import AsyncClient
+from solana.rpc.commitment import Confirmed
+from solana.rpc.core import RPCException
+from solana.rpc.models import TxOpts
+from solders.address_lookup_table_account import AddressLookupTableAccount
+from solders.errors import SerdeJSONError
+from solders.hash import Hash
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.message import Message, MessageV0
+from solders.pubkey import Pubkey
+from solders.rpc.errors import (
+    InvalidParamsMessage,
+    SendTransactionPreflightFailureMessage,
+    TransactionPrecompileVerificationFailureMessage,
+)
+from solders.signature import Signature
+from solders.transaction import VersionedTransaction
+from solders.transaction_status import TransactionConfirmationStatus, TransactionStatus
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.networks import Served
+from conformance.lanes.node_control import NodeControl
+from conformance.target import Budgets, SolanaChain
+
+T = TypeVar("T")
+_SHORT = 300
+# Letters of a genesis hash in a CAIP-2 name.
+_CAIP2 = 32
+_GATHER_SECONDS = 0.05
+_MOST_STATUSES = 256
+_SOON_SECONDS, _LATER_SECONDS = 2.0, 0.5
+_RANK = {
+    str(level): rank
+    for rank, level in enumerate(
+        (
+            TransactionConfirmationStatus.Processed,
+            TransactionConfirmationStatus.Confirmed,
+            TransactionConfirmationStatus.Finalized,
+        )
+    )
+}
+CONFIRMED, FINALIZED = TransactionConfirmationStatus.Confirmed, TransactionConfirmationStatus.Finalized
+# What the SDK lets through when an answer is no answer of a node: not JSON, not an object, members missing.
+_STRANGE = (SolanaExceptionBase, SerdeJSONError, OSError, ValueError, LookupError, TypeError, AttributeError)
+_REFUSALS = (
+    SendTransactionPreflightFailureMessage,
+    TransactionPrecompileVerificationFailureMessage,
+    InvalidParamsMessage,
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Account:
+    """An account of the suite; its key shows in no text."""
+
+    keypair: Keypair = field(repr=False)
+
+    @property
+    def key(self) -> Pubkey:
+        """Its public key."""
+        return self.keypair.pubkey()
+
+    @property
+    def address(self) -> str:
+        """Its address in base58."""
+        return str(self.key)
+
+
+class Refused(Inconclusive):
+    """The node refused a transaction, or it failed on the chain. Where nobody expects it, nothing can be decided.
+
+    Attributes:
+        tx_id: Id of that transaction.
+    """
+
+    def __init__(self, reason: str, tx_id: str) -> None:
+        super().__init__(reason)
+        self.tx_id = tx_id
+
+
+class SolanaNode:
+    """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
+
+    def __init__(self, chain: SolanaChain, budgets: Budgets, names: Names) -> None:
+        self._budgets = budgets
+        self._names = names
+        self.client = AsyncClient(chain.rpc, commitment=Confirmed, timeout=budgets.request)
+        self.control = NodeControl(chain.control, "Solana", budgets.request)
+        self._sent: set[Signature] = set()
+        self._wanted: set[Signature] = set()
+        self._answer: asyncio.Task[dict[Signature, TransactionStatus | None]] | None = None
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self.client.close()
+        await self.control.close()
+
+    def account(self, keypair: Keypair | None = None) -> Account:
+        """Return the account of a key pair, a new one without; the key from now on shows in no log."""
+        made = Account(keypair or Keypair())
+        for text in (str(made.keypair), made.keypair.to_json(), bytes(made.keypair.secret()).hex()):
+            self._names.key(text, "PAYER_KEY", given=keypair is not None)
+        return made
+
+    # Asking.
+
+    async def ask(self, asked: Awaitable[T]) -> T:
+        """Return an answer of the node.
+
+        Raises:
+            Inconclusive: The node could not be asked, or answered with an error.
+        """
+        async with self._within_reason():
+            try:
+                return await asked
+            except RPCException as fault:
+                raise Inconclusive(f"the Solana node answered with an error: {_told(fault)}") from fault
+
+    @asynccontextmanager
+    async def _within_reason(self) -> AsyncIterator[None]:
+        """Turn whatever the SDK raises about an answer into `Inconclusive`."""
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                yield
+        except TimeoutError as fault:
+            raise Inconclusive(f"the Solana node gave no answer within {self._budgets.request:g} s") from fault
+        except _STRANGE as fault:
+            raise Inconclusive(f"the Solana node could not be asked: {fault}"[:_SHORT]) from fault
+        except BaseException as fault:
+            # solders panics on an error object without `data`; a panic is a BaseException that no module exports.
+            if type(fault).__name__ != "PanicException":
+                raise
+            raise Inconclusive(f"the Solana node's answer broke its parser: {fault}"[:_SHORT]) from fault
+
+    async def served(self) -> Served:
+        """Return what network the node serves, by its genesis hash."""
+        genesis = str((await self.ask(self.client.get_genesis_hash())).value)
+        return Served(f"solana:{genesis[:_CAIP2]}")
+
+    async def slot(self) -> int:
+        """Return the newest confirmed slot."""
+        return (await self.ask(self.client.get_slot(Confirmed))).value
+
+    async def block_time(self) -> int:
+        """Return the time of the newest confirmed block in unix seconds."""
+        time = (await self.ask(self.client.get_block_time(await self.slot()))).value
+        if time is None:
+            raise Inconclusive("the Solana node told no time of its newest block")
+        return time
+
+    async def data(self, key: Pubkey) -> bytes | None:
+        """Return what an account holds as data, None when there is no such account."""
+        value = (await self.ask(self.client.get_account_info(key, commitment=Confirmed))).value
+        return None if value is None else bytes(value.data)
+
+    async def lamports(self, key: Pubkey) -> int:
+        """Return what an account holds of the native coin, in lamports."""
+        return (await self.ask(self.client.get_balance(key, Confirmed))).value
+
+    async def rent(self, size: int) -> int:
+        """Return the lamports that an account of `size` bytes must hold."""
+        return (await self.ask(self.client.get_minimum_balance_for_rent_exemption(size))).value
+
+    # Submitting.
+
+    async def signed(
+        self,
+        instructions: Sequence[Instruction],
+        payer: Account,
+        signers: Sequence[Account] = (),
+        *,
+        tables: Sequence[AddressLookupTableAccount] = (),
+        legacy: bool = False,
+    ) -> VersionedTransaction:
+        """Return a signed transaction that the node has not seen; no two have one signature.
+
+        Equal transactions with one blockhash would be one transaction, and the node takes it only once. A memo or a
+        fee is no way out, because checks decide what a transaction holds: this waits for the next blockhash.
+
+        Args:
+            instructions: What it does, in order.
+            payer: Who pays the fee and signs first.
+            signers: Who signs beside him.
+            tables: Address tables whose addresses it may take; none for a legacy transaction.
+            legacy: Whether it is of the form without a version.
+        """
+        wait = _GATHER_SECONDS
+        async with asyncio.timeout(self._budgets.confirmation):
+            while True:
+                recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value.blockhash
+                made = _transaction(instructions, payer, signers, tables, recent, legacy=legacy)
+                if made.signatures[0] not in self._sent:
+                    self._sent.add(made.signatures[0])
+                    self._names.name(str(made.signatures[0]), "TX_ID")
+                    return made
+                await asyncio.sleep(wait)
+
+    async def submit(self, sent: VersionedTransaction, *, skip_preflight: bool = False) -> str:
+        """Submit a transaction and return its id.
+
+        Raises:
+            Refused: The node refuses it.
+            Inconclusive: The node could not be asked.
+        """
+        tx_id = str(sent.signatures[0])
+        options = TxOpts(skip_preflight=skip_preflight, preflight_commitment=Confirmed)
+        async with self._within_reason():
+            try:
+                await self.client.send_transaction(sent, opts=options)
+            except RPCException as fault:
+                told = _told(fault)
+                if fault.args and isinstance(fault.args[0], _REFUSALS):
+                    raise Refused(f"the Solana node refused the transaction: {told}", tx_id) from fault
+                raise Inconclusive(f"the Solana node answered a submission with an error: {told}") from fault
+        return tx_id
+
+    async def status(self, tx_id: str) -> TransactionStatus | None:
+        """Return a transaction's status, None when the node does not know it (yet).
+
+        Whoever waits at the same time is asked for in one request.
+        """
+        signature = Signature.from_string(tx_id)
+        self._wanted.add(signature)
+        if self._answer is None:
+            self._answer = asyncio.create_task(self._ask_statuses())
+        return (await asyncio.shield(self._answer)).get(signature)
+
+    async def _ask_statuses(self) -> dict[Signature, TransactionStatus | None]:
+        await asyncio.sleep(_GATHER_SECONDS)
+        self._answer, wanted = None, list(self._wanted)[:_MOST_STATUSES]
+        self._wanted = set()
+        told = await self.ask(self.client.get_signature_statuses(wanted, search_transaction_history=True))
+        return dict(zip(wanted, told.value, strict=False))
+
+    async def landed(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> TransactionStatus:
+        """Wait until a transaction has reached a level of commitment, whether it succeeded or not; return its status.
+
+        Raises:
+            Inconclusive: It has not within the budget.
+        """
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        while (found := await self.status(tx_id)) is None or _rank(found) < _RANK[str(level)]:
+            if loop.time() > started + self._budgets.confirmation:
+                raise Inconclusive(f"the transaction was not {level} within {self._budgets.confirmation:g} s")
+            # A simulated chain is final in a second, another one in a quarter of a minute.
+            await asyncio.sleep(0 if loop.time() < started + _SOON_SECONDS else _LATER_SECONDS)
+        return found
+
+    async def changed(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
+        """Return by owner what a confirmed transaction changed of a token, in atomic units; nobody else is named."""
+        asked = self.client.get_transaction(
+            Signature.from_string(tx_id), "json", Confirmed, max_supported_transaction_version=0
+        )
+        found = (await self.ask(asked)).value
+        meta = None if found is None else found.transaction.meta
+        if meta is None:
+            raise Inconclusive("the Solana node tells nothing of what a transaction changed")
+        changed: dict[str, int] = {}
+        for sign, balances in ((-1, meta.pre_token_balances), (1, meta.post_token_balances)):
+            for one in balances or ():
+                if one.mint == mint:
+                    owner = str(one.owner)
+                    changed[owner] = changed.get(owner, 0) + sign * int(one.ui_token_amount.amount)
+        return {owner: amount for owner, amount in changed.items() if amount}
+
+    async def succeeded(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> None:
+        """Wait until a transaction has reached a level of commitment.
+
+        Raises:
+            Refused: It failed on the chain.
+            Inconclusive: It has not within the budget.
+        """
+        err = (await self.landed(tx_id, level)).err
+        if err is not None:
+            raise Refused(f"the transaction failed on the chain: {err}"[:_SHORT], tx_id)
+
+
+def _transaction(
+    instructions: Sequence[Instruction],
+    payer: Account,
+    signers: Sequence[Account],
+    tables: Sequence[AddressLookupTableAccount],
+    recent: Hash,
+    *,
+    legacy: bool,
+) -> VersionedTransaction:
+    keys = [payer.keypair, *(one.keypair for one in signers if one.key != payer.key)]
+    if legacy:
+        return VersionedTransaction(Message.new_with_blockhash(instructions, payer.key, recent), keys)
+    return VersionedTransaction(MessageV0.try_compile(payer.key, instructions, tables, recent), keys)
+
+
+def _rank(status: TransactionStatus) -> int:
+    return _RANK.get(str(status.confirmation_status), -1)
+
+
+def _told(fault: RPCException) -> str:
+    """Return what an error of the node says, short."""
+    said = fault.args[0] if fault.args else fault
+    data = getattr(said, "data", None)
+    reason = getattr(data, "err", None) or getattr(said, "message", None)
+    return f"{type(said).__name__}: {said if reason is None else reason}"[:_SHORT]

@@ -1,0 +1,321 @@
+"""The Solana payer: unmodified solana-py and solders, real keys, real transactions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import base58
+from solders.address_lookup_table_account import AddressLookupTableAccount
+from solders.instruction import Instruction
+from solders.pubkey import Pubkey
+from solders.system_program import TransferParams
+from solders.system_program import transfer as transfer_coin
+from solders.transaction import VersionedTransaction
+from solders.transaction_status import TransactionConfirmationStatus
+from spl.token.constants import ACCOUNT_LEN, MINT_LEN
+from spl.token.instructions import create_idempotent_associated_token_account
+
+from conformance.http.client import Names
+from conformance.lanes.networks import admit, payable
+from conformance.lanes.node_control import Controlled
+from conformance.lanes.solana import relay
+from conformance.lanes.solana.funds import Funds, funds_of
+from conformance.lanes.solana.instructions import (
+    Order,
+    TokenTransfer,
+    amount_in,
+    associated_account,
+    decimals_in,
+    make_account,
+    make_mint,
+    mint_to,
+    with_accounts,
+)
+from conformance.lanes.solana.node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
+from conformance.lanes.solana.table import address_table
+from conformance.lanes.spending import Wallet
+from conformance.target import Budgets, SolanaChain
+
+__all__ = ["Account", "Order", "Refused", "SolanaPayer", "invented_id", "spellings"]
+
+_MOST_GIVEN = 1_000_000_000
+_UINT64 = 2**64
+
+
+class SolanaPayer(Controlled):
+    """Pays and attacks on one Solana network. Node trouble becomes `Inconclusive`.
+
+    Attributes:
+        caip2: CAIP-2 name of the network by its genesis hash.
+    """
+
+    lane = "solana"
+
+    def __init__(self, network_key: str, node: SolanaNode, funds: Funds) -> None:
+        self.network_key = network_key
+        super().__init__(node.control)
+        self.node = node
+        self._funds = funds
+        self._accounts: list[Account] = []
+        self._mints: set[Pubkey] = set()
+        self._stock: dict[tuple[Pubkey, Pubkey], int] = {}
+        self._decimals: dict[Pubkey, int] = {}
+        self._standing: set[Pubkey] = set()
+        self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
+        self._relay: Pubkey | None = None
+        self.caip2 = ""
+
+    @classmethod
+    async def open(
+        cls, chain: SolanaChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+    ) -> SolanaPayer:
+        """Open a payer with a funded account.
+
+        Raises:
+            Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
+        """
+        del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
+        node = SolanaNode(chain, budgets, names)
+        try:
+            payable("chains.solana", chain)
+            served, purse = await node.served(), wallet or Wallet()
+            admit("chains.solana", chain, served, main_network=purse.main_network)
+            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
+            await self.new_account()
+        except BaseException:
+            await node.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        """Give back what is left of the operator's money, and close connections."""
+        try:
+            await self._funds.take_back(self._accounts, sorted(self._mints, key=str))
+        finally:
+            await self.node.close()
+
+    @property
+    def main(self) -> Account:
+        """The paying account with its key."""
+        return self._accounts[0]
+
+    @property
+    def address(self) -> str:
+        """The paying account's address."""
+        return self.main.address
+
+    # The node.
+
+    async def block_time(self) -> int:
+        """Return the time of the newest confirmed block in unix seconds."""
+        return await self.node.block_time()
+
+    async def balance(self, owner: Pubkey, mint: Pubkey) -> int:
+        """Return what an owner's associated account holds of a token in atomic units."""
+        return await self.held(associated_account(owner, mint))
+
+    async def held(self, account: Pubkey) -> int:
+        """Return what a token account holds in atomic units; 0 when there is none."""
+        return amount_in(await self.node.data(account))
+
+    # Accounts and tokens.
+
+    async def new_account(self, *, funded: bool = True) -> Account:
+        """Return a fresh account, with native coin for fees and rent."""
+        fresh = self.node.account()
+        if funded:
+            await self._funds.coin(fresh, main=not self._accounts)
+            self._accounts.append(fresh)
+        return fresh
+
+    async def hold(self, mint: Pubkey, least: int | None = None, owner: Account | None = None) -> None:
+        """Make sure that an account (the paying one) holds `least` atomic units of a token; some when None."""
+        holder = owner or self.main
+        async with self._giving:
+            await self._fill(holder, mint, self._funds.purse // 10 if least is None else least)
+
+    async def _reserve(self, mint: Pubkey, amount: int) -> None:
+        """Fill the paying account for one transfer, so that any number at once find enough."""
+        async with self._giving:
+            await self._fill(self.main, mint, amount)
+            place = (self.main.key, mint)
+            self._stock[place] = self._stock.get(place, 0) - amount
+
+    async def _fill(self, holder: Account, mint: Pubkey, least: int) -> None:
+        """Top an account up; what nobody could mean to pay is not given, and the node refuses to send it."""
+        have = self._stock.get((holder.key, mint))
+        if have is not None and (have >= least or least > _MOST_GIVEN):
+            return
+        given = max(self._funds.purse if holder is self.main else least, least if least <= _MOST_GIVEN else 0)
+        self._mints.add(mint)
+        await self._funds.token(holder.key, mint, given)
+        self._stock[holder.key, mint] = max(0, have or 0) + given
+
+    async def decimals(self, mint: Pubkey) -> int:
+        """Return a mint's decimals."""
+        if mint not in self._decimals:
+            self._decimals[mint] = decimals_in(await self.node.data(mint))
+        return self._decimals[mint]
+
+    async def create_mint(self, *, decimals: int = 6, total: int = 10**15) -> Pubkey:
+        """Make a token that looks like another one, all of it held by the paying account, and return its mint."""
+        fresh, me = self.node.account(), self.main.key
+        await self.send(
+            [
+                *make_mint(me, fresh.key, decimals, await self.node.rent(MINT_LEN)),
+                create_idempotent_associated_token_account(me, me, fresh.key),
+                mint_to(fresh.key, associated_account(me, fresh.key), me, total),
+            ],
+            signers=[fresh],
+            wait=CONFIRMED,
+        )
+        self._stock[me, fresh.key] = total
+        return fresh.key
+
+    async def token_account(self, mint: Pubkey, owner: Pubkey) -> Pubkey:
+        """Make a token account of `owner` that is not his associated one, and return its address."""
+        fresh = self.node.account()
+        rent = await self.node.rent(ACCOUNT_LEN)
+        made = make_account(self.main.key, fresh.key, mint, owner, rent)
+        await self.send(made, signers=[fresh], wait=CONFIRMED)
+        return fresh.key
+
+    async def associated(self, owner: Pubkey, mint: Pubkey) -> Pubkey:
+        """Return an owner's associated token account, made where it is missing."""
+        place = associated_account(owner, mint)
+        if place not in self._standing:
+            if await self.node.data(place) is None:
+                made = create_idempotent_associated_token_account(self.main.key, owner, mint)
+                await self.send([made], wait=CONFIRMED)
+            self._standing.add(place)
+        return place
+
+    # Transactions.
+
+    async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Pay an `accepts` entry: the reference is an extra account of the transfer (P-LN table, Solana).
+
+        Raises:
+            Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
+        """
+        order = Order.of(entry)
+        made = await self.transfer(order)
+        return {"tx_id": await self.send([made.instruction()]), "payment_reference": order.text}
+
+    async def transfer(self, order: Order, *, mint: Pubkey | None = None, **changes: Any) -> TokenTransfer:
+        """Return the transfer that an order asks for, not sent, with `changes` made to it; its tokens are set aside.
+
+        Args:
+            order: What is asked for.
+            mint: Another token, paid to the payee's associated account of that token.
+            changes: Members of `TokenTransfer`.
+        """
+        token = mint or order.mint
+        me = self.main.key
+        standard: dict[str, Any] = {"amount": order.price, "references": (order.reference,), **changes}
+        if "source" not in changes:
+            await self._reserve(token, int(standard["amount"]))
+        if "destination" not in changes:
+            standard["destination"] = await self.associated(order.payee, token)
+        if "decimals" not in changes:
+            standard["decimals"] = await self.decimals(token)
+        return TokenTransfer(token, **{"source": associated_account(me, token), "owner": me, **standard})
+
+    async def send(
+        self,
+        instructions: Sequence[Instruction],
+        *,
+        sender: Account | None = None,
+        signers: Sequence[Account] = (),
+        tables: Sequence[AddressLookupTableAccount] = (),
+        legacy: bool = False,
+        skip_preflight: bool = False,
+        wait: TransactionConfirmationStatus | None = FINALIZED,
+    ) -> str:
+        """Send a transaction (from the paying account) and return its id.
+
+        Args:
+            instructions: What it does, in order.
+            sender: Who pays the fee and signs first.
+            signers: Who signs beside him.
+            tables: Address tables it may take addresses from.
+            legacy: Whether it is of the form without a version.
+            skip_preflight: Whether the node is to take it without trying it first, so that it can fail on the chain.
+            wait: The level of commitment to wait for, with success; None does not wait.
+
+        Raises:
+            Refused: The node refuses it, or it failed on the chain.
+            Inconclusive: The node cannot be asked, or the level is not reached in time.
+        """
+        made = await self.draft(instructions, sender=sender, signers=signers, tables=tables, legacy=legacy)
+        return await self.submit(made, skip_preflight=skip_preflight, wait=wait)
+
+    async def draft(
+        self,
+        instructions: Sequence[Instruction],
+        *,
+        sender: Account | None = None,
+        signers: Sequence[Account] = (),
+        tables: Sequence[AddressLookupTableAccount] = (),
+        legacy: bool = False,
+    ) -> VersionedTransaction:
+        """Return a signed transaction that is not sent yet; its id, the first signature, is known before."""
+        return await self.node.signed(instructions, sender or self.main, signers, tables=tables, legacy=legacy)
+
+    async def submit(
+        self,
+        made: VersionedTransaction,
+        *,
+        skip_preflight: bool = False,
+        wait: TransactionConfirmationStatus | None = FINALIZED,
+    ) -> str:
+        """Send a signed transaction and return its id; `wait` for a level of commitment, with success."""
+        tx_id = await self.node.submit(made, skip_preflight=skip_preflight)
+        if wait is not None:
+            await self.node.succeeded(tx_id, wait)
+        return tx_id
+
+    async def send_native(self, receiver: Pubkey, amount: int, *references: Pubkey) -> str:
+        """Send native coin, further accounts named in the transfer, and return the transaction's id."""
+        params = TransferParams(from_pubkey=self.main.key, to_pubkey=receiver, lamports=amount)
+        return await self.send([with_accounts(transfer_coin(params), references)])
+
+    async def address_table(self, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
+        """Put addresses into an address table on the chain and return it, ready for use."""
+        return await address_table(self.node, self.main, addresses)
+
+    async def relay(self) -> Pubkey:
+        """Return the address of the suite's own program (`solana_relay`), deploying it at first use."""
+        async with self._deploying:
+            if self._relay is None:
+                self._relay = await self._deployed()
+            return self._relay
+
+    async def _deployed(self) -> Pubkey:
+        buffer, program, me = self.node.account(), self.node.account(), self.main.key
+        rent = await self.node.rent(relay.BUFFER_HEAD + len(relay.elf()))
+        await self.send(relay.make_buffer(me, buffer.key, rent), signers=[buffer], wait=CONFIRMED)
+        for part in relay.write_buffer(me, buffer.key):
+            await self.send([part], wait=CONFIRMED)
+        rent = await self.node.rent(relay.PROGRAM_SIZE)
+        # Finalized, since a program can be called only in a later slot than the one it was deployed in.
+        await self.send(relay.deploy(me, buffer.key, program.key, rent), signers=[program])
+        return program.key
+
+
+def invented_id(random_bytes: bytes | None = None) -> str:
+    """Return a well-formed transaction id that no chain knows."""
+    return base58.b58encode(random_bytes or os.urandom(64)).decode()
+
+
+def spellings(tx_id: str) -> list[str]:
+    """Return other texts that a lax reader takes for the same id.
+
+    Base58 has one text for 64 bytes; what is left is a leading 1, which is a zero byte more, and white space, which
+    common decoders cut off.
+    """
+    return ["1" + tx_id, " " + tx_id, tx_id + " ", tx_id + "\n"]

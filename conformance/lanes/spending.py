@@ -1,0 +1,93 @@
+"""How much of the operator's money a run may take, and of what: the network's USDC and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from conformance.engine.check import Inconclusive
+from conformance.lanes.network_names import Network
+
+
+@dataclass(slots=True)
+class Wallet:
+    """What one run may take of the operator's money, the same for its payers on every lane.
+
+    Attributes:
+        main_network: Whether the operator said that main networks may be paid on.
+        most: Atomic units of USDC that the run may take in all; None where only the profile's limits hold.
+        given: Atomic units of USDC that it took so far; what comes back at the end is not counted off.
+    """
+
+    main_network: bool = False
+    most: int | None = None
+    given: int = 0
+
+
+class SpendingLimit:
+    """Lets the operator's account give USDC up to a limit, and counts what it gives.
+
+    Every payment of the suite spends what this account gave before, so no payment can go beyond the limit. A limit
+    holds over the whole run: what other payers took, on whatever lane, counts as well.
+    """
+
+    def __init__(self, table: str, most: str | None, usdc: Network, wallet: Wallet) -> None:
+        """Take a limit.
+
+        Args:
+            table: Table of the profile, for the sentence.
+            most: Atomic units of USDC, as decimal digits.
+            usdc: The network whose USDC may be given.
+            wallet: What the run took so far.
+
+        Raises:
+            Inconclusive: There is no limit.
+        """
+        if most is None:
+            raise Inconclusive(f"[{table}] has a funder and no spending_limit, so nothing is taken from its account")
+        self.usdc = usdc
+        self._table = table
+        self._wallet = wallet
+        self._most = int(most)
+
+    @property
+    def _left(self) -> int:
+        most = self._most if self._wallet.most is None else min(self._most, self._wallet.most)
+        return most - self._wallet.given
+
+    def purse(self, usual: int) -> int:
+        """Return how much to give at a time: the usual amount, or what is left of the limit."""
+        return max(0, min(usual, self._left))
+
+    async def take(self, asset: str, amount: int, decimals: Callable[[], Awaitable[int]]) -> None:
+        """Count `amount` atomic units before they are given.
+
+        Args:
+            asset: Id of the asset, as its chain writes it.
+            amount: How many of its atomic units.
+            decimals: Asks the node for the asset's decimals.
+
+        Raises:
+            Inconclusive: It is another asset than the network's USDC, or has other decimals; or they would go beyond
+                the limit. Nothing is counted.
+        """
+        if not self.usdc.is_asset(asset):
+            raise Inconclusive(
+                f"the asset {asset[:80]} is not USDC of {self.usdc.key} ({self.usdc.asset_id}): nothing else is paid "
+                f"from the account of [{self._table}] funder"
+            )
+        told = await decimals()
+        if told != self.usdc.decimals:
+            raise Inconclusive(
+                f"USDC of {self.usdc.key} has {self.usdc.decimals} decimals, and the node's asset {asset[:80]} has "
+                f"{told}: nothing is paid from the account of [{self._table}] funder"
+            )
+        if amount > self._left:
+            raise Inconclusive(self._beyond(amount))
+        self._wallet.given += amount
+
+    def _beyond(self, amount: int) -> str:
+        bound = f"[{self._table}] spending_limit is {self._most} atomic units"
+        if self._wallet.most is not None and self._wallet.most < self._most:
+            bound = f"this command may pay {self._wallet.most} atomic units of USDC"
+        return f"{bound}: {self._wallet.given} were given on all lanes, and this payment needs {amount} more"

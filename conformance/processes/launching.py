@@ -1,0 +1,245 @@
+"""Starting the operator's programs: a control plane or an addon, in a folder of its own, at a port of its own.
+
+Secrets go into a program's environment and never among its arguments, which every user of a machine can read. What it
+says is kept in a file and shown only, without secrets, where it does not come up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.processes.children import Child, ended
+from conformance.processes.watch import marking, temporary_folder
+
+READY_SECONDS: Final = 100.0
+_END_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+_ANSWER_SECONDS = 5.0
+_TRIES = 3
+_TOLD_LETTERS = 400
+# What the suite was told belongs to the suite: a program under test gets what it is given.
+_OURS = ("S2CP_", "S2_HUB_", "WP_", "WELDPROOF_")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How a program is started.
+
+    Attributes:
+        words: Its command, word by word, with placeholders `{port}` and `{data_dir}`.
+        environment: Its environment beside the usual one, with the same placeholders.
+        port: The port that it listens at where nothing of its command tells it one.
+        what: What it is, for a reader.
+    """
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    port: int
+    what: str
+
+    @property
+    def takes_port(self) -> bool:
+        """Whether the command or the environment tells it a port."""
+        return any("{port}" in text for text in (*self.words, *self.environment.values()))
+
+    @property
+    def untold(self) -> Program:
+        """The same program without the settings that tell it a port.
+
+        Raises:
+            Inconclusive: Its command tells it one.
+        """
+        if any("{port}" in word for word in self.words):
+            raise Inconclusive(f"the command of {self.what} itself tells a port, so that its default does not show")
+        kept = {name: value for name, value in self.environment.items() if "{port}" not in value}
+        return Program(self.words, kept, self.port, self.what)
+
+    def given(self, **variables: str) -> Program:
+        """Return the same program with further environment, which goes before what it has."""
+        return Program(self.words, {**self.environment, **variables}, self.port, self.what)
+
+
+@dataclass(slots=True)
+class Running:
+    """A program that was started.
+
+    Attributes:
+        url: Where it listens, without a slash at its end.
+        folder: Its data directory.
+    """
+
+    url: str
+    folder: Path
+    _process: Child
+    _words: Path
+    _names: Names
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.returncode is None
+
+    @property
+    def fate(self) -> str:
+        """What became of it, in words."""
+        return "does not answer" if self.alive else f"ended with {self._process.returncode}"
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its group's too."""
+        return self._process.pid
+
+    @property
+    def said(self) -> str:
+        """The end of what it printed, without secrets, on one line."""
+        text = " ".join(self._words.read_text("utf-8", "replace").split())
+        return self._names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
+
+    async def stop(self) -> None:
+        """End it, and whatever it started."""
+        await ended(self._process, _END_SECONDS)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def answers(self, seconds: float) -> bool:
+        """Return whether it gives an HTTP answer within some seconds; no, once it has ended.
+
+        That something takes connections says little: a socket may be there before the program is ready.
+        """
+        ends = time.monotonic() + seconds
+        while self.alive and time.monotonic() < ends:
+            if await speaks(self.url):
+                return self.alive
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
+
+
+@asynccontextmanager
+async def running(
+    program: Program, names: Names, *, folder: Path | None = None, at: str | None = None
+) -> AsyncIterator[Running]:
+    """Start a program and end it on leaving.
+
+    Args:
+        program: How it is started.
+        names: Keeps secrets out of what it is quoted with.
+        folder: Its data directory; None: an empty one, removed afterwards.
+        at: Its address, where it is not at a port of this machine that is chosen for it.
+
+    Raises:
+        Inconclusive: It cannot be started, or does not answer.
+    """
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(temporary_folder())
+        words = stack.enter_context(temporary_folder()) / "said"
+        found = await _started(program, names, folder, words, at)
+        try:
+            yield found
+        finally:
+            await found.stop()
+
+
+async def _started(program: Program, names: Names, folder: Path, words: Path, at: str | None) -> Running:
+    for attempt in range(_TRIES):
+        port = _port_of(at) if at is not None else free_port() if program.takes_port else program.port
+        url = at or f"http://127.0.0.1:{port}"
+        if not program.takes_port and at is None and await _takes_connections("127.0.0.1", port):
+            raise Inconclusive(f"another program listens at port {port}, where {program.what} is taken to listen")
+        found = Running(url.rstrip("/"), folder, _spawned(program, port, folder, words), words, names)
+        try:
+            if await found.answers(READY_SECONDS):
+                return found
+        except BaseException:
+            await found.stop()
+            raise
+        # Somebody else may have taken the port that was free a moment ago.
+        again = not found.alive and program.takes_port and at is None and attempt + 1 < _TRIES
+        how = found.fate
+        await found.stop()
+        if not again:
+            raise Inconclusive(f"{program.what} {how} at {url}: {found.said}")
+    raise AssertionError("every attempt returns or raises")
+
+
+def _spawned(program: Program, port: int, folder: Path, words: Path) -> Child:
+    command = [_filled(word, port, folder) for word in program.words]
+    environment = environment_of({name: _filled(value, port, folder) for name, value in program.environment.items()})
+    with words.open("wb") as log:
+        try:
+            return Child(command, environment, log)
+        except OSError as fault:
+            raise Inconclusive(f"{program.what} cannot be started: {command[0]}: {fault.strerror}") from fault
+
+
+def environment_of(given: Mapping[str, str]) -> dict[str, str]:
+    """Return a program's environment: what it is given, and the usual one without settings of the suite's own.
+
+    The mark is among it, by which the program is ended with the command that started it.
+    """
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(_OURS)}, **marking(), **given}
+
+
+def _filled(text: str, port: int, folder: Path) -> str:
+    return text.replace("{port}", str(port)).replace("{data_dir}", str(folder))
+
+
+def _port_of(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+async def _takes_connections(host: str, port: int) -> bool:
+    try:
+        async with asyncio.timeout(1.0):
+            _, writer = await asyncio.open_connection(host, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+async def speaks(url: str) -> bool:
+    """Return whether an HTTP answer comes from an address, whatever it says."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "127.0.0.1", _port_of(url)
+    if parts.scheme == "https":
+        return await _takes_connections(host, port)
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+            said = await reader.read(5)
+            writer.close()
+    except (OSError, TimeoutError):
+        return False
+    return said == b"HTTP/"
+
+
+def found_program(name: str, beside: Sequence[str]) -> str | None:
+    """Return the path of a console command, on the path or in the folders `beside` it."""
+    return shutil.which(name, path=os.pathsep.join((*beside, os.environ.get("PATH", ""))))

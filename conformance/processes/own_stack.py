@@ -1,0 +1,102 @@
+"""Our own stack as a child process: what `run --own-stack` brings up."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from conformance import target
+from conformance.ledger import Requirement
+from conformance.processes.children import ended
+from conformance.processes.watch import temporary_folder
+from conformance.target import Profile
+
+# What our own stack can bring up; rows of other surfaces are not applicable on it.
+SURFACES = frozenset({"rail", "gateway", "agent", "control_plane"})
+# The row for which an agent is started that can reach no network.
+_OFFLINE_ROW = "AGENT-VERIFY-20"
+# Surfaces that a row looks at where they are claimed, beside those that it needs.
+_ALSO = {"WH-DELIV-09": ("agent",)}
+_READY_SECONDS = 300.0
+_END_SECONDS = 60.0
+
+
+class StackFault(Exception):
+    """Our own stack did not come up; the text is what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStack:
+    """A running stack of our own and the profile that fits it."""
+
+    profile: Profile
+    profile_path: Path
+
+
+def surface_options(rows: Iterable[Requirement], *, companions: bool = True) -> list[str]:
+    """Return the options of `weldproof up` that bring up the surfaces of these rows, and no other.
+
+    Rows that all surfaces share are judged on those that the others name, or on every one when none does.
+
+    Args:
+        rows: The selected rows.
+        companions: Whether the services that only some rows need come along where these rows are among them.
+    """
+    rows = tuple(rows)
+    named = {surface for row in rows for surface in _bringing(row)}
+    surfaces = named & SURFACES or SURFACES
+    wanted = "gateway" in surfaces or any(row.id == _OFFLINE_ROW for row in rows)
+    words = [word for surface in sorted(surfaces) for word in ("--surface", surface)]
+    return [*words, "--companions"] if wanted and companions else words
+
+
+def _bringing(row: Requirement) -> tuple[str, ...]:
+    """Return the surfaces that a row brings up: webhooks come with the gateway, whatever else the row looks at."""
+    own = ("gateway", *row.surfaces) if row.surface == "webhooks" else (row.surface,)
+    return (*own, *_ALSO.get(row.id, ()))
+
+
+@asynccontextmanager
+async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
+    """Bring our own stack up in a temporary folder, with ports of its own, and end it on leaving.
+
+    Args:
+        options: Further options of `weldproof up`, such as `--mutant ID`.
+
+    Raises:
+        StackFault: It did not come up.
+    """
+    with temporary_folder() as folder:
+        words = folder / "up.log"
+        with words.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "localnet", "up", "--json", "--port-base", "0", "--no-working-profile"),
+                # Rows about addons start their own.
+                *("--no-addons", "--no-companions", "--data-dir", str(folder), *options),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            yield await _ready(process, words)
+        finally:
+            await ended(process, _END_SECONDS)
+
+
+async def _ready(process: asyncio.subprocess.Process, words: Path) -> OwnStack:
+    assert process.stdout is not None  # noqa: S101 - always piped above
+    try:
+        async with asyncio.timeout(_READY_SECONDS):
+            line = await process.stdout.readline()
+        path = Path(orjson.loads(line)["profile"])
+    except (TimeoutError, orjson.JSONDecodeError, KeyError, TypeError) as fault:
+        said = words.read_text("utf-8", "replace").strip() or "it said nothing"
+        raise StackFault(f"our own stack did not come up: {said}") from fault
+    return OwnStack(target.load(path), path)

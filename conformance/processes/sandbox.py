@@ -1,0 +1,208 @@
+"""A program in an enclosure: network and file namespaces of its own, made by `unshare` of util-linux.
+
+There every port is free, whatever listens on this machine; a call to any address is seen and reaches nobody; and `/app`
+is a folder of the suite's. Unix sockets, which no network namespace holds back, carry what may pass: calls of the suite
+to the program's ports, and calls of the program to services that the suite plays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from conformance.engine.check import Lacking
+from conformance.http.client import Names
+from conformance.processes.children import ended
+from conformance.processes.launching import READY_SECONDS, Program, environment_of, speaks
+from conformance.processes.sandbox_init import relayed
+from conformance.processes.watch import temporary_folder
+
+_WORDS = ("--map-root-user", "--net", "--mount", "--")
+_END_SECONDS = 15.0
+_TRIAL_SECONDS = 60.0
+_POLL_SECONDS = 0.1
+_TOLD_LETTERS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A place that was called from inside.
+
+    Attributes:
+        protocol: `tcp` or `udp`.
+        address: IP address.
+        port: Port.
+        name: The name that was asked for, of a DNS query.
+    """
+
+    protocol: str
+    address: str
+    port: int
+    name: str
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is on the machine itself."""
+        return self.address.startswith("127.") or self.address == "::1"
+
+    @property
+    def told(self) -> str:
+        """The place in words."""
+        return f"DNS for {self.name}" if self.name else f"{self.protocol} {self.address} port {self.port}"
+
+
+@dataclass(slots=True)
+class Enclosed:
+    """A program that runs in an enclosure.
+
+    Attributes:
+        urls: Where its ports are reached from outside.
+        app: The folder that is `/app` inside.
+        calls: Every place that was called, in the order of the first call.
+    """
+
+    urls: Mapping[int, str]
+    app: Path
+    words: Path
+    names: Names
+    calls: list[Called] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def said(self) -> str:
+        """The end of what the program printed, without secrets."""
+        text = " ".join(self.words.read_text("utf-8", "replace").split()) if self.words.exists() else ""
+        return self.names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
+
+    async def answers(self, port: int, seconds: float = READY_SECONDS) -> bool:
+        """Return whether something answers at a port inside, within some seconds or at a last look after them."""
+        ends = asyncio.get_running_loop().time() + seconds
+        while not self.ended:
+            last = asyncio.get_running_loop().time() >= ends
+            if await speaks(self.urls[port]):
+                return True
+            if last:
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
+
+
+async def words_before() -> tuple[str, ...]:
+    """Return the words that go before a program to enclose it; none where this machine does not allow it."""
+    program = shutil.which("unshare")
+    if program is None:
+        return ()
+    words = (program, *_WORDS)
+    nothing = asyncio.subprocess.DEVNULL
+    try:
+        trial = await asyncio.create_subprocess_exec(*words, "true", stdin=nothing, stdout=nothing, stderr=nothing)
+        async with asyncio.timeout(_TRIAL_SECONDS):
+            allowed = await trial.wait() == 0
+    except (OSError, TimeoutError):
+        return ()
+    return words if allowed else ()
+
+
+@asynccontextmanager
+async def enclosed(
+    program: Program, names: Names, *, ports: Collection[int], services: Collection[int] = ()
+) -> AsyncIterator[Enclosed]:
+    """Start a program in an enclosure and end it on leaving.
+
+    Args:
+        program: How it is started; `{port}` is not filled in.
+        names: Keeps secrets out of what it is quoted with.
+        ports: Ports inside that are reached from outside.
+        services: Ports of this machine that are reached from inside, at 127.0.0.1 and the same port.
+
+    Raises:
+        Lacking: This machine allows none.
+    """
+    before = await words_before()
+    if not before:
+        raise Lacking("needs a network namespace of its own, which this machine does not allow (unshare)")
+    async with contextlib.AsyncExitStack() as stack:
+        folder = stack.enter_context(temporary_folder("wp-"))
+        (folder / "app").mkdir()
+        found = Enclosed(await _doors(stack, folder, ports), folder / "app", folder / "words", names)
+        await _windows(stack, folder, services)
+        given = {
+            "command": list(program.words),
+            "environment": environment_of(program.environment),
+            "inward": {port: str(folder / f"in-{port}") for port in ports},
+            "outward": {port: str(folder / f"out-{port}") for port in services},
+            "words": str(found.words),
+            "app": str(found.app),
+        }
+        process = await asyncio.create_subprocess_exec(
+            *(*before, sys.executable, "-m", "conformance.processes.sandbox_init"),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdin is not None  # noqa: S101 - always piped above
+        reading = asyncio.create_task(_read(process, found))
+        try:
+            # The environment holds secrets: it goes in by a pipe.
+            process.stdin.write(json.dumps(given).encode() + b"\n")
+            await process.stdin.drain()
+            yield found
+        finally:
+            process.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_END_SECONDS):
+                    await process.wait()
+            await ended(process, _END_SECONDS)
+            await reading
+
+
+async def _doors(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> dict[int, str]:
+    """Listen at a free port outside for each port inside, and carry calls in."""
+    urls: dict[int, str] = {}
+    for port in ports:
+        path = str(folder / f"in-{port}")
+        server = await asyncio.start_server(_carrier(partial(asyncio.open_unix_connection, path)), "127.0.0.1", 0)
+        stack.push_async_callback(_closed, server)
+        urls[port] = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    return urls
+
+
+async def _windows(stack: contextlib.AsyncExitStack, folder: Path, ports: Collection[int]) -> None:
+    """Listen at a Unix socket for each service of the suite's, and carry calls out to it."""
+    for port in ports:
+        carrier = _carrier(partial(asyncio.open_connection, "127.0.0.1", port))
+        stack.push_async_callback(_closed, await asyncio.start_unix_server(carrier, str(folder / f"out-{port}")))
+
+
+def _carrier(opens: Callable[[], Any]) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]:
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await relayed(reader, writer, opens())
+
+    return carry
+
+
+async def _closed(server: asyncio.Server) -> None:
+    server.close()
+
+
+async def _read(process: asyncio.subprocess.Process, found: Enclosed) -> None:
+    assert process.stdout is not None  # noqa: S101 - always piped above
+    async for line in process.stdout:
+        told = json.loads(line)
+        if "called" in told:
+            found.calls.append(Called(*told["called"]))
+        if "ended" in told:
+            found.ended = True
+    found.ended = True

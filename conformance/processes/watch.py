@@ -1,0 +1,84 @@
+"""The process that clears up behind a command, as the command sees it: opened before the work, closed after it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from conformance.processes import leftovers
+
+_END_SECONDS = 30.0
+
+
+class Watch:
+    """Marks what the command starts from now on, and has it ended with the command."""
+
+    current: Watch | None = None
+
+    def __init__(self) -> None:
+        self.mark = secrets.token_hex(8)
+        # Isolated and without site packages: it starts in a hundredth of a second.
+        self._process = subprocess.Popen(  # noqa: S603 - our own file
+            [sys.executable, "-I", "-S", leftovers.__file__, self.mark],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env={name: value for name, value in os.environ.items() if name != leftovers.MARK},
+        )
+        self._before = os.environ.get(leftovers.MARK)
+        os.environ[leftovers.MARK] = self.mark
+        self._outer, Watch.current = Watch.current, self
+
+    def remember(self, folder: str) -> None:
+        """Have a folder removed with the command."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, ValueError):
+                self._process.stdin.write(f"{folder}\n")
+                self._process.stdin.flush()
+
+    def hand_on(self) -> None:
+        """Have the program that takes this process's place watched in its stead; nobody closes the watch then."""
+        if self._process.stdin is not None:
+            os.set_inheritable(self._process.stdin.fileno(), True)
+
+    def kill(self) -> None:
+        """Kill everything that was started, and whatever that started."""
+        leftovers.killed(self.mark)
+
+    def close(self) -> None:
+        """Have everything ended that is left, and wait for that; nothing happens where nothing is left."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_SECONDS)
+            Watch.current = self._outer
+            os.environ.pop(leftovers.MARK, None)
+            if self._before is not None:
+                os.environ[leftovers.MARK] = self._before
+
+
+def marking() -> Mapping[str, str]:
+    """Return the variable that marks what is started with an environment of its own; none outside of a command."""
+    return {} if Watch.current is None else {leftovers.MARK: Watch.current.mark}
+
+
+@contextmanager
+def temporary_folder(prefix: str = "weldproof-") -> Iterator[Path]:
+    """Yield a new folder and remove it with all that is in it, at the latest with the command that made it.
+
+    A program that was killed a moment ago may still write there: what cannot be removed at once is removed then.
+    """
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        if Watch.current is not None:
+            Watch.current.remember(folder)
+        yield Path(folder)

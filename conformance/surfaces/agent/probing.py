@@ -1,0 +1,60 @@
+"""What can be told of an agent by asking it, for a first profile."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.engine.check import Case, Check, Inconclusive
+from conformance.engine.events import EventLog
+from conformance.http.client import Client
+from conformance.surfaces.agent.access import Agent
+from conformance.surfaces.agent.finding import found_names
+from conformance.surfaces.agent.paths import VERIFY
+from conformance.surfaces.recognising import is_there
+from conformance.target import AgentBindings, Profile
+
+_OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
+
+
+@dataclass(slots=True)
+class AgentFound:
+    """An agent and what was found out about it: members of the profile's table `[agent]`."""
+
+    url: str
+    bindings: dict[str, Any] = field(default_factory=dict)
+
+
+async def probe_agent(client: Client, url: str) -> AgentFound | None:
+    """Ask a server whether it is an agent, and what it is like; None when it is none.
+
+    Args:
+        client: Sends and records.
+        url: Address without a slash at its end.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    if not await is_there(client, url, VERIFY):
+        return None
+    found = AgentFound(url)
+    for path in _OPENAPI:
+        answer = await client.call("GET", url + path)
+        if answer.status == 200 and isinstance(answer.object().get("openapi"), str):
+            found.bindings["openapi_path"] = path
+            break
+    case = Case(_NO_CHECK, Profile(), client, EventLog(), random.Random(1), None)  # noqa: S311 - nobody's secret
+    try:
+        names = (await found_names(Agent(case, url, AgentBindings(), ours=False))).bindings
+    except Inconclusive:
+        return found
+    found.bindings |= names.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return found
+
+
+async def _nothing(_: Case) -> None:
+    """Check nothing: a probe asks and does not judge."""
+
+
+_NO_CHECK = Check("init", (), "agent", None, False, "", _nothing)

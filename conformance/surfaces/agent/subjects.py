@@ -1,0 +1,124 @@
+"""Signed messages that the suite makes for one run, with the key that the caller expects."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from conformance.engine.check import Case
+from conformance.oracles.message_signatures import signing, structured
+from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
+from conformance.oracles.message_signatures.components import Component
+from conformance.oracles.message_signatures.digests import digest_value
+from conformance.oracles.message_signatures.message import Fields, Message
+from conformance.surfaces.agent.templates import KeyForm
+
+BODY = b'{"order":7,"items":["a","b"]}'
+TARGET = "/orders/7?expand=items&page=2"
+FIELDS: Fields = (
+    ("Date", "Wed, 01 Jan 2025 00:00:00 GMT"),
+    ("Content-Type", "application/json"),
+    ("Accept", "application/json"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A signed message as an agent is asked about it.
+
+    Attributes:
+        message: The message with its signature.
+        key: The 32 bytes of the key that the caller expects; None when it names none.
+        form: How the key is given.
+        base: The signature base that was signed.
+        components: Identifiers of the covered components, in signed order, without quotes and parameters.
+        parameters: Signature parameters, in signed order.
+    """
+
+    message: Message
+    key: bytes | None
+    form: KeyForm = "hex"
+    base: str = ""
+    components: tuple[str, ...] = ()
+    parameters: Mapping[str, structured.BareItem] | None = None
+
+    def changed(self, **members: object) -> Subject:
+        """Return the subject with members of its message changed after it was signed."""
+        return replace(self, message=replace(self.message, **members))  # type: ignore[arg-type]
+
+    def with_field(self, name: str, value: str | None) -> Subject:
+        """Return the subject with a field changed, added, or (None) taken away after it was signed."""
+        kept = tuple(pair for pair in self.message.headers if pair[0].lower() != name.lower())
+        return self.changed(headers=kept if value is None else (*kept, (name, value)))
+
+    def expecting(self, key: bytes | None, form: KeyForm = "hex") -> Subject:
+        """Return the subject with another expected key."""
+        return replace(self, key=key, form=form)
+
+
+def signer(case: Case) -> SigningKey:
+    """Return a fresh Ed25519 key, drawn from the run's seed."""
+    return SigningKey((ED25519,), ed25519.Ed25519PrivateKey.from_private_bytes(case.rng.randbytes(32)))
+
+
+def raw_public(key: SigningKey) -> bytes:
+    """Return the 32 bytes of a key's public half."""
+    material = key.public.material
+    assert isinstance(material, bytes)  # noqa: S101 - an Ed25519 key of our own
+    return material
+
+
+def name_signature(case: Case, raw: bytes) -> None:
+    """Keep a signature, which differs from run to run, out of the log: where it stands it follows a colon."""
+    case.client.names.name(":" + base64.b64encode(raw).decode().rstrip("="), "SIGNATURE")
+
+
+def subject(
+    case: Case,
+    key: SigningKey | None = None,
+    *,
+    method: str = "POST",
+    target: str = TARGET,
+    authority: str = "api.example.org",
+    fields: Fields = FIELDS,
+    body: bytes = BODY,
+    algorithm: str | None = "sha-256",
+    components: Sequence[str | Component] | None = None,
+    parameters: Mapping[str, structured.BareItem] | None = None,
+    label: str = "sig1",
+) -> Subject:
+    """Return a message signed now, which holds.
+
+    Args:
+        case: Gives the key, and keeps live values out of the log.
+        key: The signer; a fresh one when None.
+        method: Its method.
+        target: Its path and query.
+        authority: Its authority.
+        fields: Its fields, without digest and signature.
+        body: Its content.
+        algorithm: Of its Content-Digest; None for a message without one.
+        components: What is covered; by default method, authority, path, query and the digest.
+        parameters: Signature parameters beside `created`.
+        label: The signature's label.
+    """
+    owner = key or signer(case)
+    digest = (("Content-Digest", digest_value(body, algorithm)),) if body and algorithm else ()
+    message = Message(method=method, authority=authority, target=target, headers=(*fields, *digest), body=body)
+    covered = [one if isinstance(one, Component) else Component(one) for one in components or ()]
+    chosen = tuple(covered) if components is not None else signing.default_components(message)
+    created = int(time.time())
+    case.client.names.name(str(created), "CREATED")
+    signed = signing.sign(message, owner, chosen, {"created": created, **(parameters or {})}, label=label)
+    name_signature(case, signed.signature)
+    return Subject(
+        message=signed.message,
+        key=raw_public(owner),
+        base=signed.base,
+        components=tuple(one.name for one in chosen),
+        parameters=dict(signed.covered.parameters),
+    )

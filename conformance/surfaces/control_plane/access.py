@@ -1,0 +1,356 @@
+"""The control plane under test as a check calls it: with or without the admin token, by bound names or found ones."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from conformance.engine.check import Case, Inconclusive
+from conformance.http.client import Answer, JsonFault
+from conformance.oracles import falcon_making
+from conformance.report.text import one_line
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.services import HEALTH, Named, played
+from conformance.target import ProfileError
+from conformance.target.hub import HubBindings
+
+PKS, ATB_KEYS, ISSUERS = "/v1/issuer-pks", "/.well-known/atb-keys.json", "/v1/issuers"
+SERVICES, POSTURE, AUDIT = "/v1/services", "/v1/posture", "/v1/audit"
+OPEN_READS: Final = (HEALTH, PKS, ATB_KEYS, POSTURE)
+# Bodies that register a service somewhere, the family's own first, the one with every usual name last.
+CANDIDATES: Final[tuple[Mapping[str, str], ...]] = (
+    {"name": "{name}", "type": "addon", "base_url": "{base_url}", "health_path": "{health_path}"},
+    {"name": "{name}", "url": "{base_url}"},
+    {"name": "{name}", "self_url": "{base_url}"},
+    {"name": "{name}", "address": "{base_url}"},
+    {"name": "{name}", "health_url": "{health_url}"},
+    {
+        "name": "{name}",
+        "id": "{name}",
+        "service": "{name}",
+        "service_id": "{name}",
+        "type": "addon",
+        "url": "{base_url}",
+        "base_url": "{base_url}",
+        "self_url": "{base_url}",
+        "address": "{base_url}",
+        "health_url": "{health_url}",
+        "health_path": "{health_path}",
+        "endpoint": "{base_url}",
+    },
+)
+NOT_ADMITTED: Final = frozenset({401, 403})
+UNBOUND_TOKEN: Final = "needs the admin token: give [hub] token, an environment variable or a file"  # noqa: S105
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_CALLED_SECONDS = 5.0
+# Letters of what a control plane says that are shown.
+_SAID = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """An issuer that a check registers.
+
+    Attributes:
+        did: Its DID.
+        key: Its public key in standard base64.
+    """
+
+    did: str
+    key: str
+
+    @property
+    def body(self) -> dict[str, str]:
+        """The body that registers it."""
+        return {"did": self.did, "public_key_b64": self.key}
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A control plane and what is known of it.
+
+    Attributes:
+        case: The check that asks.
+        url: Its address, without a slash at its end.
+        bindings: Its names.
+        token: The admin token, None where the operator gave none.
+    """
+
+    case: Case
+    url: str
+    bindings: HubBindings
+    token: str | None = field(default=None, repr=False)
+
+    async def call(self, method: str, path: str, *, credential: str | None = None, **what: Any) -> Answer:
+        """Send one request, with a Bearer credential where one is given."""
+        headers = dict(what.pop("headers", {}))
+        if credential is not None:
+            headers["Authorization"] = f"Bearer {credential}"
+        return await self.case.client.call(method, self.url + path, headers=headers, **what)
+
+    async def admin(self, method: str, path: str, **what: Any) -> Answer:
+        """Send one request with the admin token.
+
+        Raises:
+            Inconclusive: There is none.
+        """
+        return await self.call(method, path, credential=self.known_token, **what)
+
+    @property
+    def known_token(self) -> str:
+        """The admin token.
+
+        Raises:
+            Inconclusive: There is none.
+        """
+        if self.token is None:
+            raise Inconclusive(UNBOUND_TOKEN)
+        return self.token
+
+    # Issuers.
+
+    def new_issuer(self, label: str = "issuer", form: str = "did:web:{host}") -> Issuer:
+        """Return an issuer that nobody has seen, named in the log."""
+        names, session = self.case.client.names, self.case.session
+        number = f"{session.nonce}-{session.count()}"
+        host = f"{label}-{number}.example"
+        # In a path it is percent-encoded, where no word begins with it.
+        names.secret(host, f"{label.upper()}_HOST")
+        return Issuer(form.replace("{host}", host), self.new_key(label))
+
+    def new_key(self, label: str = "issuer") -> str:
+        """Return a public key that nobody has seen, in base64."""
+        key = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
+        # Log and report have no use for two thousand letters of it.
+        self.case.client.names.secret(key, f"{label.upper()}_KEY")
+        return key
+
+    async def register(self, issuer: Issuer) -> Answer:
+        """Register an issuer with the admin token."""
+        return await self.admin("POST", ISSUERS, json_body=issuer.body)
+
+    async def revoke(self, did: str, *, encoded: bool = True) -> Answer:
+        """Revoke an issuer with the admin token, its DID percent-encoded or as it stands."""
+        return await self.admin("DELETE", f"{ISSUERS}/{quote(did, safe='') if encoded else did}")
+
+    async def trust_set(self, *, again: bool = False) -> dict[str, Any]:
+        """Return the trust set.
+
+        Raises:
+            JsonFault: The answer is no JSON, or holds a DID twice.
+            Inconclusive: It is no object.
+        """
+        answer = await self.call("GET", PKS, retry=again)
+        value = answer.json() if answer.status == 200 else None
+        if not isinstance(value, dict):
+            raise Inconclusive(f"the trust set cannot be read: GET {PKS} answered {in_its_words(answer)}")
+        return value
+
+    @asynccontextmanager
+    async def registered(self, issuer: Issuer) -> AsyncIterator[Answer]:
+        """Register an issuer, and revoke it on leaving whatever became of it.
+
+        Raises:
+            Inconclusive: It was not registered, which a check of that judges.
+        """
+        answer = await self.register(issuer)
+        try:
+            if not success(answer):
+                reason = f"no issuer could be registered: POST {ISSUERS} answered {in_its_words(answer)}"
+                raise Inconclusive(token_refused(answer) or reason)
+            yield answer
+        finally:
+            await self.revoke(issuer.did)
+
+    # Services.
+
+    def service_body(self, service: Named) -> dict[str, Any]:
+        """Return the body that registers a service."""
+        values = {
+            "name": service.name,
+            "base_url": service.url,
+            "health_path": HEALTH,
+            "health_url": service.url + HEALTH,
+        }
+        made: dict[str, Any] = documents.filled(self.bindings.service_body or CANDIDATES[0], values)
+        return made
+
+    async def register_service(self, service: Named) -> Answer:
+        """Register a service with the admin token."""
+        return await self.admin("POST", SERVICES, json_body=self.service_body(service))
+
+    @asynccontextmanager
+    async def serving(self, *services: Named) -> AsyncIterator[Sequence[Answer]]:
+        """Register services, and remove them on leaving where it is bound how.
+
+        Raises:
+            Inconclusive: One was not registered, which a check of that judges.
+        """
+        answers: list[Answer] = []
+        try:
+            for one in services:
+                answers.append(await self.register_service(one))
+                if not success(answers[-1]):
+                    reason = f"no service could be registered: POST {SERVICES} answered {in_its_words(answers[-1])}"
+                    raise Inconclusive(token_refused(answers[-1]) or reason)
+            yield answers
+        finally:
+            for one in services[: len(answers)]:
+                await self.remove_service(one)
+
+    async def remove_service(self, service: Named) -> None:
+        """Remove a service, where it is bound how."""
+        if self.bindings.service_delete is not None:
+            await self.admin("DELETE", documents.filled(self.bindings.service_delete, {"name": service.name}))
+
+    async def posture(self, *, again: bool = False) -> Answer:
+        """Read the posture without a credential."""
+        return await self.call("GET", POSTURE, retry=again)
+
+    def listed(self, posture: Answer, service: Named) -> list[Any]:
+        """Return what a posture holds about a service."""
+        document = documented(posture)
+        return documents.records(document, service.name, service.url, self.bindings.posture_name_at)
+
+    def health(self, posture: Answer, service: Named) -> bool | None:
+        """Return whether a posture shows a service as healthy; None: it does not list it, or says nothing of it."""
+        found = self.listed(posture, service)
+        said = [
+            documents.healthy(one, self.bindings.posture_name_at, self.bindings.posture_healthy_at) for one in found
+        ]
+        return said[0] if len(set(said)) == 1 else None
+
+    async def seen(self, holds: Callable[[Answer], bool], seconds: float | None = None) -> Answer:
+        """Read the posture until something holds of it, or the time is over; return the last one."""
+        return await until(lambda again: self.posture(again=again), holds, seconds or self.bindings.propagation_budget)
+
+
+def documented(answer: Answer) -> Any:
+    """Return an answer's JSON, None where it is none; a check of that judges it."""
+    try:
+        return answer.json()
+    except JsonFault:
+        return None
+
+
+def success(answer: Answer) -> bool:
+    """Return whether a call was carried out: 200, 201, 202 and 204 all say so."""
+    return 200 <= answer.status < 300
+
+
+def refused(answer: Answer) -> bool:
+    """Return whether a call was refused, the caller being to blame."""
+    return 400 <= answer.status < 500
+
+
+def in_its_words(answer: Answer) -> str:
+    """Return the status of a refusal with what the control plane itself says of it."""
+    said = one_line(answer.body.decode("utf-8", "replace"), _SAID)
+    return f"{answer.status}: {said}" if said else str(answer.status)
+
+
+def token_refused(answer: Answer) -> str:
+    """Return what there is to say of a call that the admin token did not open; empty where it was opened."""
+    if answer.status not in NOT_ADMITTED:
+        return ""
+    return f"the control plane does not take [hub] token ({answer.status}): is it what its file admin_token holds now?"
+
+
+async def until(ask: Callable[[bool], Awaitable[Answer]], holds: Callable[[Answer], bool], seconds: float) -> Answer:
+    """Ask until something holds of the answer, or the time is over; return the last answer.
+
+    The last is asked for when the time is over: one that was long under way tells of a moment before.
+
+    Args:
+        ask: Sends the request; told whether it is a repetition.
+        holds: What is waited for.
+        seconds: Longest wait.
+    """
+    ends, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    last = time.monotonic() >= ends
+    answer = await ask(False)
+    while not holds(answer) and not last:
+        await asyncio.sleep(pause)
+        pause, last = min(2 * pause, _LONGEST_PAUSE), time.monotonic() >= ends
+        answer = await ask(True)
+    return answer
+
+
+async def hub_of(case: Case) -> Hub:
+    """Return the control plane of a run, its body of a service bound or found.
+
+    Raises:
+        Inconclusive: The profile gives no address of one.
+    """
+    surface = case.profile.surfaces.get("control_plane")
+    if surface is None:
+        raise Inconclusive("needs a running control plane: give [surfaces.control_plane] url")
+    return Hub(case, surface.url.rstrip("/"), case.profile.hub_bindings, token_of(case))
+
+
+async def serving_hub(case: Case) -> Hub:
+    """Return the control plane of a run with a body that it takes for a service's registration.
+
+    Raises:
+        Inconclusive: There is no address, no token, or no body that it takes.
+    """
+    return await with_service_body(await hub_of(case))
+
+
+async def with_service_body(hub: Hub) -> Hub:
+    """Return a control plane with a body that it takes for a service's registration, bound or found, once a run.
+
+    Raises:
+        Inconclusive: There is no body that it takes.
+    """
+    if hub.bindings.service_body is not None or hub.token is None:
+        return hub
+    body = await hub.case.session.once("the control plane's service body", lambda: _found_body(hub))
+    return replace(hub, bindings=hub.bindings.model_copy(update={"service_body": body}))
+
+
+async def _found_body(hub: Hub) -> Mapping[str, Any]:
+    """Return the first body that registers a service whose health is then called, else the first that is taken."""
+    taken: list[Mapping[str, Any]] = []
+    reason = unbound = "unbound: no body is known that registers a service; give [hub] service_body"
+    async with AsyncExitStack() as kept:
+        service = await played(hub.case, kept, "probe")
+        for template in CANDIDATES:
+            trial = replace(hub, bindings=hub.bindings.model_copy(update={"service_body": template}))
+            answer = await trial.register_service(service)
+            if not success(answer):
+                refusal = f"{unbound}; the usual one is answered {in_its_words(answer)}"
+                reason = token_refused(answer) or refusal
+                continue
+            taken.append(template)
+            await trial.posture()
+            if await service.called(_CALLED_SECONDS):
+                await trial.remove_service(service)
+                return template
+    if not taken:
+        raise Inconclusive(reason)
+    return taken[0]
+
+
+def token_of(case: Case) -> str | None:
+    """Return the admin token, kept out of the log, None where the operator gave none.
+
+    Raises:
+        Inconclusive: It cannot be read.
+    """
+    if case.profile.hub.token is None:
+        return None
+    try:
+        token = case.profile.hub.token.read()
+    except ProfileError as fault:
+        raise Inconclusive(f"[hub] token: {fault}") from fault
+    if not token.isascii() or not token.isprintable():
+        raise Inconclusive("[hub] token: it holds characters that no header takes, such as a line break")
+    case.client.names.secret(token, "ADMIN_TOKEN")
+    return token

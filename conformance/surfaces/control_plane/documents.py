@@ -1,0 +1,186 @@
+"""Reading what a control plane answers: at a bound place, else where names and values show it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from conformance.surfaces.agent.answers import ABSENT, at, leaves
+
+_HEALTHY: Final = frozenset(
+    {"ok", "healthy", "up", "pass", "passing", "passed", "online", "alive", "green", "running", "ready", "good", "true"}
+)
+_NAMES: Final = ("healthy", "is_healthy", "health", "status", "state", "up", "ok", "alive", "reachable", "available")
+_COUNTED: Final = {"issuers": "issuer", "services": "service"}
+_DID = re.compile(r"did:[a-z0-9]+:\S+")
+
+
+def placed(document: Any, place: str) -> list[Any]:
+    """Return the values at a place; on the way a list stands for each of its items and `*` for each member."""
+    found = [document]
+    for name in filter(None, place.split(".")):
+        found = [value for one in found for value in _step(one, name)]
+    return [one for value in found for one in (value if isinstance(value, list) else [value])]
+
+
+def _step(value: Any, name: str) -> Iterator[Any]:
+    if isinstance(value, list) and not name.isdecimal():
+        for item in value:
+            yield from _step(item, name)
+    elif name == "*":
+        yield from value.values() if isinstance(value, Mapping) else ()
+    elif (member := at(value, name)) is not ABSENT:
+        yield member
+
+
+def count(document: Any, what: str, place: str | None) -> int | None:
+    """Return the number of issuers or services that a health document tells, None where it tells none."""
+    if place is not None:
+        found = placed(document, place)
+        return found[0] if len(found) == 1 and _is_count(found[0]) else None
+    fitting = [(rank, value) for name, value in leaves(document) if (rank := _rank(name, what)) and _is_count(value)]
+    return min(fitting, key=lambda one: one[0])[1] if fitting else None
+
+
+def is_ambiguous(document: Any, what: str) -> bool:
+    """Return whether several numbers of a health document may be the count, where no place is bound."""
+    ranks = [rank for name, value in leaves(document) if (rank := _rank(name, what)) and _is_count(value)]
+    return ranks.count(min(ranks, default=0)) > 1
+
+
+def _rank(place: str, what: str) -> int:
+    """Return how surely a place counts something, 1 the surest, 0 not at all; a service has other numbers, too."""
+    word, name = _COUNTED[what], place.rpartition(".")[2].lower()
+    if word in name:
+        return 1 if name == what else 2 if any(one in name for one in ("count", "total", "number")) else 3
+    return 4 if word in place.lower() else 0
+
+
+def has_counts(document: Any) -> bool:
+    """Return whether a document holds any whole number."""
+    return any(_is_count(value) for _, value in leaves(document))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def records(posture: Any, name: str, base_url: str, place: str | None) -> list[Any]:
+    """Return what a posture holds about a service: an object each time, or a word where it is listed by its name.
+
+    Args:
+        posture: The document.
+        name: The name that it was registered under.
+        base_url: The address that it was registered with.
+        place: Place of the names, None: wherever one of the two stands.
+    """
+    if place is None:
+        return list(_records(posture, name, base_url.rstrip("/")))
+    above, _, last = place.rpartition(".")
+    if last == "*":
+        return [one[name] for one in placed(posture, above) if isinstance(one, Mapping) and name in one]
+    return [one for one in placed(posture, above) if isinstance(one, Mapping) and placed(one, last) == [name]]
+
+
+def _records(value: Any, name: str, base_url: str) -> Iterator[Any]:
+    """Yield the innermost objects that tell of a service."""
+    if isinstance(value, Mapping):
+        own = [text for text in value.values() if isinstance(text, str) and (text == name or text.startswith(base_url))]
+        if own:
+            yield value
+            return
+        for member_name, member in value.items():
+            if member_name == name:
+                yield member
+            else:
+                yield from _records(member, name, base_url)
+    elif isinstance(value, list):
+        for item in value:
+            if item == name:
+                yield item
+            else:
+                yield from _records(item, name, base_url)
+
+
+def healthy(record: Any, name_at: str | None, healthy_at: str | None) -> bool | None:
+    """Return whether a posture's record says that its service is healthy; None: it says nothing that is understood.
+
+    Any word that is not one of health says that it is not: unknown, pending and degraded too.
+    """
+    if healthy_at is not None:
+        above = (name_at or "").rpartition(".")[0]
+        own = healthy_at.removeprefix(above).removeprefix(".").removeprefix("*").removeprefix(".")
+        found = placed(record, own) if own else [record]
+        return _truth(found[0]) if len(found) == 1 else None
+    if not isinstance(record, Mapping):
+        return _truth(record)
+    told = {place.rpartition(".")[2].lower(): value for place, value in reversed(list(leaves(record)))}
+    said = [_truth(told[name]) for name in _NAMES if name in told]
+    return next((one for one in said if one is not None), None)
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.strip().lower() in _HEALTHY
+    return False if value is None else None
+
+
+def entries(document: Any, place: str | None) -> list[Any] | None:
+    """Return the list of log entries, None where there is none."""
+    if place is not None:
+        found = document if not place else at(document, place)
+        return found if isinstance(found, list) else None
+    lists = [value for _, value in leaves(document) if isinstance(value, list)]
+    told = [one for one in lists if one and all(isinstance(entry, Mapping) for entry in one)]
+    return next(iter(told or lists), None)
+
+
+def flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of an entry, those of the objects in it too, by their places."""
+    return {place: value for place, value in leaves(entry) if place and not isinstance(value, Mapping | list)}
+
+
+def tells_of(value: Any, text: str) -> bool:
+    """Return whether a text stands in a document, as a value, in one, or as a member's name."""
+    if isinstance(value, str):
+        return text in value
+    if isinstance(value, Mapping):
+        return any(text in str(name) or tells_of(member, text) for name, member in value.items())
+    return isinstance(value, list) and any(tells_of(one, text) for one in value)
+
+
+def is_did(text: Any) -> bool:
+    """Return whether a text has the form of a DID."""
+    return isinstance(text, str) and _DID.fullmatch(text) is not None
+
+
+def decoded(text: Any) -> bytes | None:
+    """Return the bytes that base64 stands for, in either alphabet, padded or not; None: it is no base64."""
+    if not isinstance(text, str) or not text.isascii():
+        return None
+    bare = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def filled(template: Any, values: Mapping[str, str]) -> Any:
+    """Return a template with its placeholders filled in; a member whose placeholder has no value is left out."""
+    if isinstance(template, Mapping):
+        made = {name: filled(member, values) for name, member in template.items()}
+        return {name: member for name, member in made.items() if member is not ABSENT}
+    if isinstance(template, list | tuple):
+        return [one for one in (filled(member, values) for member in template) if one is not ABSENT]
+    if not isinstance(template, str):
+        return template
+    if re.fullmatch(r"\{[a-z_]+\}", template) and template[1:-1] not in values:
+        return ABSENT
+    for name, value in values.items():
+        template = template.replace("{" + name + "}", value)
+    return template

@@ -1,0 +1,39 @@
+"""Listening where the target reaches the suite, for all that the suite plays beside a control plane or an addon."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from conformance.engine.check import Case, Inconclusive
+from conformance.surfaces.webhooks.receiver import CannotListen, Receiver, bound
+
+
+async def listening(case: Case, played: str) -> tuple[Receiver, str]:
+    """Return a receiver that listens, and its host and port as the target reaches them.
+
+    Args:
+        case: Its profile says where to listen.
+        played: What the suite plays there, for the fault.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
+    sockets, host = await sockets_and_host(case, played)
+    receiver = Receiver()
+    await receiver.start(sockets)
+    return receiver, host
+
+
+async def sockets_and_host(case: Case, played: str) -> tuple[list[socket.socket], str]:
+    """Return sockets that listen, at every address of the host, and host and port as the target reaches them.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
+    bindings = case.profile.hub_bindings
+    try:
+        sockets = await asyncio.to_thread(bound, bindings.listen_host, 0)
+    except CannotListen as fault:
+        raise Inconclusive(f"cannot play {played}: {fault}; give [hub] listen_host and reach_host") from fault
+    return sockets, f"{bindings.reach_host}:{sockets[0].getsockname()[1]}"

@@ -1,0 +1,116 @@
+"""Reading the log of a control plane: its entries wherever they stand, all of its pages, oldest first."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Answer
+from conformance.oracles import audit_chain
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import AUDIT, Hub, documented, token_refused
+
+Entries: TypeAlias = list[Mapping[str, Any]]
+# Numbers from this one on are times: Unix seconds of 2001, and later ones in finer units.
+FIRST_TIME: Final = 10**9
+INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_MOST_PAGES = 10_000
+_STEPS = 4
+# Entries of the shortest page that a log is taken to be told in.
+_LEAST_PAGE = 10
+
+
+async def log_of(hub: Hub) -> Entries:
+    """Return all log entries of a control plane, oldest first.
+
+    Raises:
+        Inconclusive: They cannot be read or are not found in the answer, or the bound query continues nothing.
+    """
+    found = entries_in(hub, await hub.admin("GET", AUDIT))
+    if (bound := _continuation(hub)) is None:
+        return oldest_first(found)
+    (page, seq), fresh = bound, found
+    for _ in range(_MOST_PAGES):
+        if not fresh:
+            break
+        last = fresh[-1].get(seq)
+        fresh = entries_in(hub, await hub.admin("GET", f"{AUDIT}?{page.replace('{seq}', str(last))}", retry=True))
+        if fresh and fresh[-1].get(seq) == last:
+            raise Inconclusive(f"[hub] audit_page: {page} after entry {last} ends with entry {last} again")
+        found = [*found, *fresh]
+    return oldest_first(found)
+
+
+def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
+    """Return how many entries tell of a DID."""
+    return sum(documents.tells_of(entry, did) for entry in log)
+
+
+async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
+    """Let a log pass that may show what is new, even if that is missing in it.
+
+    One that tells its oldest entries first, in pages, shows nothing new once its first page is full, and no query may
+    be bound that continues it. Another registration and its revocation tell.
+
+    Raises:
+        Inconclusive: It is the same after those, and long enough for a page.
+    """
+    if _continuation(hub) is not None or len(log) < _LEAST_PAGE:
+        return
+    async with hub.registered(hub.new_issuer("page")):
+        pass
+    if await log_of(hub) == list(log):
+        raise Inconclusive(
+            f"unbound: whatever was changed, GET {AUDIT} told the same {len(log)} entries, which may be its first "
+            "page; bind [hub] audit_page and [hub.audit_chain] seq, by which the next ones are asked for"
+        )
+
+
+def _continuation(hub: Hub) -> tuple[str, str] | None:
+    """Return the query that continues a log and the member that numbers its entries, where both are bound."""
+    chain, page = hub.bindings.audit_chain, hub.bindings.audit_page
+    return None if page is None or chain is None or chain.seq is None else (page, chain.seq)
+
+
+def entries_in(hub: Hub, answer: Answer) -> Entries:
+    """Return the entries of one answer, as they come.
+
+    Raises:
+        Inconclusive: There is no list of objects.
+    """
+    found = documents.entries(documented(answer), hub.bindings.audit_entries_at)
+    if answer.status != 200 or found is None or not all(isinstance(one, Mapping) for one in found):
+        reason = f"unbound: no log entries in GET {AUDIT} ({answer.status}); give [hub] audit_entries_at"
+        raise Inconclusive(token_refused(answer) or reason)
+    return found
+
+
+def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
+    """Return log entries in the order they were written, as times or numbers in them tell it, else their beginning."""
+    flat = [documents.flat(one) for one in entries]
+    shared = set.intersection(*(set(one) for one in flat)) if flat else set[str]()
+    columns = [[one[name] for one in flat] for name in sorted(shared)]
+    if any(_falls(column[::-1]) for column in columns):
+        return list(entries)
+    turned = any(map(_falls, columns)) or audit_chain.begins(flat[::-1])
+    return list(entries[::-1] if turned else entries)
+
+
+def _falls(values: Sequence[Any]) -> bool:
+    """Return whether numbers fall from entry to entry, or times from the first to the last; some may be alike."""
+    if all(isinstance(one, str) and INSTANT.match(one) for one in values):
+        return _never_rises(values)
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in values):
+        return False
+    if min(values) >= FIRST_TIME:
+        return _never_rises(values)
+    steps = [one - other for one, other in itertools.pairwise(values)]
+    # Two or three small numbers that fall may be words for what was done.
+    return bool(steps) and min(steps) > 0 and (len(steps) >= _STEPS or max(steps) == 1)
+
+
+def _never_rises(values: Sequence[Any]) -> bool:
+    return bool(values[0] > values[-1]) and all(one >= other for one, other in itertools.pairwise(values))

@@ -1,0 +1,191 @@
+"""The control plane that the suite plays for addons: it answers what the interface names, and notes every call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.oracles.strict_json import JsonTextFault, strict_json
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, POSTURE, SERVICES
+from conformance.surfaces.control_plane.listening import listening
+from conformance.surfaces.control_plane.services import HEALTH
+from conformance.surfaces.webhooks.receiver import Arrival, Receiver, Reply
+
+_JSON = (("Content-Type", "application/json"),)
+_UNAUTHORIZED = Reply(401, (*_JSON, ("WWW-Authenticate", "Bearer")), b'{"detail":"Unauthorized"}')
+
+
+@dataclass
+class PlayedHub:
+    """A control plane on a socket of its own.
+
+    Attributes:
+        case: The check that plays it.
+        url: Its address as the target reaches it, without a slash at its end.
+        token: Its admin token, made for this check.
+        trusted: The trust set that it gives: public keys in base64 by DID.
+        resolved: What atb-keys.json holds, where that is another.
+    """
+
+    case: Case
+    url: str
+    token: str = field(repr=False)
+    receiver: Receiver
+    trusted: dict[str, str] = field(default_factory=dict)
+    resolved: dict[str, str] | None = None
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    def answer(self, arrival: Arrival) -> Reply:
+        """Answer a call as the interface has it."""
+        asked = (arrival.method.replace("HEAD", "GET"), arrival.path)
+        if asked == ("GET", PKS):
+            return _told(self.trusted)
+        if asked == ("GET", ATB_KEYS):
+            return _told(_key_document(self.trusted if self.resolved is None else self.resolved))
+        if asked == ("GET", HEALTH):
+            return _told({"status": "ok", "issuers": len(self.trusted), "services": len(self.registrations)})
+        if asked == ("GET", POSTURE):
+            return _told({"services": [body for _, body in self.registrations]})
+        if asked == ("POST", SERVICES):
+            return self._registered(arrival)
+        return Reply(404, _JSON, b'{"detail":"Not Found"}')
+
+    def _registered(self, arrival: Arrival) -> Reply:
+        body = _body(arrival)
+        if not self.authorised(arrival):
+            return _UNAUTHORIZED
+        if not isinstance(body, dict):
+            return Reply(422, _JSON, b'{"detail":[]}')
+        return _told({**body, "registered_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, 201)
+
+    def authorised(self, arrival: Arrival) -> bool:
+        """Return whether a call bears the admin token, the scheme's name in any case."""
+        return any(
+            value.partition(" ")[0].lower() == "bearer" and value.partition(" ")[2].strip() == self.token
+            for value in arrival.values("Authorization")
+        )
+
+    @property
+    def registrations(self) -> list[tuple[Arrival, Any]]:
+        """Every registration that came with the token, with its body."""
+        return [
+            (one, _body(one))
+            for one in self.receiver.arrivals
+            if (one.method, one.path) == ("POST", SERVICES) and self.authorised(one)
+        ]
+
+    def calls(self, path: str, method: str = "GET", *, after: int = 0) -> list[Arrival]:
+        """Return the calls of a path that came after an arrival's number, in order."""
+        return [
+            one
+            for one in self.receiver.arrivals
+            if one.number > after and (one.method, one.path.rstrip("/")) == (method, path)
+        ]
+
+    async def pulled_again(self, paths: Collection[str], *, seconds: float, after: int) -> bool:
+        """Return whether one of some documents is read again within some seconds, after an arrival's number.
+
+        The first reading of a document is none: it belongs to a start that reads one after the other, and may come
+        late from a slow addon.
+        """
+
+        def again(one: Arrival) -> bool:
+            path = one.path.rstrip("/")
+            if one.method != "GET" or path not in paths:
+                return False
+            return any(earlier.number < one.number for earlier in self.calls(path))
+
+        return bool(await self.receiver.next(again, seconds=seconds, after=after))
+
+    async def waits(self, path: str, method: str = "GET", *, seconds: float, after: int = 0) -> Arrival | None:
+        """Return the first such call, None where none comes in time."""
+        found = await self.receiver.next(
+            lambda one: (one.method, one.path.rstrip("/")) == (method, path), seconds=seconds, after=after
+        )
+        return next(iter(found), None)
+
+    @property
+    def last(self) -> int:
+        """Number of the latest arrival, 0 where none came."""
+        return max((one.number for one in self.receiver.arrivals), default=0)
+
+    def shown(self, arrival: Arrival) -> Shown:
+        """Write a call into the event log, once, and return what a judgement cites."""
+        if arrival.number not in self._numbers:
+            request = (arrival.method, self.url + arrival.target, arrival.headers, arrival.body)
+            reply = arrival.reply or Reply(404)
+            self._numbers[arrival.number] = self.case.client.delivered(
+                "the suite's hub", request, (reply.status, reply.headers, reply.body)
+            )
+        return Shown(self._numbers[arrival.number])
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A call with its place in the event log."""
+
+    n: int
+
+
+def _told(value: Any, status: int = 200) -> Reply:
+    return Reply(status, _JSON, json.dumps(value).encode())
+
+
+def _body(arrival: Arrival) -> Any:
+    try:
+        return strict_json(arrival.body)
+    except JsonTextFault:
+        return None
+
+
+def _key_document(trusted: Mapping[str, str]) -> dict[str, Any]:
+    """Return the document that credential verifiers resolve, in the family's form."""
+    return {
+        "issuer": "did:web:hub.example",
+        "updated_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "keys": [
+            {
+                "did": did,
+                "kid": kid_of(key),
+                "alg": "Falcon-1024",
+                "fips": "206",
+                "use": "sig",
+                "public_key_b64": key,
+                "public_key_pqclean_b64": key,
+                "status": "active",
+            }
+            for did, key in trusted.items()
+        ],
+    }
+
+
+def kid_of(key: str) -> str:
+    """Return the family's name of a key in base64: the first 16 hex digits of SHA-256 over its bytes (P-KY-09)."""
+    return hashlib.sha256(documents.decoded(key) or b"").hexdigest()[:16]
+
+
+@asynccontextmanager
+async def played_hub(case: Case) -> AsyncIterator[PlayedHub]:
+    """Play a control plane with a token of its own and an empty trust set.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
+    receiver, host = await listening(case, "the control plane")
+    token = secrets.token_urlsafe(32)
+    case.client.names.secret(token, "ADMIN_TOKEN")
+    case.client.names.secret(host, "HUB_ADDRESS")
+    hub = PlayedHub(case, f"http://{host}", token, receiver)
+    receiver.plan = hub.answer
+    try:
+        yield hub
+    finally:
+        await receiver.close()

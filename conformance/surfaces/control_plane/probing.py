@@ -1,0 +1,55 @@
+"""What can be told of a control plane by asking it, for a first profile."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.http.client import Client, JsonFault
+from conformance.surfaces.control_plane.access import PKS
+from conformance.surfaces.recognising import NOWHERE
+
+TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
+_OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
+
+
+@dataclass(slots=True)
+class HubFound:
+    """A control plane and what was found out about it: members of the profile's table `[hub]`."""
+
+    url: str
+    bindings: dict[str, Any] = field(default_factory=dict)
+
+
+async def probe_hub(client: Client, url: str) -> HubFound | None:
+    """Ask a server whether it is a control plane; None when it is none.
+
+    Nothing is registered: names of services, posture and log are found by the run itself. The admin token goes into the
+    profile by the name of its environment variable, where that is set.
+
+    Args:
+        client: Sends and records.
+        url: Address without a slash at its end.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    answer = await client.call("GET", url + PKS)
+    try:
+        trusted = answer.json()
+    except JsonFault:
+        return None
+    if answer.status != 200 or not isinstance(trusted, dict):
+        return None
+    if (await client.call("GET", url + NOWHERE)).status == 200:  # it answers so wherever it is asked
+        return None
+    found = HubFound(url)
+    if os.environ.get(TOKEN_VARIABLE):
+        found.bindings["token"] = {"env": TOKEN_VARIABLE}
+    for path in _OPENAPI:
+        document = await client.call("GET", url + path)
+        if document.status == 200 and isinstance(document.object().get("openapi"), str):
+            found.bindings["openapi_path"] = path
+            break
+    return found

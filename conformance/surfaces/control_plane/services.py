@@ -1,0 +1,146 @@
+"""Services that the suite plays: they answer health calls as a plan says, and note who called."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from conformance.engine.check import Case
+from conformance.surfaces.control_plane.listening import listening, sockets_and_host
+from conformance.surfaces.webhooks.receiver import SILENCE, Arrival, Receiver, Reply
+
+HEALTH = "/health"
+OK = Reply(200, (("Content-Type", "application/json"),), b'{"status":"ok"}')
+FAILING = Reply(500, (("Content-Type", "application/json"),), b'{"status":"error"}')
+MISSING = Reply(404, (("Content-Type", "application/json"),), b'{"detail":"Not Found"}')
+HANGING = SILENCE
+_TRICKLE_SECONDS = 0.5
+
+
+class Named(Protocol):
+    """What can be registered as a service."""
+
+    @property
+    def name(self) -> str:
+        """Name that it is registered under."""
+
+    @property
+    def url(self) -> str:
+        """Its address as the target reaches it, without a slash at its end."""
+
+
+@dataclass(slots=True)
+class Played:
+    """A service that listens.
+
+    Attributes:
+        name: Name that it is registered under.
+        url: Its address as the target reaches it, without a slash at its end.
+        receiver: What takes its calls.
+        reply: What it answers to a health call.
+    """
+
+    name: str
+    url: str
+    receiver: Receiver
+    reply: Reply = OK
+    _open: bool = field(default=True)
+
+    def answer(self, arrival: Arrival) -> Reply:
+        """Answer a health call as the plan says, anything else with 404."""
+        return self.reply if arrival.path.rstrip("/").endswith(HEALTH) else Reply(404)
+
+    @property
+    def calls(self) -> Sequence[Arrival]:
+        """Every call that came."""
+        return self.receiver.arrivals
+
+    async def called(self, seconds: float) -> bool:
+        """Return whether its health was asked for within some seconds."""
+        found = await self.receiver.next(lambda one: one.path.rstrip("/").endswith(HEALTH), seconds=seconds)
+        return bool(found)
+
+    async def gone(self) -> None:
+        """Stop listening: from now on nobody is there."""
+        if self._open:
+            self._open = False
+            await self.receiver.close()
+
+
+@dataclass(slots=True)
+class Trickling:
+    """A service whose health answer never ends: each of its pieces comes in time, the whole never does.
+
+    Attributes:
+        name: Name that it is registered under.
+        url: Its address as the target reaches it, without a slash at its end.
+    """
+
+    name: str
+    url: str
+    _server: asyncio.Server
+    _writing: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def gone(self) -> None:
+        """Stop listening, and end every answer."""
+        self._server.close()
+        for task in list(self._writing):
+            task.cancel()
+        await asyncio.gather(*self._writing, return_exceptions=True)
+
+
+async def trickling(case: Case, kept: AsyncExitStack, label: str, *, head: bytes, piece: bytes) -> Trickling:
+    """Start a service that answers every call with `head` and then with a piece twice a second, until `kept` closes.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
+    sockets, host = await sockets_and_host(case, "a service")
+    writing: set[asyncio.Task[None]] = set()
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a connection's task
+        writing.add(task)
+        try:
+            writer.write(head)
+            while True:
+                await writer.drain()
+                await asyncio.sleep(_TRICKLE_SECONDS)
+                writer.write(piece)
+        except (OSError, asyncio.CancelledError):
+            writer.transport.abort()
+        finally:
+            writing.discard(task)
+
+    server = await asyncio.start_server(answer, sock=sockets[0])
+    for further in sockets[1:]:
+        further.close()
+    service = Trickling(new_name(case, label), f"http://{host}", server, writing)
+    kept.push_async_callback(service.gone)
+    case.client.names.secret(host, f"{label.upper()}_ADDRESS")
+    return service
+
+
+async def played(case: Case, kept: AsyncExitStack, label: str, reply: Reply = OK) -> Played:
+    """Start a service under a name that no other has, until `kept` closes.
+
+    Raises:
+        Inconclusive: The suite cannot listen.
+    """
+    receiver, host = await listening(case, "a service")
+    service = Played(new_name(case, label), f"http://{host}", receiver, reply)
+    receiver.plan = service.answer
+    kept.push_async_callback(service.gone)
+    case.client.names.secret(host, f"{label.upper()}_ADDRESS")
+    return service
+
+
+def new_name(case: Case, label: str) -> str:
+    """Return a name that no other service of this or another run has, named in the log."""
+    name = f"{label}-{case.session.nonce}-{case.session.count()}"
+    case.client.names.name(name, f"{label.upper()}_NAME")
+    return name

@@ -1,0 +1,1 @@
+"""The payment gateway as tenants and payers use it: links, resources, and hosted checkout pages."""

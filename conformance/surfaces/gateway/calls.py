@@ -1,0 +1,241 @@
+"""Calling the gateway: creating links and resources, and what an answer of it is. Checks start from a creation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from conformance.engine.check import Case, Inconclusive
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer, JsonFault
+from conformance.oracles import jose
+from conformance.surfaces.gateway.unbound import asked_for
+from conformance.target import GatewayBindings, binding_hints
+
+LINKS = "/v1/payment-links"
+RESOURCES = "/v1/resources"
+RECEIPT_VERIFY = "/v1/receipt/verify"
+SCREEN = "/compliance/screen"
+CHECKOUT = "/checkout/"
+REQUEST_ID = "X-Request-Id"
+_CREATED = (200, 201, 202)
+_THROTTLED, _MEDIA_TYPE = 429, 415
+
+
+class Caller(Protocol):
+    """Sends one request to a gateway, by the path below its address."""
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        *,
+        json_body: Any = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return the answer."""
+
+
+def target_of(case: Case) -> Caller:
+    """Return the caller of the target itself."""
+    return caller_at(case, case.session.gateway)
+
+
+def caller_at(case: Case, address: str) -> Caller:
+    """Return the caller of a gateway at an address, which has no slash at its end."""
+
+    async def call(
+        method: str,
+        path: str,
+        *,
+        json_body: Any = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        return await case.client.call(method, address + path, json_body=json_body, body=body, headers=headers or {})
+
+    return call
+
+
+def fresh(case: Case, what: str = "key") -> str:
+    """Return a text that was never used before and does not show in the log, such as an Idempotency-Key."""
+    value = f"wp-{what}-{case.session.nonce}-{case.session.count()}"
+    case.client.names.name(value, what.upper())
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What is posted to a creating endpoint, for one tenant."""
+
+    path: str
+    body: Mapping[str, Any]
+    tenant: Credentials
+    key: str | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header fields of the call."""
+        return {**self.tenant.headers, **({} if self.key is None else {"Idempotency-Key": self.key})}
+
+
+def link_body(case: Case, tenant: Credentials, **members: Any) -> dict[str, Any]:
+    """Return a body that creates a payment link of 1.25 USDC on the tenant's first network, with `members` changed."""
+    bindings = case.profile.gateway_bindings
+    usual = {"amount": payable(bindings, 1.25), "currency": bindings.currency, "label": label_of(bindings)}
+    # Without a known network the target has its own, if it may choose one.
+    network = {"preferred_network": tenant.networks[0]} if tenant.networks else {}
+    return {**usual, **bindings.link_body, **network, **members}
+
+
+def payable(bindings: GatewayBindings, amount: float) -> float:
+    """Return an amount in USDC that a link may be for: this one, or as much above the least that the target takes."""
+    least = float(bindings.smallest_amount or 0)
+    return amount if amount >= least else round(amount + least, 6)
+
+
+def label_of(bindings: GatewayBindings, label: str = "Weldproof order") -> str:
+    """Return a label that a link may have: this one, or as much of its end as the target takes."""
+    longest = bindings.longest_label
+    return label if longest is None else label[-longest:]
+
+
+def resource_body(case: Case) -> dict[str, Any]:
+    """Return a body that creates a resource, another one each time.
+
+    Raises:
+        Inconclusive: The profile binds none.
+    """
+    bound = case.profile.gateway_bindings.resource_body
+    if bound is None:
+        raise Inconclusive("unbound: no body creates a resource; give [gateway] resource_body")
+    return {name: _filled(case, value) for name, value in bound.items()}
+
+
+def has_unique(bindings: GatewayBindings) -> bool:
+    """Return whether the bound resource body has a text that is filled in anew."""
+    return "{unique}" in json.dumps(dict(bindings.resource_body or {}))
+
+
+def _filled(case: Case, value: Any) -> Any:
+    if isinstance(value, str) and "{unique}" in value:
+        text = value.replace("{unique}", f"{case.session.nonce}{case.session.count()}")
+        case.client.names.name(text, "RESOURCE")
+        return text
+    return value
+
+
+def bodies(case: Case, tenant: Credentials) -> dict[str, dict[str, Any]]:
+    """Return one body for each creating endpoint that a body is known for; links come first."""
+    found = {LINKS: link_body(case, tenant)}
+    if case.profile.gateway_bindings.resource_body is not None:
+        found[RESOURCES] = resource_body(case)
+    return found
+
+
+async def receipt_body(
+    case: Case, call: Caller | None = None, headers: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return a body for receipt verification: a receipt that the gateway just emitted, else one that cannot pass."""
+    bindings = case.profile.gateway_bindings
+    token = "e30.e30.AA"  # noqa: S105 - two empty objects and no signature
+    if bindings.screen_body is not None:
+        sent = case.session.tenant_headers() if headers is None else headers
+        answer = await (call or target_of(case))("POST", SCREEN, json_body=dict(bindings.screen_body), headers=sent)
+        token = next((text for _, text in jose.tokens_in(answer.object(), {})), token)
+    case.client.names.name(token, "RECEIPT")
+    return {bindings.receipt_member or "jws": token}
+
+
+async def post(call: Caller, creation: Creation) -> Answer:
+    """Post a creation."""
+    return await call("POST", creation.path, json_body=dict(creation.body), headers=creation.headers)
+
+
+async def created(case: Case, creation: Creation, call: Caller | None = None) -> Answer:
+    """Post a creation that must succeed for the check to go on.
+
+    Raises:
+        Inconclusive: It did not, which GW-LINK-01 and GW-RES-02 judge.
+    """
+    answer = await post(call or target_of(case), creation)
+    if not is_created(case, answer):
+        open_point = asked_for(case.profile, creation.path, answer)
+        raise Inconclusive(open_point or f"a plain POST {creation.path} was answered {answer.status}: {short(answer)}")
+    named(case, answer)
+    return answer
+
+
+def expect_created(
+    case: Case, row: str, path: str, answer: Answer, expected: str, where: Mapping[str, str] | None = None
+) -> None:
+    """Judge that a plain creation succeeded, or say which key of the profile its refusal asks for."""
+    open_point = None if is_created(case, answer) else asked_for(case.profile, path, answer)
+    if open_point is not None:
+        case.inconclusive(row, open_point, exchange=answer)
+        return
+    found = f"{answer.status} {short(answer)}"
+    hint = binding_hints.of_credentials(answer)
+    case.expect(row, is_created(case, answer), expected, found, exchange=answer, where=where, hint=hint)
+
+
+async def link(case: Case, tenant: Credentials | None = None, *, key: str | None = None, **members: Any) -> Answer:
+    """Create a payment link and return the answer, whose token is named in the log.
+
+    Raises:
+        Inconclusive: It was not created, which GW-LINK-01 judges, or the profile has no tenant.
+    """
+    owner = tenant or case.session.tenant()
+    return await created(case, Creation(LINKS, link_body(case, owner, **members), owner, key))
+
+
+def named(case: Case, answer: Answer) -> Answer:
+    """Keep the live values of a creation's answer out of the log, and return it."""
+    for member, value in answer.object().items():
+        if member in {"token", "checkout_url", "id"} and isinstance(value, str):
+            case.client.names.name(value, member.upper())
+    return answer
+
+
+def is_created(case: Case, answer: Answer) -> bool:
+    """Return whether a creating call succeeded, by the profile's statuses or any usual one, with a JSON object."""
+    return answer.status in (case.profile.gateway_bindings.create_status or _CREATED) and bool(answer.object())
+
+
+def is_refused(answer: Answer) -> bool:
+    """Return whether a request was refused for what it says: a client error that is no throttling."""
+    return 400 <= answer.status < 500 and answer.status != _THROTTLED
+
+
+def is_rejected(answer: Answer) -> bool:
+    """Return whether a call was rejected for its credentials: which client error that is, is open."""
+    return is_refused(answer) and answer.status != _MEDIA_TYPE
+
+
+def envelope_fault(answer: Answer) -> str | None:
+    """Return what is wrong with an error body: it must be an object with texts `error` and `message`."""
+    try:
+        document = answer.json()
+    except JsonFault as fault:
+        return str(fault)
+    if not isinstance(document, dict):
+        return f"the body is no object: {short(answer)}"
+    for member in ("error", "message"):
+        value = document.get(member)
+        if not isinstance(value, str) or not value.strip():
+            return f"{member} is {json.dumps(value)[:80]}"
+    return None
+
+
+def token_of(answer: Answer) -> str | None:
+    """Return the token of a link, None when there is none."""
+    token = answer.object().get("token")
+    return token if isinstance(token, str) and token else None
+
+
+def short(answer: Answer) -> str:
+    """Return the beginning of a body, for a reader."""
+    return answer.body[:160].decode("utf-8", "replace")

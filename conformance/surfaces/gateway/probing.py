@@ -1,0 +1,257 @@
+"""What can be told of a gateway by asking it: where its keys are, which bodies it takes, what its pages are made of.
+
+Nothing here judges. A value is found only when the target accepted it, so that a profile written from it can be run.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.http.client import Answer, Client
+from conformance.oracles import jose
+from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
+from conformance.surfaces.gateway.checkout.page import Page
+from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.openapi_bodies import bodies, made_body, properties
+from conformance.surfaces.openapi_paths import at_their_paths, resolved
+from conformance.surfaces.recognising import is_there
+from conformance.target import Profile
+
+# Network keys of this family of services; a target may have others, which its operator adds.
+NETWORK_KEYS = (
+    *("algorand_testnet", "base_sepolia", "solana_devnet", "algorand_mainnet", "base_mainnet", "solana_mainnet"),
+    *("voi_mainnet", "hedera_testnet", "hedera_mainnet", "stellar_testnet", "stellar_mainnet"),
+    *("tempo_testnet", "tempo_mainnet"),
+)
+_OPENAPI = ("/openapi.json", "/v1/openapi.json", "/docs/openapi.json")
+_KEYS = ("/.well-known/jwks.json", "/jwks.json", "/.well-known/jwks", "/.well-known/keys.json", "/v1/jwks", "/v1/keys")
+_RECEIPT_MEMBERS = (
+    "jws",
+    "receipt",
+    "receipt_jws",
+    "compliance_receipt_jws",
+    "token",
+    "receipt_token",
+    "compact",
+    "jwt",
+)
+_CREATED = range(200, 300)
+_OF_A_LINK = frozenset({"amount", "currency", "label", "preferred_network"})
+
+
+@dataclass(slots=True)
+class GatewayFound:
+    """A gateway and what was found out about it; None and empty mean that it could not be told.
+
+    Attributes:
+        url: Its address.
+        bindings: Members of the profile's table `[gateway]`.
+        networks: Network keys on which links are created, by the tenant's name.
+        notes: What the operator has to add, in words.
+        receipts_only: Whether it has no other operation of a gateway than the verification of receipts.
+    """
+
+    url: str
+    bindings: dict[str, Any] = field(default_factory=dict)
+    networks: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    receipts_only: bool = False
+
+
+async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[str, str]]) -> GatewayFound | None:
+    """Ask a server whether it is a gateway, and what it is like; None when it is none.
+
+    Args:
+        client: Sends and records.
+        url: Address without a slash at its end.
+        tenants: Header fields of tenants by name; without any, what needs one is not asked.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    credentials = next(iter(tenants.values()), {})
+    there = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
+    if not there:
+        return None
+    found = GatewayFound(url, receipts_only=await _is_verifier(client, url, there, dict(credentials)))
+    openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
+    document = {} if openapi is None else at_their_paths(openapi[1].object(), url, openapi[0])
+    keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
+    member = await _receipt_member(client, url, document, credentials)
+    screened = await _screening(client, url, document, credentials)
+    found.bindings |= {
+        "openapi_path": None if openapi is None else openapi[0],
+        "jwks_path": None if keys is None else keys[0],
+        "receipt_member": member,
+        "screen_body": screened[0],
+        "screen_receipt_member": screened[1],
+    }
+    if credentials and LINKS in there:
+        await _resources(client, found, document, credentials)
+        for name, headers in tenants.items():
+            await _links(client, found, document, (name, headers))
+    found.bindings = {name: value for name, value in found.bindings.items() if value}
+    return found
+
+
+async def _is_verifier(client: Client, url: str, there: Sequence[str], credentials: dict[str, str]) -> bool:
+    """Return whether a server that has some of a gateway's operations has none but the verification of receipts."""
+    if there != [RECEIPT_VERIFY]:
+        return False
+    return not any([await is_there(client, url, path, credentials) for path in (RESOURCES, SCREEN)])
+
+
+async def _first(
+    client: Client, url: str, paths: Sequence[str], fits: Callable[[Answer], bool]
+) -> tuple[str, Answer] | None:
+    for path in paths:
+        answer = await client.call("GET", url + path)
+        if answer.status == 200 and fits(answer):
+            return path, answer
+    return None
+
+
+async def _receipt_member(
+    client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
+) -> str | None:
+    """Return the member that carries a receipt: the one whose presence changes what is answered."""
+    described = properties(document, RECEIPT_VERIFY)
+    names = [name for name in _RECEIPT_MEMBERS if name in described] or list(_RECEIPT_MEMBERS)
+
+    async def asked(body: Mapping[str, Any]) -> tuple[int, str]:
+        answer = await client.call("POST", url + RECEIPT_VERIFY, json_body=dict(body), headers=credentials)
+        return answer.status, _without_ids(answer)
+
+    without = await asked({"no_such_member": "e30.e30.AA"})
+    for name in names:
+        if await asked({name: "e30.e30.AA"}) != without:
+            return name
+    return None
+
+
+def _without_ids(answer: Answer) -> str:
+    """Return a body without what differs from answer to answer."""
+    members = {name: value for name, value in answer.object().items() if "id" not in name and "time" not in name}
+    return repr(sorted(members.items(), key=lambda item: item[0]))
+
+
+async def _screening(
+    client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Return a body that is screened, and the member of the answer that carries the receipt."""
+    for body in map(_unique, bodies(document, SCREEN)):
+        answer = await client.call("POST", url + SCREEN, json_body=body, headers=credentials)
+        if answer.status in _CREATED:
+            places = [place for place, _ in jose.tokens_in(answer.object(), {})]
+            return body, next((place.removeprefix("body:") for place in places), None)
+    return None, None
+
+
+async def _resources(
+    client: Client, found: GatewayFound, document: Mapping[str, Any], credentials: Mapping[str, str]
+) -> None:
+    for body in bodies(document, RESOURCES):
+        answer = await client.call("POST", found.url + RESOURCES, json_body=_unique(body), headers=credentials)
+        if answer.status in _CREATED:
+            found.bindings["resource_body"] = body
+            break
+
+
+async def _links(
+    client: Client, found: GatewayFound, document: Mapping[str, Any], tenant: tuple[str, Mapping[str, str]]
+) -> None:
+    name, credentials = tenant
+    # The first network is asked for with what the document says of a link, and the rest with what was accepted there.
+    offers = list(_link_bodies(document))
+    for network in _networks(document):
+        for further in offers:
+            asked = {"amount": 1.25, "label": "Weldproof probe", **further, "preferred_network": network}
+            answer = await client.call("POST", found.url + LINKS, json_body=asked, headers=credentials)
+            token = answer.object().get("token")
+            if answer.status in _CREATED and isinstance(token, str):
+                offers = [further]
+                found.networks.setdefault(name, []).append(network)
+                await _of_a_link(client, found, answer.status, token, further)
+                break
+            if (reason := asked_for(Profile(), LINKS, answer)) is not None and reason not in found.notes:
+                found.notes.append(reason)
+    if found.networks.get(name):
+        found.notes.clear()
+
+
+async def _of_a_link(client: Client, found: GatewayFound, status: int, token: str, further: Mapping[str, Any]) -> None:
+    found.bindings.setdefault("create_status", [status])
+    currency = further.get("currency")
+    if currency != "USDC":
+        found.bindings["currency"] = currency
+    if more := {member: value for member, value in further.items() if member != "currency"}:
+        found.bindings["link_body"] = more
+    if not found.bindings.get("checkout_selectors"):
+        page = await client.call("GET", found.url + CHECKOUT + token)
+        found.bindings["checkout_selectors"] = selectors(page.body.decode("utf-8", "replace"), token)
+
+
+def _link_bodies(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield currency and further members of a link: the interface's four alone, then what the document wants."""
+    yield {"currency": "USDC"}
+    made = made_body(document, LINKS) or {}
+    more = _unique({name: value for name, value in made.items() if name not in _OF_A_LINK})
+    if more:
+        yield {"currency": "USDC", **more}
+    for currency in _values(document, "currency"):
+        if currency != "USDC":
+            yield {"currency": currency, **more}
+
+
+def _networks(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the network keys to try: the family's, and those that the document lists beside them."""
+    return tuple(dict.fromkeys((*NETWORK_KEYS, *_values(document, "preferred_network"))))
+
+
+def _values(document: Mapping[str, Any], member: str) -> list[str]:
+    schema = resolved(document, properties(document, LINKS).get(member))
+    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+
+
+def _unique(body: Mapping[str, Any]) -> dict[str, Any]:
+    text = secrets.token_hex(6)
+    return {name: value.replace("{unique}", text) if isinstance(value, str) else value for name, value in body.items()}
+
+
+_WORDS: Mapping[str, re.Pattern[str]] = {
+    "address": re.compile(r"addr|pay-?to|recipient|receiv", re.IGNORECASE),
+    "memo": re.compile(r"memo|note", re.IGNORECASE),
+    "amount": re.compile(r"amount|total|price", re.IGNORECASE),
+    "qr": re.compile(r"qr", re.IGNORECASE),
+    "expires": re.compile(r"expir|countdown|valid", re.IGNORECASE),
+    "state": re.compile(r"state|status", re.IGNORECASE),
+}
+
+
+def selectors(html: str, token: str) -> dict[str, str]:
+    """Return a CSS selector for each part of a checkout page whose element has an id that names it.
+
+    Args:
+        html: The page.
+        token: Its token, which a memo usually holds.
+    """
+    page = Page(html)
+    names = re.findall(r"""\bid\s*=\s*["']?([A-Za-z][A-Za-z0-9_-]*)""", html)
+    found: dict[str, str] = {}
+    for part, word in _WORDS.items():
+        fitting = [name for name in names if word.search(name)]
+        # The shortest name is the part itself, longer ones its label or button.
+        best = sorted(fitting, key=lambda name: (part == "memo" and not _holds(page, name, token), len(name)))
+        if best and page.find(f"#{best[0]}") is not None:
+            found[part] = f"#{best[0]}"
+    return found
+
+
+def _holds(page: Page, name: str, token: str) -> bool:
+    element = page.find(f"#{name}")
+    return element is not None and token in element.text

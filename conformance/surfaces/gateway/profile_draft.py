@@ -1,0 +1,153 @@
+"""The gateway's part of a drafted profile: what was found out as tables, what was not as lines to fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from conformance.lanes.network_names import network_named
+from conformance.surfaces.gateway.probing import GatewayFound
+from conformance.target import LANES
+
+_TENANTS_HELP = """
+# Credentials of tenants: keys by environment variable or file, never by value. Without `first`, what needs a tenant is
+# inconclusive; without `second`, what needs two. `payout` gives a tenant's payout addresses, its usual network first.
+# [tenants.first]
+# id = "00000000-0000-0000-0000-000000000000"
+# key = { env = "TENANT_FIRST_KEY" }
+# [tenants.first.payout]
+# algorand_testnet = "..."
+"""
+_PAYOUT_HELP = """
+# Where each tenant is paid, as set in its settings; the checkout pages are held to it.
+"""
+_SECOND_HELP = """
+# A second tenant shows that tenants are kept apart.
+# [tenants.second]
+# id = "..."
+# key = { env = "TENANT_SECOND_KEY" }
+"""
+_LIMITED_HELP = """
+# Limit rows send bursts, and let minutes and a day pass. With a service of its own for them, best one with a test
+# clock, they are fast; without, they wait at the target as long as [budgets] wait_for_expiry allows.
+# [limited.gateway]
+# url = "https://limited.example"
+# offset_file = "clock"
+# [limited.gateway.tenants.first]
+# id = "..."
+# key = { env = "LIMITED_FIRST_KEY" }
+"""
+_WEBHOOK_HELP = """
+# Webhooks: configure destinations at the target that the suite can receive at, and give URL and secret of each. Add
+# "webhooks" to [claims] surfaces then. Two destinations of one tenant show that each gets the event, signed with its
+# own secret. No probe can tell a secret: it is shown once, when the destination is configured.
+# [webhook]
+# signed_string = "{t}.{body}"                  # what v1 covers; unset, the usual strings are tried
+# key = "text"                                  # or "base64", "hex": what the secret behind its prefix is decoded as
+# header = "X-Service-Signature"                # unset, X-<service_word>-Signature
+# timeout = 5                                   # seconds until an attempt without an answer has failed
+# schedule = [30, 120]                          # seconds from a failed attempt to the next
+# [webhook.destinations.first]
+# url = "http://127.0.0.1:8097/first"           # as the target has it
+# secret = { env = "WEBHOOK_FIRST_SECRET" }
+# tenant = "first"
+# listen = "127.0.0.1:8097"                     # what the suite binds, where that is not the URL's host and port
+# [networks.algorand_testnet]
+# event = "algorand:testnet"                    # how events write the network
+"""
+# What a gateway leaves open and no probe told, with the line to fill in.
+_UNKNOWN: Mapping[str, str] = {
+    "jwks_path": '# jwks_path = "/.well-known/jwks.json"        # where the gateway publishes its key',
+    "receipt_member": '# receipt_member = "jws"                      # member that carries the receipt to verify',
+    "screen_body": "# screen_body = { ... }                       # a body that POST /compliance/screen accepts",
+    "resource_body": '# resource_body = { name = "x-{unique}" }     # a body that POST /v1/resources accepts',
+    "checkout_selectors": '# checkout_selectors = { memo = "#memo" }     # CSS selectors of the checkout page',
+    "receipt_hash_member": '# receipt_hash_member = "..."               # member that tells which payment is expected',
+    "receipt_file": '# receipt_file = "receipt.jws"             # a receipt that the platform signed',
+    "link_body": '# link_body = { order_id = "7" }              # further members that a link needs',
+    "currency": '# currency = "USDC"                           # the code that prices a link in USDC',
+    "receipt_codes": "# receipt_codes = [ ... ]                     # the nine typed codes of receipt verification",
+    "edge_url": '# edge_url = "https://edge.example"           # the edge host, where there is one',
+}
+
+_OF_RECEIPTS = frozenset({"jwks_path", "receipt_member", "receipt_hash_member", "receipt_codes", "receipt_file"})
+
+
+def writable(value: Any) -> bool:
+    """Return whether a profile can hold a value that a server published: TOML has no null, UTF-8 no lone surrogate."""
+    try:
+        tomlkit.dumps({"value": value}).encode()
+    except (ValueError, TypeError, TOMLKitError):
+        return False
+    return True
+
+
+def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return the tables of a profile that describe a gateway.
+
+    Args:
+        found: What probing told.
+        tenants: Id and environment variable of the key, by the tenant's name.
+    """
+    tables: dict[str, Any] = {"gateway": {name: value for name, value in found.bindings.items() if writable(value)}}
+    if tenants:
+        tables["tenants"] = {name: _tenant(found, name, *given) for name, given in tenants.items()}
+    return tables
+
+
+def _tenant(found: GatewayFound, name: str, tenant_id: str, variable: str) -> dict[str, Any]:
+    networks = found.networks.get(name, [])
+    return {"id": tenant_id, "key": {"env": variable}, **({"networks": networks} if networks else {})}
+
+
+def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> str:
+    """Return the commented lines that follow: what could not be told and what no probe can tell."""
+    unknown = [
+        line
+        for name, line in _UNKNOWN.items()
+        if name not in found.bindings and (name in _OF_RECEIPTS or not found.receipts_only)
+    ]
+    text = "\n# Names of [gateway] that were not found; uncomment there what you know.\n" + "\n".join(unknown) + "\n"
+    if found.receipts_only:
+        return text
+    if not tenants:
+        return text + _TENANTS_HELP + _LIMITED_HELP + _WEBHOOK_HELP
+    text += "".join(
+        f'# [networks.{key}]\n# network = "algorand_testnet"          # which network that is\n'
+        for key in dict.fromkeys(key for keys in found.networks.values() for key in keys)
+        if network_named(key) is None
+    )
+    text += _PAYOUT_HELP
+    for name in tenants:
+        text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))
+    return text + ("" if "second" in tenants else _SECOND_HELP) + _LIMITED_HELP + _WEBHOOK_HELP
+
+
+def lanes_of(found: GatewayFound) -> list[str]:
+    """Return the lanes that the gateway's links were created for."""
+    chains = {network.partition("_")[0] for networks in found.networks.values() for network in networks}
+    return [lane for lane in LANES if lane in chains]
+
+
+def networks_of(found: GatewayFound) -> dict[str, str]:
+    """Return the first network of each lane that the gateway's links were created for."""
+    keys = [network for networks in found.networks.values() for network in networks]
+    firsts = {lane: next((key for key in keys if key.partition("_")[0] == lane), None) for lane in LANES}
+    return {lane: key for lane, key in firsts.items() if key is not None}
+
+
+def checkout_nodes_help(found: GatewayFound, tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the commented lines for nodes of checkout payments, where `[chains]` has none of that network."""
+    text = ""
+    for lane, key in networks_of(found).items():
+        table = tables.get(lane)
+        if table is not None and table["network"] != key:
+            node = "algod" if lane == "algorand" else "rpc"
+            text += (
+                f"\n# Links are paid on {key}, and the node of [chains.{lane}] is of {table['network']}.\n"
+                f'# [gateway.chains.{lane}]\n# network = "{key}"\n# {node} = "..."\n'
+            )
+    return text

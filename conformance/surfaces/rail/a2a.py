@@ -1,0 +1,187 @@
+"""The rail's A2A door as a check uses it: ordering a service, reading the task, paying with a second message.
+
+What `message/send` takes for an order is open: the profile binds a data part, and where it does not the forms that are
+known are tried. A task asks for payment by a literal state `a2a-x402`, or by the state input-required together with
+the metadata of the x402 extension; both readings are honest (C-18).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.engine.check import Case
+from conformance.http import json_rpc
+from conformance.http.client import Answer
+from conformance.surfaces.agent.answers import leaves
+from conformance.surfaces.agent.templates import filled
+from conformance.surfaces.rail.discovery import Operation
+
+A2A: Final = "/a2a"
+CARD: Final = "/.well-known/agent-card.json"
+STATUS: Final = "x402.payment.status"
+REQUIRED: Final = "x402.payment.required"
+PAYLOAD: Final = "x402.payment.payload"
+_STATE: Final = "a2a-x402"
+_ASKING: Final = frozenset({"input-required", "auth-required", "TASK_STATE_INPUT_REQUIRED"})
+_DEPTH: Final = 12
+_AGAIN: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as an answer shows it."""
+
+    answer: Answer
+    members: Mapping[str, Any]
+
+    @property
+    def id(self) -> str | None:
+        """Its id."""
+        found = self.members.get("id")
+        return found if isinstance(found, str) and found else None
+
+    @property
+    def state(self) -> str | None:
+        """Its state."""
+        status = self.members.get("status")
+        found = status.get("state") if isinstance(status, Mapping) else None
+        return found if isinstance(found, str) else None
+
+    @property
+    def payment_status(self) -> str | None:
+        """What the x402 extension's metadata says of the payment, wherever in the present status it stands."""
+        return next((value for value in self._metadata(STATUS) if isinstance(value, str)), None)
+
+    @property
+    def required(self) -> Mapping[str, Any] | None:
+        """What is needed to pay: the 402 object of the extension's metadata, else any object with `accepts`."""
+        for value in self._metadata(REQUIRED):
+            if isinstance(value, Mapping):
+                return value
+        held = (value for _, value in leaves(dict(self.members), depth=_DEPTH) if isinstance(value, Mapping))
+        return next((value for value in held if isinstance(value.get("accepts"), list)), None)
+
+    @property
+    def entries(self) -> list[Mapping[str, Any]]:
+        """The ways to pay that it offers: the objects among `accepts`."""
+        offered = (self.required or {}).get("accepts")
+        return [one for one in offered if isinstance(one, Mapping)] if isinstance(offered, list) else []
+
+    @property
+    def asks_for_payment(self) -> bool:
+        """Whether it is in the payment-required state, by either reading (C-18)."""
+        if self.state == _STATE:
+            return True
+        told = self.payment_status == "payment-required" or any(True for _ in self._metadata(REQUIRED))
+        return self.state in _ASKING and told
+
+    def _metadata(self, name: str) -> Iterator[Any]:
+        """Yield the values of a metadata key, of the status message first, then of the task."""
+        status = self.members.get("status")
+        message = status.get("message") if isinstance(status, Mapping) else None
+        for holder in (message, status, self.members):
+            metadata = holder.get("metadata") if isinstance(holder, Mapping) else None
+            if isinstance(metadata, Mapping) and name in metadata:
+                yield metadata[name]
+
+    def told(self) -> str:
+        """Return state and payment status for a reader, or the error."""
+        code = json_rpc.error_code(self.answer)
+        if not self.members:
+            return f"{self.answer.status}, " + (f"error {code}" if code is not None else "no task")
+        return f"state {self.state}, payment status {self.payment_status}"
+
+
+def task_of(answer: Answer) -> Task:
+    """Return the task of an answer."""
+    return Task(answer, json_rpc.result(answer))
+
+
+def orders(case: Case, operation: Operation) -> list[list[dict[str, Any]]]:
+    """Return the parts of messages that order an operation: the bound form, else the known ones."""
+    values = {"service": operation.role, "body": operation.body, "path": operation.path, "url": operation.url}
+    bound = case.profile.rail_bindings.a2a_request
+    if bound is not None:
+        return [[_data(filled(bound, values))]]
+    path = operation.path
+    skill = path.strip("/").replace("/", "-")
+    return [
+        [_data({"service_id": operation.role, "request": operation.body})],
+        [_data({"skill": skill, "request": operation.body})],
+        [_data({"path": path, "body": operation.body})],
+        [{"kind": "text", "text": f"{path} {json.dumps(operation.body)}"}],
+    ]
+
+
+def _data(value: Any) -> dict[str, Any]:
+    return {"kind": "data", "data": value}
+
+
+async def send(
+    case: Case, parts: list[dict[str, Any]], *, call_id: object = 1, retry: bool = False, **further: Any
+) -> Answer:
+    """Send a message of some parts; `retry` says in the log that the target asked for it, as in `purchase.present`."""
+    # Long enough to be a name in the log: which number a message gets hangs on what runs beside it.
+    params = json_rpc.message(parts, f"wp-message-{case.session.count()}", **further)
+    case.client.names.name(params["message"]["messageId"], "MESSAGE_ID")
+    address, headers = case.session.rail + A2A, _activation(case)
+    answer = await json_rpc.call(case, address, "message/send", params, call_id=call_id, headers=headers, retry=retry)
+    return named(case, answer)
+
+
+def _activation(case: Case) -> dict[str, str]:
+    uri = case.profile.rail_bindings.a2a_uri
+    return {} if uri is None else {"X-A2A-Extensions": uri}
+
+
+async def get(case: Case, task_id: str, *, call_id: object = 1) -> Answer:
+    """Ask for a task."""
+    return await json_rpc.call(case, case.session.rail + A2A, "tasks/get", {"id": task_id}, call_id=call_id)
+
+
+def named(case: Case, answer: Answer) -> Answer:
+    """Keep a task's live values out of the log, and return the answer."""
+    task = task_of(answer)
+    for name in ("id", "contextId"):
+        value = task.members.get(name)
+        if isinstance(value, str):
+            case.client.names.name(value, f"TASK_{name.upper()}")
+    for entry in task.entries:
+        extra = entry.get("extra")
+        token = extra.get("payment_reference") if isinstance(extra, Mapping) else None
+        if isinstance(token, str):
+            case.client.names.name(token, "PAYMENT_REFERENCE")
+    return answer
+
+
+async def ordered(case: Case, operation: Operation) -> Task:
+    """Order an operation unpaid, in each known form until a task asks for payment, and return the last task."""
+    task = None
+    for parts in orders(case, operation):
+        task = task_of(await send(case, parts))
+        if task.asks_for_payment:
+            break
+    assert task is not None  # noqa: S101 - there is always one form
+    return task
+
+
+async def paid(case: Case, task_id: str, proof: Mapping[str, Any], *, retry: bool = False) -> Task:
+    """Pay a task with a proof, which is the object of `X-PAYMENT`, and return what it became."""
+    parts = [{"kind": "text", "text": "payment"}]
+    metadata = {STATUS: "payment-submitted", PAYLOAD: dict(proof)}
+    return task_of(await send(case, parts, retry=retry, taskId=task_id, metadata=metadata))
+
+
+async def settled(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
+    """Pay a task, again as often as it stays undecided for want of blocks, and return what it became."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + case.profile.budgets.confirmation
+    became = await paid(case, task_id, proof)
+    while became.payment_status == "payment-submitted" and loop.time() < ends:
+        await asyncio.sleep(_AGAIN)
+        became = await paid(case, task_id, proof, retry=True)
+    return became

@@ -1,0 +1,169 @@
+"""Events and deliveries as a receiver under test gets them: bytes, signature and header fields, made without I/O."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import random
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from conformance.oracles import webhook_signature
+from conformance.surfaces.webhooks.mac_keys import Form, mac_key
+
+Event = dict[str, Any]
+
+STYLES: Final[Mapping[str, Callable[[Any], bytes]]] = {
+    "compact": lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
+    "spaced": lambda value: json.dumps(value).encode(),
+    "sorted": lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode(),
+    "indented": lambda value: json.dumps(value, ensure_ascii=False, indent=2).encode(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery, ready to be sent.
+
+    Attributes:
+        event_id: Id of its event.
+        body: The body's bytes.
+        value: Value of the signature header; None: it has none.
+        t: The time that was signed, in unix seconds.
+    """
+
+    event_id: str
+    body: bytes
+    value: str | None
+    t: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Makes deliveries as an honest sender does.
+
+    Attributes:
+        secret: The receiver's secret.
+        signed_string: What v1 covers.
+        style: Name of the serialisation.
+        form: How the secret is the MAC's key.
+    """
+
+    secret: str
+    signed_string: str
+    style: str = "compact"
+    form: Form = "text"
+
+    def sign(self, event: Event, t: int) -> Delivery:
+        """Return a genuine delivery of an event at unix seconds `t`."""
+        return self.over(event, STYLES[self.style](event), t)
+
+    def over(self, event: Event, body: bytes, t: int) -> Delivery:
+        """Return a genuine delivery of an event in these bytes."""
+        key = mac_key(self.secret, self.form)
+        value = webhook_signature.signed_header(key, self.signed_string, t, body)
+        return Delivery(str(event["id"]), body, value, t)
+
+
+def new_event(rng: random.Random, chain: str, created: int) -> Event:
+    """Return a `payment.confirmed` of a payment that nobody made, with an id and a transaction of its own.
+
+    Args:
+        rng: Chooses the amount.
+        chain: Network in the spelling of events.
+        created: Unix seconds.
+    """
+    amount = rng.randrange(1_000_000, 99_000_000, 10_000)
+    unique = uuid.uuid4()
+    return {
+        "id": f"evt_{unique}",
+        "type": "payment.confirmed",
+        "created": created,
+        "api_version": "1",
+        "data": {
+            "tenant_label": "Café order 7",
+            "chain": chain,
+            "asset": {"id": "10458941", "label": "USDC", "decimals": 6},
+            "amount_microunits": str(amount),
+            "amount_pretty": f"{amount // 1_000_000}.{amount % 1_000_000 // 10_000:02} USDC",
+            "tx_id": hashlib.sha256(unique.bytes).hexdigest(),
+            "payer_address": "7ZUECA7HFLZTXENRV24SHLU4AVPUTMTTDUFUBNBD64C73F3UHRTHAIOF6Q",
+        },
+    }
+
+
+def with_members(event: Event, top: Mapping[str, Any], data: Mapping[str, Any], asset: Mapping[str, Any]) -> Event:
+    """Return an event with further members, at its top, in its data, and in the asset there."""
+    grown = copy.deepcopy(event)
+    grown.update(top)
+    grown["data"].update(data)
+    grown["data"]["asset"].update(asset)
+    return grown
+
+
+def forgeries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
+    """Return deliveries whose signature is wrong, each in one way and each of an event of its own, by what is wrong.
+
+    None is right under any honest reading of `t=<unix seconds>,v1=<hex>` and of the string that is covered.
+    """
+    template = signer.signed_string
+
+    def value(make: Callable[[Delivery, str], str | None]) -> Delivery:
+        honest = signer.sign(event(), t)
+        return replace(honest, value=make(honest, webhook_signature.read(honest.value or "").v1[0]))
+
+    def over(template: str, secret: str = signer.secret, at: int = t) -> Delivery:
+        key = mac_key(secret, signer.form)
+        return value(lambda one, _: webhook_signature.header(t, webhook_signature.sign(key, template, at, one.body)))
+
+    made = {
+        "signed with another secret": over(template, signer.secret + "x"),
+        "signed with an empty secret": over(template, ""),
+        "no header": value(lambda *_: None),
+        "an empty header": value(lambda *_: ""),
+        "a header of another form": value(lambda _, v1: v1),
+        "no v1": value(lambda *_: f"t={t}"),
+        "an empty v1": value(lambda *_: f"t={t},v1="),
+        "half of v1": value(lambda _, v1: f"t={t},v1={v1[:32]}"),
+        "one digit of v1 changed": value(lambda _, v1: f"t={t},v1={v1[:-1]}{'1' if v1[-1] == '0' else '0'}"),
+        "v1 is a hash without a key": value(
+            lambda one, _: webhook_signature.header(
+                t, hashlib.sha256(webhook_signature.covered(template, t, one.body)).hexdigest()
+            )
+        ),
+        "v1 under another name": value(lambda _, v1: f"t={t},v0={v1}"),
+        "one byte of the body changed": _flipped(signer.sign(event(), t)),
+    }
+    if "{t}" in template:
+        made["v1 of another time"] = over(template, at=t - 60)
+        made["no t"] = value(lambda _, v1: f"v1={v1}")
+        made["t is no number"] = value(lambda _, v1: f"t=now,v1={v1}")
+    others = {"{body}", "{body}.{t}", "{t}{body}", "{t}.{body}"} - {template}
+    return made | {f"v1 covers {other}": over(other) for other in sorted(others)}
+
+
+def _flipped(delivery: Delivery) -> Delivery:
+    """Return the delivery with another amount, one digit away, under the old signature."""
+    start = delivery.body.index(b"amount_pretty")
+    place = next(at for at in range(start, len(delivery.body)) if delivery.body[at : at + 1].isdigit())
+    digit = b"1" if delivery.body[place : place + 1] != b"1" else b"2"
+    return replace(delivery, body=delivery.body[:place] + digit + delivery.body[place + 1 :])
+
+
+def reserialised(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
+    """Return deliveries of the same JSON in other bytes than were signed, by how those were made."""
+    found: dict[str, Delivery] = {}
+    for name, style in STYLES.items():
+        one = event()
+        honest = signer.sign(one, t)
+        if style(one) != honest.body:
+            found[name] = replace(honest, body=style(one))
+    return found
+
+
+def oddly_written(event: Event) -> bytes:
+    """Return an event's JSON in bytes that no serialiser gives again: escapes, tabs, a line feed at the end."""
+    return json.dumps(event, ensure_ascii=True, indent="\t", separators=(" ,", " :  ")).encode() + b"\n"

@@ -1,0 +1,209 @@
+"""Links that are paid to see what the target tells of it: paid once a run and lane, and looked at by many checks."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.engine.check import Case, Inconclusive
+from conformance.engine.concurrency import run_concurrently
+from conformance.surfaces.gateway.checkout.orders import Opened, flip, look, opened, payer, way
+from conformance.surfaces.webhooks.inbox import Inbox, Place, Received
+from conformance.surfaces.webhooks.receiver import SILENCE, Reply
+
+# Letters of several scripts and widths, one outside the first plane, one that is written with a combining mark and one
+# that is not, what a page would escape, and white space that somebody may think too much.
+_COMBINED = unicodedata.normalize("NFD", "é")
+FAR_LABEL = f'  Größe  7 · 数量 · שלום · 😀 · {_COMBINED} é · <b>&amp; "it\'s"</b> · %C3%A9 \\u00e9 ·'
+_FAR_ENDING = " · 終 "
+_USUAL_LABEL = "Weldproof order"
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """One link that was paid rightly.
+
+    Attributes:
+        lane: The lane that it was paid on.
+        link: The link, with its page before it was paid.
+        tx_id: The paying transaction.
+        senders: Whoever may be called its sender: who lost the amount by it, and who sent it in.
+        places: The destinations of its tenant.
+        shown: Whether its page said Paid in the end; None where that was not looked at, since an event came.
+    """
+
+    lane: str
+    link: Opened
+    tx_id: str
+    senders: frozenset[str]
+    places: tuple[Place, ...]
+    shown: bool | None = None
+
+    @property
+    def label(self) -> str:
+        """The link's label."""
+        return self.link.order.label
+
+    def is_label(self, told: object) -> bool:
+        """Return whether a text is the link's label: as sent, or as its creation answered where that trims it."""
+        answered = self.link.order.answer.object().get("label")
+        trimmed = isinstance(answered, str) and answered == self.label.strip()
+        return told == self.label or (trimmed and told == answered)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words by which an event that tells of it is known: each is of this sale alone."""
+        return self.link.order.mark, self.tx_id, self.link.order.token
+
+    def told(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
+        """Return what came and tells of it, at one place or anywhere."""
+        return tuple(
+            one for one in inbox.received if (place is None or one.place == place) and one.tells_of(self.words)
+        )
+
+    def confirmed(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
+        """Return the events among it that say that it is confirmed."""
+        return tuple(one for one in self.told(inbox, place) if one.confirms)
+
+
+async def sales(case: Case) -> tuple[Sale, Sale]:
+    """Return two sales of the check's lane, one with a usual label and one with a label beyond ASCII.
+
+    Both were paid in this run, and each destination had its time to hear of them.
+
+    Raises:
+        Inconclusive: A link could not be made or paid, or nobody can receive.
+    """
+    name = f"webhook sales {case.lane}"
+    first, far = await case.session.once(name, lambda: _sales(_drawing(case, name)))
+    return first, far
+
+
+def _drawing(case: Case, name: str) -> Case:
+    """Return the case with randomness by a name: what is shared must not depend on who asks for it first."""
+    seeded = random.Random(f"{case.session.seed}:{name}")  # noqa: S311 - the suite's choices are repeatable
+    return replace(case, rng=seeded)
+
+
+async def _sales(case: Case) -> tuple[Sale, ...]:
+    links = await run_concurrently([_opened(case, _USUAL_LABEL), _far(case)])
+    case.session.inbox.of_tenant(links[0].order.tenant.name)
+    paid = await run_concurrently(sold(case, link) for link in links)
+    return tuple(await run_concurrently(_heard(case, sale) for sale in paid))
+
+
+async def _far(case: Case) -> Opened:
+    """Create a link with a label beyond ASCII; where the target refuses such a usual one, since other rows need two."""
+    try:
+        return await _opened(case, FAR_LABEL, _FAR_ENDING)
+    except Inconclusive as reason:
+        case.note(f"no link with a label beyond ASCII: {reason}")
+        return await _opened(case, _USUAL_LABEL)
+
+
+async def _opened(case: Case, label: str, ending: str = "") -> Opened:
+    """Create a link and look at its page, harder where its amount is not seen at once."""
+    link = await opened(case, label=label, ending=ending)
+    if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen is None:
+        return link
+    view, answer = await look(case, link.order, whole=True)
+    return replace(link, before=view, page=answer)
+
+
+async def sold(case: Case, link: Opened) -> Sale:
+    """Pay a link as its page says.
+
+    Raises:
+        Inconclusive: The node did not take it, or nobody can receive.
+    """
+    places = case.session.inbox.of_tenant(link.order.tenant.name)
+    who = await payer(case)
+    tx_id = await who.settle(link.bill, way(case))
+    case.client.names.name(tx_id, "TX_ID")
+    changed: Mapping[str, int] = await who.credits(tx_id, link.order.asset)
+    below = await case.session.gateway_payer(case.lane)
+    senders = {owner for owner, amount in changed.items() if amount < 0} | {below.address}
+    return Sale(case.lane, link, tx_id, frozenset(senders), places)
+
+
+async def _heard(case: Case, sale: Sale) -> Sale:
+    """Wait until each destination heard that a sale is confirmed, or does not within the budget."""
+    inbox = case.session.inbox
+
+    async def at(place: Place) -> None:
+        await inbox.wait(
+            lambda one: one.place == place and one.confirms and one.tells_of(sale.words),
+            seconds=case.profile.budgets.paid,
+        )
+
+    await run_concurrently(map(at, sale.places))
+    if sale.confirmed(inbox):
+        return sale
+    return replace(sale, shown=await flip(case, sale.link, seconds=0) is not None)
+
+
+def deliveries(case: Case, sale: Sale) -> tuple[Received, ...]:
+    """Return the deliveries that say that a sale is confirmed.
+
+    Raises:
+        Inconclusive: None came, which WH-DELIV-02 judges.
+    """
+    found = sale.confirmed(case.session.inbox)
+    if not found:
+        raise Inconclusive("no payment.confirmed of a right payment arrived, which WH-DELIV-02 judges")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Two sales whose first delivery to one destination was made to fail.
+
+    Attributes:
+        place: That destination.
+        slow: It was not answered.
+        refused: It was answered with 500.
+    """
+
+    place: Place
+    slow: Sale
+    refused: Sale
+
+
+async def failures(case: Case) -> Failed:
+    """Return two sales whose first delivery failed, made once a run on the first lane that can be paid on.
+
+    Raises:
+        Inconclusive: No lane can be, or nobody can receive.
+    """
+    name = "webhook failures"
+    found: Failed = await case.session.once(name, lambda: _failures(_drawing(case, name)))
+    return found
+
+
+async def _failures(case: Case) -> Failed:
+    reasons = []
+    for lane in case.profile.claims.lanes:
+        try:
+            return await _failures_on(on_lane(case, lane))
+        except Inconclusive as reason:
+            reasons.append(f"{lane}: {reason}")
+    raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")
+
+
+def on_lane(case: Case, lane: str) -> Case:
+    """Return the case of a check that needs no lane of its own, for paying on one."""
+    return replace(case, check=replace(case.check, lane=lane))
+
+
+async def _failures_on(case: Case) -> Failed:
+    slow, refused = await run_concurrently(opened(case) for _ in range(2))
+    inbox = case.session.inbox
+    place = inbox.of_tenant(slow.order.tenant.name)[-1]
+    scripts: Sequence[tuple[Opened, Reply]] = ((slow, SILENCE), (refused, Reply(500)))
+    for link, reply in scripts:
+        inbox.script(link.order.mark, place, [reply])
+    paid = await run_concurrently(sold(case, link) for link in (slow, refused))
+    first, second = await run_concurrently(_heard(case, sale) for sale in paid)
+    return Failed(place, first, second)

@@ -1,0 +1,65 @@
+"""WH-DELIV-03, judged wherever a link is paid wrongly: what does not turn a page to Paid is not told to anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from conformance.engine.check import Case, Inconclusive
+from conformance.surfaces.gateway.checkout.orders import Opened
+
+ROW = "WH-DELIV-03"
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaid:
+    """A link that no event may say is paid.
+
+    Attributes:
+        link: The link.
+        what: What was done instead of paying it, in words.
+        tx_id: The transaction that pays no link, where it is that one's alone.
+    """
+
+    link: Opened
+    what: str
+    tx_id: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words by which an event of it is known."""
+        order = self.link.order
+        return (order.mark, order.token, *(() if self.tx_id is None else (self.tx_id,)))
+
+
+async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) -> None:
+    """Judge that nothing was told of links that are not paid, once the event of an honest payment is there.
+
+    What was paid wrongly was paid before the honest payment, whose page says Paid. Nothing is raised: the check goes on
+    with its other rows.
+    """
+    if not case.profile.claims_surface("webhooks"):
+        case.not_applicable(ROW, "the profile does not claim the surface webhooks")
+        return
+    try:
+        inbox = case.session.inbox
+        inbox.of_tenant(honest.order.tenant.name)
+    except Inconclusive as reason:
+        case.inconclusive(ROW, str(reason))
+        return
+    words = (honest.order.mark, honest.order.token)
+    came = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
+    if not came:
+        case.inconclusive(ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges")
+        return
+    for one in unpaid:
+        told = [event for event in inbox.received if event.confirms and event.tells_of(one.words)]
+        case.expect(
+            ROW,
+            not told,
+            "no payment.confirmed",
+            f"{len(told)} of them",
+            exchange=told[0] if told else came[0],
+            where={"payment": one.what},
+            hint="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
+        )

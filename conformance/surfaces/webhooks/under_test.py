@@ -1,0 +1,291 @@
+"""The receiver under test: the suite sends to it, and asks it how often an event had its effect."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from conformance.engine.check import Case, Inconclusive
+from conformance.http.client import Answer, Client, Late, Unreachable
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
+from conformance.outcome import OUR_LISTENER, STAND_IN
+from conformance.surfaces.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
+from conformance.surfaces.webhooks.own_listener import own_listener
+from conformance.target import Profile, ProfileError
+
+UNBOUND_EFFECTS: Final = (
+    "unbound: give [webhook.receiver] effects, a URL that answers how often the event {id} had its effect"
+)
+_EFFECT_SECONDS = 10.0
+_SETTLING_SECONDS = 0.5
+_POLL_SECONDS = 0.05
+_FAR_STALE_SECONDS = 86_400.0
+_DECIMAL = re.compile(rb"\s*([0-9]{1,9})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class UnderTest:
+    """What is known of the receiver under test.
+
+    Attributes:
+        url: Where it receives.
+        effects: URL with `{id}` that tells how often an event had its effect, None where it cannot be asked.
+        header: Name of the signature header.
+        signer: Makes deliveries that it should take.
+        chain: Network that its events name.
+        agent: User-Agent of the deliveries.
+        tolerance: Seconds that `t` may be away from now; None: the operator did not say.
+        ours: Whether it is our own listener.
+        at_once: Sends without a pace: to our own listener everything, to another what must arrive together.
+    """
+
+    url: str
+    effects: str | None
+    header: str
+    signer: Signer
+    chain: str
+    agent: str
+    tolerance: float | None
+    ours: bool
+    at_once: HttpTransport
+
+    @property
+    def where(self) -> Mapping[str, str]:
+        """Which receiver a judgement is about."""
+        return {STAND_IN: OUR_LISTENER} if self.ours else {"receiver": self.url}
+
+    @property
+    def stale_seconds(self) -> float:
+        """An age of `t` that it must refuse: just beyond its tolerance, or a day where nobody knows that."""
+        return _FAR_STALE_SECONDS if self.tolerance is None else self.tolerance + 30
+
+
+class Sender:
+    """Sends deliveries to the receiver under test for one check, and asks it about their effects."""
+
+    def __init__(
+        self, case: Case, receiver: UnderTest, *, client: Client | None = None, rng: random.Random | None = None
+    ) -> None:
+        """Send for a check, with another client and other randomness than the check's own where they are given."""
+        self.case = case
+        self.receiver = receiver
+        self.signer = receiver.signer
+        self._rng = rng or case.rng
+        paced = client or case.client
+        self._unpaced = paced.over(receiver.at_once)
+        self._client = self._unpaced if receiver.ours else paced
+
+    def event(self) -> Event:
+        """Return an event that nobody has seen, of now."""
+        event = new_event(self._rng, self.receiver.chain, self.now())
+        self.case.client.names.name(event["id"], "EVENT_ID")
+        self.case.client.names.name(event["data"]["tx_id"], "TX_ID")
+        return event
+
+    def now(self) -> int:
+        """Return the current unix second, named in the log."""
+        t = int(time.time())
+        self.case.client.names.name(str(t), "T")
+        return t
+
+    def genuine(self, event: Event, *, away: float = 0.0) -> Delivery:
+        """Return a genuine delivery of an event, signed `away` seconds from now."""
+        return self.signer.sign(event, self.now() + round(away))
+
+    async def send(self, delivery: Delivery, *, at_once: bool = False) -> Answer:
+        """Send a delivery, at no pace where it must arrive together with others, and return the answer.
+
+        Raises:
+            Unreachable: None came.
+        """
+        names = self.case.client.names
+        fields = [("Content-Type", "application/json"), ("User-Agent", self.receiver.agent)]
+        if delivery.value is not None:
+            fields.append((self.receiver.header, delivery.value))
+            names.name(str(delivery.t), "T")
+            for part in re.findall(r"[0-9a-f]{32,}", delivery.value):
+                names.name(part, "V1")
+        client = self._unpaced if at_once else self._client
+        return await client.call("POST", self.receiver.url, body=delivery.body, headers=fields)
+
+    async def attempt(self, delivery: Delivery) -> tuple[Answer | None, str]:
+        """Send a delivery and return the answer, None where none came, and what happened in words."""
+        try:
+            answer = await self.send(delivery)
+        except Unreachable as fault:
+            return None, str(fault)
+        return answer, f"answered {answer.status}"
+
+    async def answered(self, delivery: Delivery) -> tuple[Answer | None, str]:
+        """Send a delivery as `attempt` does, once more where the first time no answer came in time.
+
+        Raises:
+            Inconclusive: A plain event gets no answer in time either: what is slow is the receiver, or the suite.
+        """
+        try:
+            answer = await self.send(delivery)
+        except Late as fault:
+            await self.keeps_up(str(fault))
+            return await self.attempt(delivery)
+        except Unreachable as fault:
+            return None, str(fault)
+        return answer, f"answered {answer.status}"
+
+    async def keeps_up(self, trouble: str) -> None:
+        """Go on where a plain event comes to its effect in time, after one of which nothing came in time.
+
+        Raises:
+            Inconclusive: It does not; the text begins with the trouble.
+        """
+        if not await self.taken(self.event()):
+            raise Inconclusive(f"{trouble}, and a plain event after that was not taken in time either")
+
+    async def effects(self, event_id: str, *, again: bool = False) -> int:
+        """Return how many effects an event had; 404 says that the receiver knows nothing of it.
+
+        Raises:
+            Inconclusive: The receiver cannot be asked.
+        """
+        if self.receiver.effects is None:
+            raise Inconclusive(UNBOUND_EFFECTS)
+        answer = await self._client.call("GET", self.receiver.effects.replace("{id}", event_id), retry=again)
+        if answer.status == 404:
+            return 0
+        number = _DECIMAL.fullmatch(answer.body)
+        if answer.status != 200 or number is None:
+            raise Inconclusive(f"[webhook.receiver] effects answered {answer.status} and no decimal number")
+        return int(number[1])
+
+    async def effects_within(self, event_id: str, *, taken: bool = True) -> int:
+        """Wait for an event's first effect and return how many it has had by then, 0 when the time is over.
+
+        Args:
+            event_id: The event.
+            taken: Whether the receiver said so; of what it refused an effect is not waited for long.
+        """
+        seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if taken else _SETTLING_SECONDS
+        ends, pause = time.monotonic() + seconds, _POLL_SECONDS
+        count = await self.effects(event_id)
+        while not count and time.monotonic() < ends:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.5)
+            count = await self.effects(event_id, again=True)
+        return count
+
+    async def settle(self) -> bool:
+        """Let everything that was sent before come to its effects: a genuine event comes to its own, and a little time.
+
+        Returns:
+            Whether the genuine event was taken.
+        """
+        taken = await self.taken(self.event())
+        if self.receiver.effects is not None:
+            await asyncio.sleep(_SETTLING_SECONDS)
+        return taken
+
+    async def taken(self, event: Event) -> bool:
+        """Deliver an event as an honest sender does and return whether the receiver took it."""
+        delivery = self.genuine(event)
+        answer, _ = await self.attempt(delivery)
+        if answer is None:
+            return False
+        if self.receiver.effects is None:
+            return success(answer)
+        return await self.effects_within(delivery.event_id, taken=success(answer)) > 0
+
+
+def success(answer: Answer) -> bool:
+    """Return whether an answer says that the delivery was taken."""
+    return 200 <= answer.status < 300
+
+
+def refusal(answer: Answer | None) -> bool:
+    """Return whether an answer says that the delivery was not taken, and that the sender is to blame."""
+    return answer is not None and 400 <= answer.status < 500
+
+
+async def sender(case: Case, *, by_effects: bool = False) -> Sender:
+    """Return what sends to the receiver under test, which has taken an honest delivery.
+
+    Args:
+        case: The check.
+        by_effects: Only effects decide the check.
+
+    Raises:
+        Inconclusive: The receiver takes no honest delivery, or cannot be asked for effects where those decide.
+    """
+    receiver: UnderTest = await case.session.once("receiver under test", lambda: _found(case))
+    if receiver.effects is None and by_effects:
+        raise Inconclusive(UNBOUND_EFFECTS)
+    return Sender(case, receiver)
+
+
+async def _found(case: Case) -> UnderTest:
+    opened = await _opened(case)
+    for style in STYLES:
+        receiver = replace(opened, signer=replace(opened.signer, style=style))
+        # Whichever check comes first: the run's requests are the same.
+        probe = Sender(case, receiver, client=case.session.client, rng=random.Random(style))  # noqa: S311 - an amount
+        if await probe.taken(probe.event()):
+            return receiver
+    raise Inconclusive(
+        f"the receiver at {opened.url} takes no genuine delivery: are [webhook.receiver] secret, "
+        "[webhook] signed_string, key and header those that it verifies with?"
+    )
+
+
+async def _opened(case: Case) -> UnderTest:
+    """Return the receiver that the operator names, else our own listener, started for this run."""
+    profile: Profile = case.profile
+    bindings = profile.webhook_bindings
+    chain = next(filter(None, (profile.network_event(key) for key in profile.networks)), "algorand:testnet")
+    agent = f"{profile.service_word or 'Weldproof'}/1"
+    tls = context_of(profile.tls)
+    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=32, tls=tls)
+    at_once = await case.session.kept.enter_async_context(transport)
+    if bindings.receiver is None:
+        header = bindings.header or f"X-{profile.service_word or 'Weldproof'}-Signature"
+        covered = bindings.signed_string or "{t}.{body}"
+        started = await case.session.kept.enter_async_context(own_listener(header, covered, bindings.tolerance))
+        case.client.names.secret(started.secret, "WEBHOOK_RECEIVER_SECRET")
+        signer = Signer(started.secret, covered)
+        return UnderTest(
+            started.url, started.effects, header, signer, chain, agent, bindings.tolerance, ours=True, at_once=at_once
+        )
+    named, signer = bindings.receiver, _signer(case)
+    header = _header(profile)
+    said = profile.target.defaults == "reference" or "tolerance" in profile.webhook.model_fields_set
+    tolerance = bindings.tolerance if said else None
+    return UnderTest(named.url, named.effects, header, signer, chain, agent, tolerance, ours=False, at_once=at_once)
+
+
+def _header(profile: Profile) -> str:
+    name = profile.webhook_bindings.header or (profile.service_word and f"X-{profile.service_word}-Signature")
+    if not name:
+        raise Inconclusive("unbound: give [webhook] header, or [target] service_word")
+    return name
+
+
+def _signer(case: Case) -> Signer:
+    """Return what signs as the operator says, its secret kept out of the log.
+
+    Raises:
+        Inconclusive: The secret cannot be read, or nobody says what a signature covers.
+    """
+    bindings = case.profile.webhook_bindings
+    if bindings.receiver is None or not bindings.signed_string or "{body}" not in bindings.signed_string:
+        raise Inconclusive("unbound: give [webhook] signed_string, what v1 covers, such as {t}.{body}")
+    if bindings.receiver.effects is not None and "{id}" not in bindings.receiver.effects:
+        raise Inconclusive("[webhook.receiver] effects names no event: {id} in it stands for the event's id")
+    try:
+        secret = bindings.receiver.secret.read()
+    except ProfileError as fault:
+        raise Inconclusive(f"[webhook.receiver] secret: {fault}") from fault
+    case.client.names.secret(secret, "WEBHOOK_RECEIVER_SECRET")
+    return Signer(secret, bindings.signed_string, form=bindings.key or "text")

@@ -1,0 +1,184 @@
+"""The page of a profile's keys, made from its models: `python -m conformance.target.bindings_page`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import tomlkit
+
+from conformance.target import (
+    REFERENCE_AGENT,
+    REFERENCE_GATEWAY,
+    REFERENCE_HUB,
+    REFERENCE_RAIL,
+    REFERENCE_WEBHOOK,
+    Profile,
+    Secret,
+)
+from conformance.target.tables import Table
+
+PAGE: Final = Path("docs/profile.md")
+_HEAD = """\
+# Every key of a target profile
+
+`weldproof.toml` says how a target is reached, what it claims, and what it calls the things whose names the interface
+leaves open. A key that the interface leaves open and nobody binds is discovered, or the rows that need it are
+inconclusive and name it: `unbound: … bind [gateway] currency`. An unknown key, or a value that no row could use, ends
+`weldproof run` with exit code 2. A path that is not absolute is relative to the folder of the profile.
+
+`weldproof init` writes a first profile. Keys in capitals stand for names of your choice. Where a value is shown, it is
+the reference's own, which shows its form.
+
+This page is made by `python -m conformance.target.bindings_page`; a test holds it equal.
+"""
+_REFERENCE: Final[Mapping[str, Table]] = {
+    "rail": REFERENCE_RAIL,
+    "gateway": REFERENCE_GATEWAY,
+    "agent": REFERENCE_AGENT,
+    "hub": REFERENCE_HUB,
+    "webhook": REFERENCE_WEBHOOK,
+}
+_NAMED: Final = {"limited": "SURFACE", "networks": "KEY"}
+_PLURAL = {"text": "texts", "number": "numbers", "whole number": "whole numbers"}
+_LONGEST = 160
+_SIMPLE = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    Path: "path",
+    dt.date: "date",
+}
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    return re.sub(r"\n{3,}", "\n\n", _HEAD + "".join(_sections("", Profile)))
+
+
+def meanings(table: type[Table]) -> dict[str, str]:
+    """Return what a table's docstring says of each of its keys, those of the tables that it extends among them."""
+    found: dict[str, str] = {}
+    for kind in reversed(table.__mro__):
+        listed = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2] if issubclass(kind, Table) else ""
+        for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w+: |\Z)", listed):
+            found[name] = " ".join(text.split())
+    return found
+
+
+def _sections(path: str, table: type[Table]) -> Iterator[str]:
+    told, inner = meanings(table), list[tuple[str, type[Table]]]()
+    module = inspect.getdoc(sys.modules[table.__module__]) if path in _REFERENCE else ""
+    further = _joined((module or "").partition("\n\n")[2])
+    yield "".join(f"{part}\n\n" for part in (f"\n## {_heading(path)}", _introduction(table), further) if part)
+    for name, one in table.model_fields.items():
+        below = _below(path, name, one.annotation)
+        if below is not None:
+            inner.append(below)
+        else:
+            yield f"- `{name}`: {told[name]} *{_form(one.annotation)}{_example(path, name, one)}.*\n"
+    for where, nested in inner:
+        yield from _sections(where, nested)
+
+
+def _heading(path: str) -> str:
+    if not path:
+        return "The file"
+    return f"`[[{path.removesuffix('[]')}]]`" if path.endswith("[]") else f"`[{path}]`"
+
+
+def _introduction(table: type[Table]) -> str:
+    return _joined((inspect.getdoc(table) or "").partition("\nAttributes:\n")[0])
+
+
+def _joined(text: str) -> str:
+    """Return a text with each of its paragraphs in one line."""
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
+def _below(path: str, name: str, annotation: Any) -> tuple[str, type[Table]] | None:
+    """Return path and model of the table that a key opens, None where it holds a value."""
+    for kind in _alternatives(annotation):
+        members = [one for one in typing.get_args(kind) if _is_table(one)]
+        here = f"{path}.{name}" if path else name
+        if _is_table(kind):
+            return here, kind
+        if members and typing.get_origin(kind) is tuple:
+            return f"{here}[]", members[0]
+        if members:
+            return f"{here}.{_NAMED.get(name, 'NAME')}", members[0]
+    return None
+
+
+def _is_table(kind: Any) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, Table) and kind is not Secret
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    """Return what a value may be, without None and without the checks of its form."""
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _alternatives(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) in {types.UnionType, typing.Union}:
+        listed = [_alternatives(one) for one in typing.get_args(annotation) if one is not type(None)]
+        return [one for part in listed for one in part]
+    return [annotation]
+
+
+def _form(annotation: Any) -> str:
+    return " or ".join(dict.fromkeys(map(_word, _alternatives(annotation))))
+
+
+def _word(kind: Any) -> str:
+    """Return what a value of a type is called."""
+    origin, within = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Secret:
+        return '`{ env = "VARIABLE" }` or `{ file = "PATH" }`'
+    if origin is typing.Literal:
+        return " or ".join(f"`{one}`" if isinstance(one, str) else str(one) for one in within)
+    if origin is tuple:
+        return f"a list of {_PLURAL.get(_form(within[0]), _form(within[0]))}"
+    if within:
+        inner = _form(within[1])
+        return "a table" if inner == "any value" else f"a table of {_PLURAL.get(inner, inner)} by name"
+    return _SIMPLE.get(kind, "any value")
+
+
+def _example(path: str, name: str, one: Any) -> str:
+    """Return the default of a key, or where it has none the reference's own value, if that is short."""
+    default = one.get_default(call_default_factory=True)
+    if one.is_required():
+        return ", must be given"
+    if default not in (None, (), {}):
+        return f"; unset: `{_toml(default)}`"
+    own = getattr(_REFERENCE.get(path), name, None)
+    text = "" if own in (None, (), {}) else _toml(own)
+    return f"; such as `{text}`" if 0 < len(text) <= _LONGEST else ""
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Table):
+        value = value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, Mapping):
+        members = ", ".join(f"{tomlkit.key(name).as_string()} = {_toml(one)}" for name, one in value.items())
+        return f"{{ {members} }}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return str(tomlkit.item(value).as_string())
+
+
+def main() -> None:
+    """Write the page, below the folder that is given or here."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
+    (folder / PAGE).write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

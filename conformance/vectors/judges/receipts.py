@@ -1,0 +1,56 @@
+"""The suite's verdict on a receipt: the nine steps of profile 2.4, then what it binds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.oracles.hashing import sha256_hex
+from conformance.oracles.receipt_bindings import faults
+from conformance.oracles.receipts import Examination, ReceiptFault, examine
+from conformance.vectors.judges import Verdict
+
+# By how many steps passed; the step of members answers for their values, too (8b).
+_OF_STEP: Final = (
+    "envelope",
+    "format",
+    "algorithm",
+    "signature",
+    "payload",
+    "canon_version",
+    "canonical",
+    "fields",
+    "payment_hash",
+)
+STAGES: Final = (*_OF_STEP[:8], "values", "payment_hash", "bindings")
+
+
+def judge(input: Mapping[str, Any]) -> Verdict:  # noqa: A002 - the word of the vectors' form
+    """Return the verdict on a receipt.
+
+    Args:
+        input: `jws` and `jwks`; `expected_payment_hash` where that is asked; and what the receipt's hashes are
+            recomputed from: `request`, `response`, `settlement`, `payment_reference`, `payer`.
+
+    Returns:
+        On a receipt whose nine steps pass, `receipt_kind` and `content_hash` are told; on one that lacks a member or
+        has a wrong value in one, `error_field`.
+    """
+    found = examine(input.get("jws"), input.get("jwks"), expected_payment_hash=input.get("expected_payment_hash"))
+    if found.fault is not None:
+        return _refused(found.passed, found.fault)
+    wrong = dict.fromkeys(one.code for one in faults(found.claims, input))
+    return Verdict.refused("bindings", *wrong, **_told(found)) if wrong else Verdict.holds(**_told(found))
+
+
+def _refused(passed: int, fault: ReceiptFault) -> Verdict:
+    stage = _OF_STEP[passed]
+    if stage != "fields":
+        return Verdict.refused(stage, fault.code)
+    told = {} if fault.field is None else {"error_field": fault.field}
+    return Verdict.refused("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **told)
+
+
+def _told(found: Examination) -> dict[str, Any]:
+    payload = found.envelope.payload if found.envelope is not None else b""
+    return {"receipt_kind": found.kind, "content_hash": sha256_hex(payload)}

@@ -1,0 +1,48 @@
+"""The judge of webhook signatures, as a receiver that takes the profile's form alone (profile section 4)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.oracles import webhook_signature as oracle
+from conformance.oracles.webhook_signature import HeaderFault, SignatureHeader
+from conformance.vectors.judges import Verdict
+
+# A sender that rotates its secret may send two.
+_NO_FAULT: Final = frozenset({HeaderFault.V1_TWICE})
+_V1: Final = re.compile(f"[0-9a-f]{{{oracle.V1_CHARACTERS}}}")
+_V2: Final = re.compile(f"[0-9a-f]{{{oracle.V2_CHARACTERS}}}")
+
+
+def judge(given: Mapping[str, Any]) -> Verdict:
+    """Return the verdict on a delivery; with a header of the form, its time and the MAC that it must have.
+
+    `scheme` says which member the receiver goes by; the other one is nothing to it but form.
+    """
+    header = oracle.read(given["header"])
+    if header.t is None or not _keeps_form(header, given["scheme"]):
+        return Verdict.refused("header")
+    mac, holds = _signature(header, header.t, given)
+    told = {"t": header.t, "mac": mac}
+    if oracle.stale(header.t, given["now"], given["tolerance_seconds"]):
+        return Verdict.refused("time", **told)
+    return Verdict.holds(**told) if holds else Verdict.refused("signature", **told)
+
+
+def _keeps_form(header: SignatureHeader, scheme: str) -> bool:
+    if not _NO_FAULT.issuperset(header.faults) or not all(map(_V1.fullmatch, header.v1)):
+        return False
+    return scheme == "v1" or (bool(header.v2) and all(map(_V2.fullmatch, header.v2)))
+
+
+def _signature(header: SignatureHeader, t: int, given: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the MAC that a delivery must have, and whether the header has it."""
+    secret, template, body = given["secret"], given["template"], base64.b64decode(given["body_b64"])
+    if given["scheme"] == "v1":
+        return oracle.sign(secret, template, t, body), oracle.verify(header, [secret], template, body) is not None
+    word = given["service_word"]
+    mac = oracle.sign_v2(secret, word, template, t, body)
+    return mac, oracle.verify_v2(header, [secret], word, template, body) is not None

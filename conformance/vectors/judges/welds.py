@@ -1,0 +1,27 @@
+"""The judge of payments: whether a signed transaction, or an authorization, pays one challenge (profile 5.5, 5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from conformance.oracles.welds.refusal import Refused
+from conformance.vectors.judges import Verdict
+
+_LANES: Final = {"algorand": "algorand", "base": "base", "solana": "solana"}
+
+
+def judge(given: Mapping[str, Any]) -> Verdict:
+    """Return the verdict on the evidence of one lane; it tells who paid, and which transaction it was."""
+    try:
+        return Verdict.holds(**_welded(given))
+    except Refused as refusal:
+        return Verdict.refused(refusal.stage, refusal.code)
+
+
+def _welded(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of a payment; each lane's libraries are loaded when it is asked for."""
+    lane = import_module(f"conformance.oracles.welds.{_LANES[given['lane']]}")
+    told: dict[str, Any] = lane.welded(given)
+    return told

@@ -1,0 +1,154 @@
+"""What must be true of every vector of a package beyond its form: a linter, one sentence a fault."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.resources.abc import Traversable
+from typing import Any, Final
+
+import jsonschema_rs
+
+from conformance import vectors
+from conformance.ledger import load
+from conformance.vectors import OURS, FamilyInfo, Package, PackageFault, Vector
+
+MOST_OF_A_KIND: Final = 3
+_SCHEMAS: Final = "schemas"
+_OF_MANIFEST: Final = "manifest.schema.json"
+_OF_FILES: Final = "vectors.schema.json"
+
+
+def faults_of_form(folder: Traversable) -> Iterator[str]:
+    """Yield where the files of a package depart from its schemas, and which of them is not ASCII.
+
+    Raises:
+        PackageFault: A schema is missing.
+    """
+    schemas = {name: _schema(folder, name) for name in (_OF_MANIFEST, _OF_FILES)}
+    manifest = json.loads((folder / vectors.MANIFEST).read_text("utf-8"))
+    yield from _departures(vectors.MANIFEST, manifest, schemas[_OF_MANIFEST])
+    for name in manifest["files"]:
+        data = folder.joinpath(*name.split("/")).read_bytes()
+        if not data.isascii():
+            yield f"{name}: not ASCII, so that readers may take it otherwise"
+        document = json.loads(data)
+        yield from _departures(name, document, schemas[_OF_FILES])
+        of_input = _schema(folder, f"inputs/{document['family']}.schema.json")
+        for one in document["vectors"]:
+            yield from _departures(one["id"], one["input"], of_input)
+
+
+def _schema(folder: Traversable, name: str) -> Any:
+    try:
+        text = folder.joinpath(_SCHEMAS, *name.split("/")).read_text("utf-8")
+        return jsonschema_rs.validator_for(json.loads(text))
+    except (OSError, ValueError) as fault:
+        raise PackageFault(f"{_SCHEMAS}/{name} is missing, or no schema") from fault
+
+
+def _departures(name: str, value: Any, schema: Any) -> Iterator[str]:
+    for fault in schema.iter_errors(value):
+        place = "/".join(str(part) for part in fault.instance_path)
+        yield f"{name}: {place}: {fault.message[:200]}"
+
+
+def faults_of_sense(package: Package) -> Iterator[str]:
+    """Yield what is wrong with the vectors of a package: names, kinds, rows, stages, and questions asked twice."""
+    for rule in _RULES:
+        yield from rule(package)
+
+
+def _ids_are_unique(package: Package) -> Iterator[str]:
+    counted = Counter(one.id for one in package.vectors)
+    yield from (f"{name}: {count} vectors have this id" for name, count in counted.items() if count > 1)
+
+
+def _ids_begin_with_prefix_and_kind(package: Package) -> Iterator[str]:
+    for one in package.vectors:
+        if one.id.rpartition("/")[0] != f"{_family(package, one).prefix}/{one.kind}":
+            yield f"{one.id}: an id is prefix, kind and variant"
+
+
+def _few_are_of_a_kind(package: Package) -> Iterator[str]:
+    counted = Counter((one.family, one.kind) for one in package.vectors if one.origin == OURS)
+    for (family, kind), count in counted.items():
+        if count > MOST_OF_A_KIND:
+            yield f"{family}: {count} vectors of the kind {kind}; {MOST_OF_A_KIND} at most"
+
+
+def _questions_are_unlike(package: Package) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for one in package.vectors:
+        asked = json.dumps([one.family, one.input])
+        if asked in seen:
+            yield f"{one.id}: asks what {seen[asked]} asks"
+        seen.setdefault(asked, one.id)
+
+
+def _rows_are_of_the_ledger(package: Package) -> Iterator[str]:
+    ledger = load()
+    for one in package.vectors:
+        yield from (f"{one.id}: no row {row} in the ledger" for row in one.requirements if row not in ledger)
+
+
+def _stages_are_of_the_family(package: Package) -> Iterator[str]:
+    for one in package.vectors:
+        family, stage = _family(package, one), one.expected.stage
+        if stage is not None and stage not in family.stages:
+            yield f"{one.id}: {one.family} has no stage {stage}"
+        if one.origin == OURS and one.kind.partition("/")[0] != (stage or "valid"):
+            yield f"{one.id}: its kind begins with another stage than {stage or 'valid'}"
+
+
+def _every_stage_is_reached(package: Package) -> Iterator[str]:
+    for family in package.families.values():
+        reached = {one.expected.stage for one in package.vectors if one.family == family.name}
+        yield from (
+            f"{family.name}: no vector is refused at {stage}" for stage in family.stages if stage not in reached
+        )
+        if None not in reached:
+            yield f"{family.name}: no vector holds"
+
+
+def _one_fault_has_one_code(package: Package) -> Iterator[str]:
+    for one in package.vectors:
+        if one.origin == OURS and not one.expected.valid and len(one.expected.codes) != 1:
+            yield f"{one.id}: {len(one.expected.codes)} codes for one fault"
+
+
+def _told_values_are_there(package: Package) -> Iterator[str]:
+    for one in package.vectors:
+        missing = [name for name in _family(package, one).told if name not in one.expected.values]
+        if one.expected.valid and missing:
+            yield f"{one.id}: says nothing of {missing[0]}, which a verifier must tell"
+
+
+def _doors_end_offline(package: Package) -> Iterator[str]:
+    yield from (f"{one.id}: its last door is not offline" for one in package.vectors if one.doors[-1] != "offline")
+
+
+def _pins_say_what_is_pinned(package: Package) -> Iterator[str]:
+    for one in package.vectors:
+        if ("valid" in one.pinned) is not bool(one.pins):
+            yield f"{one.id}: `valid` is pinned exactly where a clause is named"
+
+
+def _family(package: Package, one: Vector) -> FamilyInfo:
+    return package.families[one.family]
+
+
+_RULES: Final[tuple[Callable[[Package], Iterator[str]], ...]] = (
+    _ids_are_unique,
+    _ids_begin_with_prefix_and_kind,
+    _few_are_of_a_kind,
+    _questions_are_unlike,
+    _rows_are_of_the_ledger,
+    _stages_are_of_the_family,
+    _every_stage_is_reached,
+    _one_fault_has_one_code,
+    _told_values_are_there,
+    _doors_end_offline,
+    _pins_say_what_is_pinned,
+)

@@ -1,0 +1,191 @@
+"""A verifier as a child process: a line to it, a line from it, and its end, whatever it does.
+
+It leads a process group of its own, which is killed when it is done with, so that nothing it started stays. What it
+writes to standard error is read all the time and its end is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from conformance.vectors.runner.protocol import LONGEST_LINE, Nonsense
+
+_TAIL_BYTES: Final = 4_000
+_LOOK_SECONDS: Final = 0.2
+_LAST_WORDS_SECONDS: Final = 10.0
+
+
+class NotStarted(Exception):
+    """The command cannot be started; the text says why."""
+
+
+class Crashed(Exception):
+    """The process ended, or closed its output; the text says how, with the end of its standard error.
+
+    Attributes:
+        unfinished: Whether a line was begun.
+    """
+
+    def __init__(self, reason: str, *, unfinished: bool) -> None:
+        super().__init__(reason)
+        self.unfinished = unfinished
+
+
+class Silent(Exception):
+    """There was no line in time; the text has the end of its standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a verifier went after the end of its input.
+
+    Attributes:
+        clean: Whether it exited 0 in time and said nothing more.
+        detail: A sentence; empty where it is clean.
+    """
+
+    clean: bool
+    detail: str = ""
+
+
+class Child:
+    """One process of a verifier."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise ValueError("the process has no pipes")
+        self._process = process
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._tail = b""
+        self._listening = asyncio.ensure_future(self._listen())
+
+    @classmethod
+    async def started(cls, words: Sequence[str]) -> Child:
+        """Start a command.
+
+        Raises:
+            NotStarted: It cannot be started.
+        """
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=LONGEST_LINE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as fault:
+            raise NotStarted(f"{words[0]}: {getattr(fault, 'strerror', None) or fault}") from fault
+        return cls(process)
+
+    async def asked(self, line: bytes, seconds: float) -> bytes:
+        """Return the next line of its output after a line was sent to it.
+
+        What is sent waits in memory for as long as the process does not read, so that one which only writes, or does
+        nothing at all, holds nobody up.
+
+        Raises:
+            Crashed: It ended before.
+            Silent: No line came in so many seconds.
+            Nonsense: The line is longer than a line may be.
+        """
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
+            self._stdin.write(line)
+        return await self._line(seconds)
+
+    async def finished(self, seconds: float) -> Ending:
+        """End its input and return how it went; it is still to be killed, for what it started may be there."""
+        self._stdin.close()
+        try:
+            line = await self._line(seconds)
+        except Crashed as fault:
+            clean = self._process.returncode == 0 and not fault.unfinished
+            return Ending(clean, "" if clean else f"at the end of its input {fault}")
+        except Silent:
+            return Ending(clean=False, detail=f"it did not exit within {seconds:g} s of the end of its input")
+        except Nonsense as fault:
+            return Ending(clean=False, detail=f"at the end of its input it said more: {fault}")
+        said = line[:80].decode("utf-8", "replace").strip()
+        return Ending(clean=False, detail=f"at the end of its input it said more: {said!r}")
+
+    async def killed(self) -> None:
+        """Kill its process group and wait until the process is gone."""
+        self._kill()
+        await self._gone(_LAST_WORDS_SECONDS)
+        self._listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._listening
+        # A grandchild that left the group may hold the pipes; closing our ends leaves nothing of them here.
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way
+
+    async def _line(self, seconds: float) -> bytes:
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + seconds
+        reading = asyncio.ensure_future(self._stdout.readline())
+        try:
+            # A process may end while another that it started holds its output open: then no end of file would come.
+            while not reading.done():
+                alive = self._process.returncode is None
+                left = ends - loop.time()
+                if alive and left <= 0:
+                    raise Silent(f"no answer in {seconds:g} s{self.last_words}")
+                await asyncio.wait({reading}, timeout=min(_LOOK_SECONDS, left) if alive else _LOOK_SECONDS)
+                if not alive and not reading.done():
+                    break
+        finally:
+            if not reading.done():
+                reading.cancel()
+        try:
+            line = reading.result() if reading.done() and not reading.cancelled() else b""
+        except ValueError:
+            raise Nonsense(f"a line of more than {LONGEST_LINE} bytes") from None
+        if line.endswith(b"\n"):
+            return line
+        await self._gone(_LAST_WORDS_SECONDS)
+        fate = self._fate()
+        # Whatever it started may hold its standard error open: then that would not end.
+        self._kill()
+        await asyncio.wait({self._listening}, timeout=_LAST_WORDS_SECONDS)
+        place = " in the middle of a line" if line else ""
+        raise Crashed(f"it {fate}{place}{self.last_words}", unfinished=bool(line))
+
+    def _kill(self) -> None:
+        # The process leads the group. Killing it by itself, too, would look at its end before asyncio does, which then
+        # warns of a process that it does not know.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _gone(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + seconds
+        # Not wait(): some Pythons let it wait for the pipes, too, which a grandchild may hold open.
+        while self._process.returncode is None and loop.time() < ends:  # noqa: ASYNC110 - see above
+            await asyncio.sleep(0.01)
+
+    def _fate(self) -> str:
+        code = self._process.returncode
+        if code is None:
+            return "closed its output"
+        if code >= 0:
+            return f"exited with {code}"
+        try:
+            return f"was ended by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"was ended by signal {-code}"
+
+    @property
+    def last_words(self) -> str:
+        """The end of its standard error, after a colon; empty where it wrote nothing."""
+        said = self._tail.decode("utf-8", "replace").strip()
+        return f": {said}" if said else ""
+
+    async def _listen(self) -> None:
+        while chunk := await self._stderr.read(1 << 16):
+            self._tail = (self._tail + chunk)[-_TAIL_BYTES:]

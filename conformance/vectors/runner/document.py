@@ -1,0 +1,170 @@
+"""The result of a run as a JSON document, and back; result.schema.json beside this file is its published schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import jsonschema_rs
+
+from conformance.http.json_safe import json_safe
+from conformance.oracles.strict_json import JsonTextFault, strict_json
+from conformance.report.text import cut
+from conformance.vectors.runner.conclusion import Conclusion
+from conformance.vectors.runner.judging import Outcome, Result
+from conformance.vectors.runner.running import Plan
+
+FORMAT: Final = "weldproof-vectors-result/1"
+# What a verifier told is repeated up to here.
+_LONGEST_TEXT: Final = 4_000
+_MOST_CODES: Final = 20
+
+
+class DocumentFault(ValueError):
+    """A document that is no result of a run; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One vector's line of a result document.
+
+    Attributes:
+        id: The vector.
+        family: Its family.
+        kind: Its stage and fault.
+        outcome: What came of it.
+        pinned: Whether only the profile decides what is disagreed on.
+        detail: A sentence; empty where it agrees.
+        explained: The written reason, where there is one.
+    """
+
+    id: str
+    family: str
+    kind: str
+    outcome: Outcome
+    pinned: bool
+    detail: str
+    explained: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A result document as the comparison needs it.
+
+    Attributes:
+        verifier: Name and version, as it greeted.
+        vectors_version: Version of the package that was run.
+        exit_code: What the run ended with.
+        sentence: The run in a sentence.
+        results: A line a vector.
+    """
+
+    verifier: str
+    vectors_version: str
+    exit_code: int
+    sentence: str
+    results: tuple[Told, ...]
+
+
+@cache
+def schema() -> Mapping[str, Any]:
+    """Return the published JSON Schema of a result document."""
+    loaded: Mapping[str, Any] = json.loads(files(__package__).joinpath("result.schema.json").read_text("utf-8"))
+    return loaded
+
+
+def written(conclusion: Conclusion, plan: Plan, vectors_version: str) -> bytes:
+    """Return a run as a document: ASCII, members in a fixed order, vectors in the order of the package."""
+    return json.dumps(json_safe(_value(conclusion, plan, vectors_version)), allow_nan=False, indent=1).encode() + b"\n"
+
+
+def _value(conclusion: Conclusion, plan: Plan, vectors_version: str) -> dict[str, Any]:
+    run = conclusion.run
+    failing = {one.vector.id for one in conclusion.unexplained}
+    return {
+        "format": FORMAT,
+        "vectors_version": vectors_version,
+        "verifier": run.hello.verifier,
+        "families": list(run.hello.families),
+        "command": list(plan.command),
+        "seed": plan.seed,
+        "profile": conclusion.profile,
+        "exit_code": int(conclusion.exit_code),
+        "sentence": conclusion.sentence,
+        "remarks": list(conclusion.remarks),
+        "starts": run.starts,
+        "interrupted": run.interrupted,
+        "counts": {
+            family: {outcome.value: count for outcome, count in counts.items()}
+            for family, counts in conclusion.counts.items()
+        },
+        "rotten": [
+            {"about": one.explanation.subject, "result": one.explanation.outcome.value, "detail": one.detail}
+            for one in conclusion.rotten
+        ],
+        "results": [_told(one, conclusion.reasons, counts=one.vector.id in failing) for one in run.results],
+    }
+
+
+def _told(result: Result, reasons: Mapping[str, str], *, counts: bool) -> dict[str, Any]:
+    vector, answer = result.vector, result.answer
+    return {
+        "id": vector.id,
+        "family": vector.family,
+        "kind": vector.kind,
+        "result": result.outcome.value,
+        "pinned": result.pinned,
+        "counts": counts,
+        "explained": reasons.get(vector.id),
+        "detail": cut(result.detail, _LONGEST_TEXT),
+        "told": None
+        if answer is None
+        else {
+            "verdict": answer.verdict,
+            "stage": None if answer.stage is None else cut(answer.stage, _LONGEST_TEXT),
+            "codes": [cut(code, _LONGEST_TEXT) for code in answer.codes[:_MOST_CODES]],
+            "values": {name: _shortened(value) for name, value in answer.values.items()},
+            "why": answer.why,
+        },
+    }
+
+
+def _shortened(value: Any) -> Any:
+    return cut(value, _LONGEST_TEXT) if isinstance(value, str) else value
+
+
+def read(raw: bytes) -> Document:
+    """Return a result document.
+
+    Raises:
+        DocumentFault: It is none.
+    """
+    try:
+        value = strict_json(raw)
+    except JsonTextFault as fault:
+        raise DocumentFault(str(fault)) from fault
+    for one in _validator().iter_errors(value):
+        place = "/".join(str(step) for step in one.instance_path) or "the document"
+        raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {one.message[:200]}")
+    return Document(
+        value["verifier"],
+        value["vectors_version"],
+        value["exit_code"],
+        value["sentence"],
+        tuple(_line(one) for one in value["results"]),
+    )
+
+
+@cache
+def _validator() -> Any:
+    return jsonschema_rs.validator_for(dict(schema()))
+
+
+def _line(one: Mapping[str, Any]) -> Told:
+    return Told(
+        one["id"], one["family"], one["kind"], Outcome(one["result"]), one["pinned"], one["detail"], one["explained"]
+    )

@@ -1,0 +1,148 @@
+"""Written explanations of what a verifier does otherwise, and whether each still fits: a file of them cannot rot.
+
+[[explained]]
+id = "receipts/canonical/*"     # one vector, or a pattern over ids; or family = "welds" for a whole family
+result = "accepts"
+reason = "A JWS library does not look into the payload."
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from conformance.vectors import Vector
+from conformance.vectors.runner.judging import Outcome, Result
+
+_EXPLAINABLE = tuple(one.value for one in Outcome if one is not Outcome.AGREE)
+_MEMBERS = frozenset({"id", "family", "result", "reason", "depends_on"})
+
+
+class ExplanationsFault(Exception):
+    """A file that holds no explanations; the text says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a verifier answers otherwise, here and there.
+
+    Attributes:
+        pattern: Vector id or pattern over ids; None where it is about a family.
+        family: Family; None where it is about ids.
+        outcome: What it explains, and nothing else.
+        reason: Why.
+        depends_on: What the verifier must be built with or run on to answer so, such as a version of a library; empty
+            where it always does.
+    """
+
+    pattern: str | None
+    family: str | None
+    outcome: Outcome
+    reason: str
+    depends_on: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What it is about, as the file says it."""
+        return f"family {self.family}" if self.pattern is None else str(self.pattern)
+
+    def covers(self, vector: Vector) -> bool:
+        """Return whether it is about a vector."""
+        if self.pattern is None:
+            return vector.family == self.family
+        return fnmatchcase(vector.id, self.pattern)
+
+    def fits(self, result: Result) -> bool:
+        """Return whether it explains a result."""
+        return result.outcome is self.outcome and self.covers(result.vector)
+
+
+@dataclass(frozen=True, slots=True)
+class Rotten:
+    """An explanation that explains nothing.
+
+    Attributes:
+        explanation: The entry.
+        detail: What is found instead, in a sentence.
+    """
+
+    explanation: Explanation
+    detail: str
+
+
+def read(text: str) -> tuple[Explanation, ...]:
+    """Return the explanations of a file.
+
+    Raises:
+        ExplanationsFault: It is not TOML, or has other members.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as fault:
+        raise ExplanationsFault(f"not TOML: {fault}") from fault
+    entries = document.pop("explained", [])
+    if document:
+        raise ExplanationsFault(f"only [[explained]] entries have a place, not {', '.join(sorted(document))}")
+    if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
+        raise ExplanationsFault("explained is no list of tables; write [[explained]]")
+    return tuple(_explanation(entry, number) for number, entry in enumerate(entries, 1))
+
+
+def _explanation(entry: Mapping[str, Any], number: int) -> Explanation:
+    place = f"entry {number}"
+    unknown = entry.keys() - _MEMBERS
+    if unknown:
+        raise ExplanationsFault(f"{place}: unknown members {', '.join(sorted(unknown))}")
+    if ("id" in entry) is ("family" in entry):
+        raise ExplanationsFault(f"{place}: give either id or family")
+    for name, value in entry.items():
+        if not isinstance(value, str) or not value.strip():
+            raise ExplanationsFault(f"{place}: {name} is no text, or empty")
+    if "reason" not in entry:
+        raise ExplanationsFault(f"{place}: there is no reason")
+    if entry.get("result") not in _EXPLAINABLE:
+        raise ExplanationsFault(f"{place}: result is one of {', '.join(_EXPLAINABLE)}")
+    outcome, reason = Outcome(entry["result"]), entry["reason"].strip()
+    return Explanation(entry.get("id"), entry.get("family"), outcome, reason, entry.get("depends_on", "").strip())
+
+
+def explained(results: Iterable[Result], explanations: Sequence[Explanation]) -> dict[str, str]:
+    """Return the reason for each result that has one, by vector id; the first entry that fits counts."""
+    found = {}
+    for result in results:
+        reason = next((one.reason for one in explanations if one.fits(result)), None)
+        if reason is not None:
+            found[result.vector.id] = reason
+    return found
+
+
+def rotten(
+    explanations: Iterable[Explanation], results: Sequence[Result], vectors: Sequence[Vector]
+) -> tuple[Rotten, ...]:
+    """Return the entries that explain nothing.
+
+    An entry that covers vectors which were not run this time is left in peace: it may be about those. So is one that
+    depends on something where all that it covers agrees.
+
+    Args:
+        explanations: The entries.
+        results: What was run.
+        vectors: Every vector of the package, run or not.
+    """
+    return tuple(found for one in explanations if (found := _rotten(one, results, vectors)) is not None)
+
+
+def _rotten(one: Explanation, results: Sequence[Result], vectors: Sequence[Vector]) -> Rotten | None:
+    covered = {vector.id for vector in vectors if one.covers(vector)}
+    if not covered:
+        return Rotten(one, "there is no such vector")
+    seen = [result for result in results if result.vector.id in covered]
+    if any(one.fits(result) for result in seen) or len(seen) < len(covered):
+        return None
+    if one.depends_on and all(result.outcome is Outcome.AGREE for result in seen):
+        return None
+    outcomes = ", ".join(sorted({result.outcome.value for result in seen}))
+    return Rotten(one, f"nothing it covers comes to {one.outcome.value}, but to: {outcomes}")

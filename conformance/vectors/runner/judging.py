@@ -1,0 +1,125 @@
+"""What an answer comes to: agreement, or one of eight ways to disagree. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from conformance.vectors import FamilyInfo, Vector
+from conformance.vectors.runner.protocol import INVALID, UNSUPPORTED, VALID, Answer
+
+
+class Outcome(StrEnum):
+    """What became of one vector.
+
+    Attributes:
+        AGREE: The verdict is right, and so is everything that was told with it.
+        OTHER_REASON: Refused, as it should be; the stage or the code told is another.
+        WRONG_VALUE: The verdict is right; a value told with it is another.
+        ACCEPTS: Said to be valid, and is not.
+        REFUSES: Said to be invalid, and is valid.
+        UNSUPPORTED: Not judged, by the verifier's own word.
+        CRASH: The process ended, or could not be started again.
+        HANG: No answer in time.
+        NONSENSE: A line that is no answer.
+    """
+
+    AGREE = "agree"
+    OTHER_REASON = "other-reason"
+    WRONG_VALUE = "wrong-value"
+    ACCEPTS = "accepts"
+    REFUSES = "refuses"
+    UNSUPPORTED = "unsupported"
+    CRASH = "crash"
+    HANG = "hang"
+    NONSENSE = "nonsense"
+
+
+JUDGED = frozenset(
+    {Outcome.AGREE, Outcome.OTHER_REASON, Outcome.WRONG_VALUE, Outcome.ACCEPTS, Outcome.REFUSES},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one vector, and why.
+
+    Attributes:
+        vector: The vector.
+        outcome: What became of it.
+        pinned: Whether only the profile decides what is disagreed on, so that no standard is broken.
+        detail: A sentence; empty where it agrees.
+        answer: What was said; None where nothing that could be read.
+        asked: Whether the question was put at all.
+    """
+
+    vector: Vector
+    outcome: Outcome
+    pinned: bool = False
+    detail: str = ""
+    answer: Answer | None = None
+    asked: bool = True
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether it is anything but agreement; a family that a verifier never claimed to judge is no disagreement."""
+        return self.outcome is not Outcome.AGREE and (self.asked or self.outcome is not Outcome.UNSUPPORTED)
+
+
+def judged(vector: Vector, family: FamilyInfo, answer: Answer) -> Result:
+    """Return what an answer to a vector comes to."""
+    expected = vector.expected
+    missing = [name for name in family.told if name not in answer.values]
+    if answer.verdict == VALID and missing:
+        detail = f"valid, but without the value {' and '.join(missing)} that its family asks for"
+        return Result(vector, Outcome.NONSENSE, detail=detail, answer=answer)
+    if answer.verdict == UNSUPPORTED:
+        return Result(vector, Outcome.UNSUPPORTED, detail="not judged, by its own word", answer=answer)
+    if (answer.verdict == VALID) is not expected.valid:
+        outcome = Outcome.ACCEPTS if answer.verdict == VALID else Outcome.REFUSES
+        detail = f"{_expectation(vector)}; it says {_said(answer)}"
+        return Result(vector, outcome, _only_profile(vector, ()), detail, answer)
+    differing = tuple(_other_reasons(vector, answer)) if answer.verdict == INVALID else ()
+    if differing:
+        detail = f"{_expectation(vector)}; it says {_said(answer)}"
+        return Result(vector, Outcome.OTHER_REASON, _only_profile(vector, differing), detail, answer)
+    wrong = [name for name, value in expected.values.items() if not _same(answer.values.get(name, value), value)]
+    if wrong:
+        detail = f"its value {' and '.join(wrong)} is another"
+        return Result(vector, Outcome.WRONG_VALUE, _only_profile(vector, ("values",)), detail, answer)
+    return Result(vector, Outcome.AGREE, answer=answer)
+
+
+def _other_reasons(vector: Vector, answer: Answer) -> Iterable[str]:
+    """Yield the members of a refusal that were told and are another; of several right codes one is enough."""
+    if answer.stage is not None and answer.stage != vector.expected.stage:
+        yield "stage"
+    if not set(answer.codes) <= set(vector.expected.codes):
+        yield "codes"
+
+
+def _only_profile(vector: Vector, differing: Iterable[str]) -> bool:
+    members = set(differing)
+    return "valid" in vector.pinned or (bool(members) and members <= set(vector.pinned))
+
+
+def _expectation(vector: Vector) -> str:
+    if vector.expected.valid:
+        return "it is valid"
+    return f"to be refused at {vector.expected.stage} ({', '.join(vector.expected.codes)})"
+
+
+def _said(answer: Answer) -> str:
+    place = [] if answer.stage is None else [f"at {answer.stage}"]
+    codes = [f"({', '.join(answer.codes)})"] if answer.codes else []
+    why = [f"- {answer.why}"] if answer.why else []
+    return " ".join([answer.verdict, *place, *codes, *why])
+
+
+def _same(told: Any, right: Any) -> bool:
+    """Return whether two values are the same; 1 is not true, but 1.0 is 1, for JSON knows one kind of number."""
+    if isinstance(told, bool) or isinstance(right, bool):
+        return told is right
+    return bool(told == right)

@@ -1,1 +1,0 @@
-"""Builds the files of `conformance/vectors`, the same bytes each time: `python -m conformance.vectors_builder`."""

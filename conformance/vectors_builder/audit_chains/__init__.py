@@ -1,5 +1,0 @@
-"""Vectors of the control plane's audit log: whole logs, and logs with one fault each."""
-
-from conformance.vectors_builder.audit_chains.family import FAMILY
-
-__all__ = ["FAMILY"]

@@ -1,5 +1,0 @@
-"""Challenge tokens (profile 5.4): drafts, and the libraries that are asked beside the judge."""
-
-from conformance.vectors_builder.challenges.family import FAMILY
-
-__all__ = ["FAMILY"]

@@ -1,5 +1,0 @@
-"""Vectors of webhook signatures: deliveries that verify, and deliveries with one fault each."""
-
-from conformance.vectors_builder.webhook_signatures.family import FAMILY
-
-__all__ = ["FAMILY"]

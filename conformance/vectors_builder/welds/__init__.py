@@ -1,5 +1,0 @@
-"""Welds for each lane, as complete signed transactions (profile 5.5): drafts, and libraries asked beside the judge."""
-
-from conformance.vectors_builder.welds.family import FAMILY
-
-__all__ = ["FAMILY"]

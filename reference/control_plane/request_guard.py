@@ -1,0 +1,45 @@
+"""What is judged by a call's head alone, before its body is read: limit, route, method, admin token (P-RL-07, 7.1)."""
+
+from __future__ import annotations
+
+from reference.control_plane.app import Routes, sent_path
+from reference.control_plane.registering import Registering
+from reference.web.bearer_token import BearerToken, has_token, unauthorized
+from reference.web.envelope import Scope
+from reference.web.peers import Networks
+from reference.web.rate import AddressLimit
+from reference.web.request_guard import Gate
+
+
+class Entrance:
+    """Lets calls through that some operation answers, to who may call it."""
+
+    def __init__(
+        self, routes: Routes, token: BearerToken, limit: AddressLimit, proxies: Networks, registering: Registering
+    ) -> None:
+        """Take the rules.
+
+        Args:
+            routes: Every operation.
+            token: The admin token, with which nothing is charged.
+            limit: Charges each other call to its address.
+            proxies: Networks whose `X-Forwarded-For` is believed (P-CV-19).
+            registering: Judges registrations of services, once their bodies are read.
+        """
+        self._routes = routes
+        self._token = token
+        self._registering = registering
+        self._gate = Gate(routes.methods, limit, proxies, exempt=token.came_with, path_of=sent_path, options=False)
+
+    def __call__(self, scope: Scope) -> None:
+        """Judge one call.
+
+        Raises:
+            Refused: 401, 404, 405, 415 or 429.
+        """
+        self._gate(scope)
+        operation, _ = self._routes.find(scope)
+        if operation.admin and not self._token.came_with(scope):
+            if self._registering.is_one(operation) and has_token(scope):
+                return  # whose it is its body says
+            raise unauthorized()

@@ -1,0 +1,117 @@
+"""What a check says: each judgement with its verdict, its exchange, its fix and its place, without live values."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.engine.check import Case, Check, Inconclusive
+from conformance.engine.events import EventLog
+from conformance.http.client import Client, Counter, Names
+from conformance.ledger import load
+from conformance.target import Profile
+
+MUST = next(row.id for row in load() if row.decides)
+SHOULD = next(row.id for row in load() if not row.decides)
+TOKEN = "1767225600:0123456789abcdef"
+
+
+class Answering:
+    """A transport that answers 200 without a body."""
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        del method, url, headers, body
+        return 200, CIMultiDictProxy(CIMultiDict[str]()), b""
+
+
+async def _nothing(case: Case) -> None:
+    """Judge nothing."""
+
+
+def case_of(lane: str | None = "base") -> Case:
+    """Return a case of a check that names two rows."""
+    log, names = EventLog(), Names()
+    one = Check("made_up", (MUST, SHOULD), "rail", lane, False, "Mend it.", _nothing)
+    client = Client(Answering(), log, one.id, names, Counter())
+    return Case(one, Profile(), client, log, random.Random(1), None)
+
+
+async def test_a_judgement_names_the_exchange_that_shows_it() -> None:
+    """By its number in the log, so that a report has its request; none where nothing shows it."""
+    case = case_of()
+    answers = [await case.client.call("GET", "http://rail.test/") for _ in range(2)]
+    case.expect(MUST, False, "200", "404", exchange=answers[1])
+    case.inconclusive(MUST, "nobody knows", exchange=answers[0])
+    case.expect(MUST, True, "200", "200")
+    assert [event["exchange"] for event in case.log.of("judgement")] == [2, 1, None]
+
+
+def test_a_breach_weighs_what_its_row_does() -> None:
+    """One of a row that decides fails, any other warns; both say what to do, a pass does not."""
+    case = case_of()
+    assert not case.expect(MUST, False, "so", "otherwise")
+    assert not case.expect(SHOULD, False, "so", "otherwise", hint="Mend just that.")
+    assert case.expect(MUST, True, "so", "so")
+    told = [(event["verdict"], event["hint"]) for event in case.log.of("judgement")]
+    assert told == [("fail", "Mend it."), ("warn", "Mend just that."), ("pass", None)]
+
+
+def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
+    """A breach of what the interface leaves open warns on a row that decides too, with the reason; a pass is one."""
+    case = case_of(None)
+    case.expect(MUST, False, "so", "otherwise", beyond="the name is open", where={"member": "x"})
+    case.expect(MUST, True, "so", "so", beyond="the name is open")
+    told = [(event["verdict"], event["where"]) for event in case.log.of("judgement")]
+    assert told == [("warn", {"member": "x", "only warns, since": "the name is open"}), ("pass", {})]
+
+
+def test_what_does_not_judge_says_why() -> None:
+    """Rows that are open, do not apply or are documented have a verdict of that name, the reason, and no fix."""
+    case = case_of()
+    case.inconclusive(MUST, "nobody knows")
+    case.not_applicable(MUST, "it is claimed absent")
+    case.documented(MUST, "no node shows it")
+    told = [(event["verdict"], event["expected"], event["hint"]) for event in case.log.of("judgement")]
+    assert told == [
+        ("inconclusive", "nobody knows", None),
+        ("not_applicable", "it is claimed absent", None),
+        ("documented", "no node shows it", None),
+    ]
+    assert case.judged == {MUST}
+
+
+def test_live_values_and_lanes() -> None:
+    """What was found is told without live values, and where: with the lane, where the check is bound to one."""
+    case, free = case_of(), case_of(None)
+    case.client.names.name(TOKEN, "CHALLENGE")
+    case.expect(MUST, False, f"not {TOKEN}", TOKEN, where={"axis": "body"})
+    case.note(f"it was {TOKEN}")
+    free.expect(MUST, True, "so", "so")
+    (judged,), (noted,) = case.log.of("judgement"), case.log.of("note")
+    assert (judged["expected"], judged["found"], noted["text"]) == ("not $CHALLENGE", "$CHALLENGE", "it was $CHALLENGE")
+    assert judged["where"] == {"lane": "base", "axis": "body"}
+    assert next(iter(free.log.of("judgement")))["where"] == {}
+
+
+def test_a_sample_is_told_once_with_its_size() -> None:
+    """Whatever the kind of run: what was drawn in several places is one sum; what was tried whole is not told."""
+    case = case_of(None)
+    assert len(case.some(range(30), 10, "inputs")) == len(case.some(range(40), 10, "inputs")) == 10
+    assert sorted(case.some(range(5), 10, "others")) == list(range(5))
+    case.tell_parts()
+    (told,) = case.log.of("check.shortened")
+    assert (told["what"], told["tried"], told["of"], told["rows"]) == ("inputs", 20, 70, [MUST, SHOULD])
+
+
+def test_a_check_judges_its_own_rows_only() -> None:
+    """A row that it does not name is a fault of the suite; a lane that it is not bound to leaves its rows open."""
+    other = next(row.id for row in load() if row.id not in {MUST, SHOULD})
+    with pytest.raises(KeyError):
+        case_of().expect(other, True, "so", "so")
+    with pytest.raises(Inconclusive):
+        _ = case_of(None).lane

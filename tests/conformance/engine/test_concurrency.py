@@ -1,0 +1,88 @@
+"""Parts that run side by side: all of them to the end, whatever becomes of one."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+
+from conformance.engine.check import Inconclusive
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Unreachable
+
+
+async def test_results_come_in_the_order_of_the_parts() -> None:
+    """What finishes first does not come first."""
+
+    async def part(number: int) -> int:
+        for _ in range(5 - number):
+            await asyncio.sleep(0)
+        return number
+
+    assert await run_concurrently(map(part, range(5))) == [0, 1, 2, 3, 4]
+
+
+async def test_no_more_run_at_a_time_than_allowed() -> None:
+    """The rest waits for room."""
+    running, most = 0, 0
+
+    async def part() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    await run_concurrently((part() for _ in range(20)), at_once=3)
+    assert most == 3
+
+
+@pytest.mark.parametrize("first", [Inconclusive("no node"), Unreachable("no answer")])
+async def test_every_part_ends_before_a_broken_one_is_told(first: Exception) -> None:
+    """A part that breaks off at once leaves the others their time."""
+    ended = []
+
+    async def part(fault: Exception | None) -> None:
+        if fault is not None:
+            raise fault
+        await asyncio.sleep(0.01)
+        ended.append(1)
+
+    with pytest.raises(type(first)):
+        await run_concurrently(map(part, (first, None, None)))
+    assert ended == [1, 1]
+
+
+async def test_a_fault_of_the_suite_goes_before_a_reason() -> None:
+    """An unforeseen error is told even when another part only found no way on."""
+
+    async def part(fault: Exception) -> None:
+        raise fault
+
+    with pytest.raises(KeyError):
+        await run_concurrently(map(part, (Inconclusive("no node"), KeyError("suite"))))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_an_interrupt_leaves_no_part_behind(turns: int) -> None:
+    """Parts that had no room yet, or had not begun at all, are closed without a warning; one that ran is ended."""
+    ended: list[str] = []
+
+    async def part() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    parts = [part() for _ in range(3)]
+    running = asyncio.ensure_future(run_concurrently(parts, at_once=1))
+    await asyncio.sleep(0)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [inspect.getcoroutinestate(one) for one in parts] == [inspect.CORO_CLOSED] * 3
+    assert ended == ["ended"] * turns

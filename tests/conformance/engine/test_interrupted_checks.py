@@ -1,0 +1,73 @@
+"""Checks that are at work when a run is interrupted: what they do of it is no fault of the suite."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from conformance.engine.check import Case, Check
+from conformance.engine.events import EventLog
+from conformance.engine.runner import Plan, Run
+from conformance.ledger import load
+from conformance.target import Claims, Profile, Surface
+
+ROW, ANOTHER = "X-ROB-01", "X-JSON-01"
+NOBODY = "http://127.0.0.1:9"
+
+
+async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
+    began = asyncio.Event()
+
+    async def breaks(_: Case) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise EOFError("the program ended early") from None
+
+    async def never(case: Case) -> None:
+        case.expect(ANOTHER, True, "nothing", "nothing")
+
+    profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
+    checks = (
+        Check("breaks", (ROW,), "gateway", None, exclusive=False, fix="", run=breaks),
+        Check("never", (ANOTHER,), "gateway", None, exclusive="surface", fix="", run=never),
+    )
+    log = EventLog()
+    run = asyncio.create_task(
+        Run(Plan((load()[ROW], load()[ANOTHER]), checks, seed=1, workers=1), profile, log).execute()
+    )
+    async with asyncio.timeout(600):
+        await began.wait()
+        run.cancel()
+        await run
+    assert [(event["check"], event["outcome"]) for event in log.of("check.finished")] == [("breaks", "cancelled")]
+    assert {event["id"]: event["verdict"] for event in log.of("row")} == {ROW: "inconclusive", ANOTHER: "inconclusive"}
+    assert not [event for event in log.of("note") if "Traceback" in event["text"]]
+
+
+async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
+    """The end of the run is the log's last word, and the rows are judged by what stands before it."""
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def lingers(case: Case) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            while not [*case.log.of("run.finished")]:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.01)
+            case.note("too late")
+            ended.set()
+
+    profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
+    check = Check("lingers", (ROW,), "gateway", None, exclusive=False, fix="", run=lingers)
+    log = EventLog()
+    run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, log).execute())
+    async with asyncio.timeout(600):
+        await began.wait()
+        run.cancel()
+        await run
+        await ended.wait()
+    assert [event["event"] for event in log.events][-2:] == ["row", "run.finished"]

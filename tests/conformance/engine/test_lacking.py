@@ -1,0 +1,128 @@
+"""What a node cannot be made to do is documented: never a pass, never a row without a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from conformance.engine.check import Case, Check, Inconclusive, Lacking
+from conformance.engine.events import Event, EventLog
+from conformance.engine.runner import Plan, Run
+from conformance.lanes.node_control import NodeControl
+from conformance.ledger import load
+from conformance.target import Claims, Profile, Surface
+
+ROW = "RAIL-PAY-07"
+NOBODY = "http://127.0.0.1:9"
+PROFILE = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=("rail",), lanes=("base",)))
+
+
+@asynccontextmanager
+async def control_of(*verbs: str) -> AsyncIterator[NodeControl]:
+    """Serve a control address that lists verbs and does whatever it is told."""
+
+    async def listed(request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"verbs": dict.fromkeys(verbs, "does it"), "faults": []})
+
+    async def done(request: web.Request) -> web.Response:
+        return web.json_response({"ok": True, "verb": (await request.json())["verb"]})
+
+    app = web.Application()
+    app.add_routes([web.get("/control", listed), web.post("/control", done)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    control = NodeControl(f"http://{host}:{port}/control", "Base", 5)
+    try:
+        yield control
+    finally:
+        await control.close()
+        await runner.cleanup()
+
+
+async def test_a_verb_that_is_not_listed_is_lacking_and_not_asked_for() -> None:
+    """What GET /control does not list raises `Lacking` with the reason; what it lists is carried out."""
+    async with control_of("fund", "reorg") as control:
+        assert (await control.carry_out("reorg", depth=1))["verb"] == "reorg"
+        assert not await control.lacks("fund")
+        assert await control.lacks("lag")
+        with pytest.raises(Lacking, match=r"this Base node lacks the control verb lag.*profile 9\.1"):
+            await control.carry_out("lag", blocks=1)
+        assert await control.fault_names() == ()
+
+
+async def test_a_node_that_lists_nothing_is_asked() -> None:
+    """A control address of another form is not taken for one that lacks everything."""
+    async with control_of() as control:
+        assert not await control.lacks("lag")
+        assert (await control.carry_out("lag"))["ok"] is True
+
+
+async def test_a_node_without_a_control_address_lacks_every_verb() -> None:
+    """On a public network no verb can be asked for."""
+    control = NodeControl(None, "Solana", 5)
+    try:
+        assert await control.lacks("fund")
+        with pytest.raises(Lacking, match="no control verbs"):
+            await control.carry_out("fund")
+    finally:
+        await control.close()
+
+
+async def verdict_of(*bodies: Callable[[Case], Awaitable[None]]) -> Event:
+    """Return how a run judges the row that some checks decide."""
+    checks = tuple(
+        Check(f"check_{place}", (ROW,), "rail", None, exclusive=False, fix="", run=body)
+        for place, body in enumerate(bodies)
+    )
+    log = EventLog()
+    await Run(Plan((load()[ROW],), checks, seed=1, workers=1), PROFILE, log).execute()
+    (row,) = log.of("row")
+    return dict(row)
+
+
+async def passes(case: Case) -> None:
+    case.expect(ROW, True, "a refusal", "402")
+
+
+async def lacks(case: Case) -> None:
+    raise Lacking(f"this {case.check.surface}'s node lacks reorg")
+
+
+async def passes_and_lacks(case: Case) -> None:
+    await passes(case)
+    await lacks(case)
+
+
+async def fails_and_lacks(case: Case) -> None:
+    case.expect(ROW, False, "a refusal", "200")
+    await lacks(case)
+
+
+async def cannot_reach(case: Case) -> None:
+    raise Inconclusive(case.check.id)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "expected"),
+    [
+        ((lacks,), "documented"),
+        ((passes_and_lacks,), "documented"),
+        ((fails_and_lacks,), "fail"),
+        ((lacks, cannot_reach), "inconclusive"),
+        ((passes_and_lacks, passes), "pass"),
+    ],
+)
+async def test_a_check_that_its_node_does_not_allow_passes_nothing(bodies: Any, expected: str) -> None:
+    """A part of a check is no pass, a breach stays one, and other checks of the row still count."""
+    row = await verdict_of(*bodies)
+    assert row["verdict"] == expected
+    if expected in {"documented", "pass"}:
+        assert "lacks reorg" in row["reason"]

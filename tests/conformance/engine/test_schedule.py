@@ -1,0 +1,249 @@
+"""In what company checks run, at any number of workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.engine import clock
+from conformance.engine.check import Case, Check, Exclusive
+from conformance.engine.events import EventLog
+from conformance.engine.runner import Plan, Run
+from conformance.engine.typical import typical_seconds
+from conformance.ledger import load
+from conformance.target import Claims, Profile, Surface
+from conformance.target.chains import BaseChain, Chains
+from conformance.target.gateway import Gateway
+from conformance.target.profile import Clock
+
+NOBODY = "http://127.0.0.1:9"
+ROW = "X-ROB-01"
+SURFACES = ("gateway", "agent", "control_plane")
+Body = Callable[[Case], Awaitable[None]]
+
+
+def check(
+    name: str,
+    body: Body,
+    surface: str = "gateway",
+    exclusive: Exclusive = False,
+    lane: str | None = None,
+    *,
+    self_contained: bool = False,
+) -> Check:
+    return Check(name, (ROW,), surface, lane, exclusive, "", body, self_contained)
+
+
+async def run(*checks: Check, workers: int, clock_file: Path | None = None, **nodes: Any) -> EventLog:
+    """Run checks, none of which may break off, against `nodes`, and return the log."""
+    profile = Profile(
+        surfaces={name: Surface(url=NOBODY) for name in SURFACES},
+        claims=Claims(surfaces=SURFACES),
+        clock=Clock(offset_file=clock_file),
+        **nodes,
+    )
+    log = EventLog()
+    await Run(Plan((load()[ROW],), checks, seed=1, workers=workers), profile, log).execute()
+    assert {event["outcome"] for event in log.of("check.finished")} == {"done"}, log.of("check.finished")
+    assert sorted(event["check"] for event in log.of("check.finished")) == sorted(one.id for one in checks)
+    return log
+
+
+class Notes:
+    """Who is inside, and whom each check met there."""
+
+    def __init__(self) -> None:
+        self.inside: set[str] = set()
+        self.met: dict[str, set[str]] = {}
+
+    def body(self, name: str) -> Body:
+        async def stays(_: Case) -> None:
+            self.inside.add(name)
+            for one in self.inside:
+                self.met.setdefault(one, set()).update(self.inside - {one})
+                self.met.setdefault(name, set())
+            for _turn in range(200):
+                await asyncio.sleep(0)
+            self.inside.remove(name)
+
+        return stays
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
+    notes = Notes()
+    ordinary = [check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(6)]
+    without_chain = [check(f"agent{n}", notes.body(f"agent{n}"), "agent") for n in range(3)]
+    hubs = [check(f"hub{n}", notes.body(f"hub{n}"), "control_plane") for n in range(3)]
+    own = [check(f"own{n}", notes.body(f"own{n}"), "control_plane", self_contained=True) for n in range(6)]
+    chain = [check(f"chain{n}", notes.body(f"chain{n}"), exclusive="chain", lane="solana") for n in range(2)]
+    other = check("chain_other", notes.body("chain_other"), exclusive="chain", lane="base")
+    surface = check("surface", notes.body("surface"), "control_plane", "surface")
+    limits = check("limits", notes.body("limits"), exclusive="limits")
+    moving = check("moving", notes.body("moving"), exclusive=True)
+    last = check("last", notes.body("last"), exclusive="all", lane="solana")
+    await run(last, moving, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers)
+
+    def names(checks: list[Check]) -> set[str]:
+        return {one.id for one in checks}
+
+    everything = names([*ordinary, *without_chain, *hubs, *chain, other, surface, limits])
+    for one in [*chain, other]:
+        assert not notes.met[one.id] & names(ordinary)
+    assert "chain1" not in notes.met["chain0"]
+    assert not notes.met["surface"] & names([*ordinary, *hubs])
+    assert not notes.met["limits"] & (everything | {"moving"})
+    assert not notes.met["moving"] & everything
+    assert not notes.met["last"] & (everything | {"moving"})
+
+
+async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:
+    began, seen = asyncio.Event(), asyncio.Event()
+
+    async def lasts(_: Case) -> None:
+        began.set()
+        await asyncio.wait_for(seen.wait(), 600)
+
+    async def alone(_: Case) -> None:
+        await asyncio.wait_for(began.wait(), 600)
+        seen.set()
+
+    own = check("own", lasts, "control_plane", self_contained=True)
+    await run(own, check("moving", alone, exclusive=True), workers=1)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: int, tmp_path: Path) -> None:
+    """And for nobody who is still in the middle of something."""
+    file = tmp_path / "clock"
+    moments: list[tuple[float, float]] = []
+
+    async def waits(case: Case) -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+        before = clock.offset_of(file)
+        await clock.pass_time(case, 360)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        moments.append((before, clock.offset_of(file)))
+
+    checks = [check(f"waits{n}", waits, exclusive=True) for n in range(4)]
+    await run(*checks, workers=workers, clock_file=file)
+    moves = -(-4 // workers)
+    assert {after - before for before, after in moments} == {360.0}
+    assert clock.offset_of(file) == 360.0 * moves
+
+
+async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path) -> None:
+    """Whoever waits for a later moment goes on waiting when a worker takes its next check."""
+    file = tmp_path / "clock"
+    seen = []
+
+    async def others_go_on() -> None:
+        for _turn in range(20):
+            await asyncio.sleep(0)
+
+    def waits(seconds: int) -> Body:
+        async def body(case: Case) -> None:
+            if seconds == 100:
+                await others_go_on()
+            await clock.pass_time(case, seconds)
+
+        return body
+
+    async def looks_on(_: Case) -> None:
+        before = clock.offset_of(file)
+        await others_go_on()
+        seen.append((before, clock.offset_of(file)))
+
+    bodies = {"a_sooner": waits(100), "b_later": waits(360), "c_looks_on": looks_on}
+    await run(*(check(name, body, exclusive=True) for name, body in bodies.items()), workers=2, clock_file=file)
+
+    assert seen == [(100.0, 100.0)]
+
+
+async def test_what_takes_long_elsewhere_begins_first() -> None:
+    """And the rest in the seed's order, which is not that of the plan."""
+    body = Notes().body("any")
+    seconds = typical_seconds()
+    known = sorted(seconds, key=lambda one: seconds[one])
+    plan = [check(name, body) for name in (*known[:20], *known[-20:])]
+    log = await run(*plan, workers=1)
+    began = [event["check"] for event in log.of("check.started")]
+    assert [seconds[one] for one in began[:20]] == sorted((seconds[one] for one in known[-20:]), reverse=True)
+    assert sorted(began[20:]) == sorted(known[:20])
+    assert began[20:] != known[:20]
+
+
+async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
+    """Whoever comes last is waited for, were it of a surface behind which no chain is."""
+    longest = "generated_calls_of_the_control_plane"
+    ordinary = [check(f"ordinary{n}", _turns) for n in range(6)]
+    without_chain = [check(name, _turns, "control_plane") for name in (longest, "short")]
+    own = [check(f"own{n}", _turns, "control_plane", self_contained=True) for n in range(2)]
+    log = await run(*own, *without_chain, *ordinary, workers=3)
+    began = [event["check"] for event in log.of("check.started")]
+    assert longest in began[:3]
+    assert not {"short", "own0", "own1"} & set(began[:6])
+
+
+async def _turns(_: Case) -> None:
+    for _turn in range(20):
+        await asyncio.sleep(0)
+
+
+def _nodes(rail: str, checkouts: str) -> dict[str, Any]:
+    return {
+        "chains": Chains(base=BaseChain(rpc=NOBODY, control=rail)),
+        "gateway": Gateway(chains=Chains(base=BaseChain(rpc=NOBODY, control=checkouts))),
+    }
+
+
+def _beside_each_other(notes: Notes) -> list[Check]:
+    return [check(one, notes.body(one), one, exclusive="chain", lane="base") for one in ("rail", "gateway")]
+
+
+async def test_nodes_of_one_lane_are_disturbed_side_by_side() -> None:
+    notes = Notes()
+    log = await run(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/2"))
+    assert notes.met == {"rail": {"gateway"}, "gateway": {"rail"}}
+    (started,) = log.of("run.started")
+    assert [company for _, company in started["checks"]] == ["chain base", "chain base of checkouts"]
+
+
+async def test_a_node_that_is_the_same_is_disturbed_by_one_check_at_a_time() -> None:
+    notes = Notes()
+    log = await run(*_beside_each_other(notes), workers=2, **_nodes(f"{NOBODY}/1", f"{NOBODY}/1"))
+    assert notes.met == {"rail": set(), "gateway": set()}
+    (started,) = log.of("run.started")
+    assert [company for _, company in started["checks"]] == ["chain base", "chain base"]
+
+
+@pytest.mark.parametrize(("workers", "left"), [(1, 1), (2, 1), (8, 5)])
+async def test_workers_make_room_for_what_runs_in_turn(workers: int, left: int) -> None:
+    """One of them goes on in any case."""
+    done = asyncio.Event()
+    inside: set[Check] = set()
+    met: list[int] = []
+
+    async def lasts(case: Case) -> None:
+        inside.add(case.check)
+        met.append(len(inside))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        inside.remove(case.check)
+        if len(met) == 40 and not inside:
+            done.set()
+
+    async def disturbs(_: Case) -> None:
+        await asyncio.wait_for(done.wait(), 600)
+
+    own = [check(f"own{n}", lasts, "control_plane", self_contained=True) for n in range(40)]
+    lanes = [check(lane, disturbs, exclusive="chain", lane=lane) for lane in ("algorand", "base", "solana")]
+    await run(*own, *lanes, workers=workers)
+    # Those that began before any lane did have left by then.
+    assert max(met[20:]) == left

@@ -1,0 +1,42 @@
+"""What follows from a recorded request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.engine.events import EventLog
+from conformance.http.recorded import curl_line, template, templates
+
+
+def request(body: str | None, **others: Any) -> dict[str, Any]:
+    """Return a recorded request."""
+    return {"method": "POST", "url": "http://h/$TOKEN", "path": "/$TOKEN", "headers": [("B", "it's"), ("a", "$")]} | {
+        "body": body,
+        **others,
+    }
+
+
+def test_the_curl_line_leaves_names_to_the_shell() -> None:
+    """A name that the suite put there stands in double quotes, all else in single ones."""
+    names = {"url": [[9, 6]], "body": [[7, 6]]}
+    assert curl_line(request('{"a":"`$TOKEN`"}', names=names)) == (
+        "curl -sS -i -g --path-as-is -X POST --url 'http://h/'\"$TOKEN\" -H 'B: it'\"'\"'s' -H 'a: $' "
+        '--data-raw \'{"a":"`\'"$TOKEN"\'`"}\''
+    )
+
+
+def test_the_template_is_what_the_seed_decides() -> None:
+    """Method, path, names of header fields and body; values of header fields are no part of it."""
+    assert template(request(None)) == ["POST", "/$TOKEN", ["a", "b"], None]
+
+
+def test_templates_are_counted_without_the_repeats_that_were_asked_for() -> None:
+    """Each request of a run counts once, one that answers a 429 not at all; the target's deliveries do not count."""
+    log = EventLog()
+    for body, retry in (("x", False), ("x", False), ("x", True), (None, False)):
+        log.add("exchange", request=request(body), retry=retry)
+    log.add("arrival", request=request("y"))
+    assert sorted(templates(log.events).items()) == [
+        ('["POST","/$TOKEN",["a","b"],"x"]', 2),
+        ('["POST","/$TOKEN",["a","b"],null]', 1),
+    ]

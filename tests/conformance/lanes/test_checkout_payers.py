@@ -1,0 +1,176 @@
+"""Paying checkout links on three lanes, rightly and in every wrong way, against nodes in processes of their own."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from algosdk import account
+from eth_account import Account as Signer
+from eth_utils.crypto import keccak
+from solana.rpc.commitment import Confirmed
+from solders.keypair import Keypair
+from solders.signature import Signature
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer, Way
+from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.target import LANES, AlgorandChain, BaseChain, Budgets, Chains, Profile, Secret, SolanaChain
+from tests import prepared
+
+MEMO = "weldproof:AAECAwQFBgcICQoLDA0ODw"
+AMOUNT = 8_410_000
+NETWORKS = {"algorand": "algorand_testnet", "base": "base_sepolia", "solana": "solana_devnet"}
+
+
+@pytest.fixture(scope="module", params=LANES)
+def chains(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Chains]]:
+    """A lane and the node that its checkout payments are made on, a test network."""
+    lane = request.param
+    if lane == "algorand":
+        token = tmp_path_factory.mktemp("algod") / "token"
+        token.write_text("a" * 64)
+        words = ["--algod-port", "0", "--indexer-port", "0", "--block-seconds", "0.02", "--token-file", str(token)]
+        with prepared.serving("sim.algorand", *words) as ready:
+            url = str(ready["algod"])
+            secret = Secret(file=Path(token))
+            chain = AlgorandChain(network=NETWORKS[lane], algod=url, token=secret, control=f"{url}/control")
+            yield lane, Chains(algorand=chain)
+    elif lane == "base":
+        with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.02", "--chain-id", "84532") as ready:
+            url = str(ready["rpc"])
+            yield lane, Chains(base=BaseChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control"))
+    else:
+        with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+            url = str(ready["rpc"])
+            yield lane, Chains(solana=SolanaChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control"))
+
+
+@asynccontextmanager
+async def opened(chains: tuple[str, Chains]) -> AsyncIterator[tuple[CheckoutPayer, Any, Bill]]:
+    """A payer, the lane's payer below it, and a bill of an account that is ready to be paid."""
+    lane, nodes = chains
+    profile = Profile(budgets=Budgets(confirmation=120.0, request=120.0))
+    below: Any = await payer_for(lane, profile, Names(), 1, nodes)
+    try:
+        bill = Bill(USDC[NETWORKS[lane]], payee(lane), AMOUNT, MEMO)
+        if lane == "algorand":
+            await below.control("fund", address=bill.address, amount="10000000")
+            await below.control("mint", address=bill.address, asset=bill.asset, amount="1")
+        yield checkout_payer(below), below, bill
+    finally:
+        await below.close()
+
+
+def payee(lane: str) -> str:
+    if lane == "algorand":
+        return str(account.generate_account()[1])
+    return str(Signer.create().address) if lane == "base" else str(Keypair().pubkey())
+
+
+async def test_right_payment_credits_the_payee_and_nobody_else(chains: tuple[str, Chains]) -> None:
+    """A bill that is paid moves its amount from the payer to the payee, who then holds it."""
+    async with opened(chains) as (payer, below, bill):
+        before = await payer.holding(bill.address, bill.asset)
+        tx_id = await payer.settle(bill)
+        assert {below.address: -AMOUNT, bill.address: AMOUNT} == await payer.credits(tx_id, bill.asset)
+        assert before + AMOUNT == await payer.holding(bill.address, bill.asset)
+
+
+async def test_memo_stands_where_the_profile_binds_it(chains: tuple[str, Chains]) -> None:
+    """The memo is Algorand's note, a Solana memo instruction, or the hash in Base's authorization log."""
+    async with opened(chains) as (payer, below, bill):
+        tx_id = await payer.settle(bill.changed(memo=MEMO + chains[0]))
+        assert (MEMO + chains[0]).encode() == await bound(chains[0], below, tx_id)
+
+
+async def bound(lane: str, below: Any, tx_id: str) -> bytes:
+    if lane == "algorand":
+        return base64.b64decode((await below.info(tx_id))["txn"]["txn"]["note"])
+    if lane == "base":
+        topics = [bytes(one) for log in (await below.node.mined(tx_id))["logs"] for one in log["topics"]]
+        return (MEMO + lane).encode() if bytes(keccak((MEMO + lane).encode())) in topics else b""
+    asked = below.node.client.get_transaction(Signature.from_string(tx_id), "base64", Confirmed, 0)
+    message = (await asked).value.transaction.transaction.message
+    keys = message.account_keys
+    return b"".join(one.data for one in message.instructions if str(keys[one.program_id_index]).startswith("Memo"))
+
+
+async def test_ways_without_the_memo_pay_the_whole_amount(chains: tuple[str, Chains]) -> None:
+    """Whatever is wrong with the memo, address and amount are right, so only the memo can tell it."""
+    async with opened(chains) as (payer, _, bill):
+        for way in payer.unbound():
+            assert (await credited(payer, way, bill))[0] == AMOUNT, way.what
+
+
+async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) -> None:
+    """No short way leaves the payee with the amount, unless a part of it stands without the memo."""
+    async with opened(chains) as (payer, _, bill):
+        for way in payer.short():
+            amount, _ = await credited(payer, way, bill)
+            assert amount < AMOUNT or "without" in way.what, way.what
+
+
+async def test_strayed_ways_bring_the_payee_nothing_under_the_memo(chains: tuple[str, Chains]) -> None:
+    """What stays with the payer is not the payee's; what he gets beside it stands without the memo, or is a unit."""
+    async with opened(chains) as (payer, _, bill):
+        for way in payer.strayed():
+            amount, _ = await credited(payer, way, bill)
+            assert amount <= 1 or "without" in way.what, way.what
+
+
+async def test_other_assets_bring_nothing_of_the_right_one(chains: tuple[str, Chains]) -> None:
+    """A payment in another asset leaves the payee's holding of the right one as it was."""
+    async with opened(chains) as (payer, _, asked):
+        # A page may write an EVM address in lower case.
+        bill = asked.changed(address=asked.address.lower()) if chains[0] == "base" else asked
+        ways = await payer.elsewhere(bill)
+        assert len(ways) > 1
+        for way in ways:
+            assert (await credited(payer, way, bill))[0] == 0, way.what
+
+
+async def test_failing_ways_bring_nothing(chains: tuple[str, Chains]) -> None:
+    """A transaction that is refused or fails leaves everything as it was."""
+    async with opened(chains) as (payer, _, bill):
+        for way in payer.failing():
+            assert (await credited(payer, way, bill))[0] == 0, way.what
+
+
+async def test_one_transfer_under_two_memos(chains: tuple[str, Chains]) -> None:
+    """Where a transaction can carry two memos, the amount moves once; Base has no such thing and says so."""
+    async with opened(chains) as (payer, _, bill):
+        if chains[0] == "base":
+            with pytest.raises(Inconclusive, match="one memo"):
+                await payer.with_memos(bill, [MEMO, MEMO + "2"])
+            return
+        await payer.with_memos(bill, [MEMO, MEMO + "2"])
+        assert AMOUNT <= await payer.holding(bill.address, bill.asset) <= AMOUNT + 1
+
+
+async def test_unknown_way_to_bind_is_named(chains: tuple[str, Chains]) -> None:
+    """A way that the suite does not know decides nothing, and the sentence lists those that it knows."""
+    async with opened(chains) as (payer, _, bill):
+        with pytest.raises(Inconclusive, match="it knows"):
+            await payer.settle(bill, "pigeon")
+
+
+async def test_submitted_payment_lands(chains: tuple[str, Chains]) -> None:
+    """A payment can be handed to the node first and waited for afterwards."""
+    async with opened(chains) as (payer, _, bill):
+        tx_id = await payer.submitted(bill.changed(memo=MEMO + "later"))
+        await payer.landed(tx_id)
+        assert await payer.holding(bill.address, bill.asset) >= AMOUNT
+
+
+async def credited(payer: CheckoutPayer, way: Way, bill: Bill) -> tuple[int, str]:
+    """What a way brings the payee of the bill's asset, each with a memo of its own."""
+    own = bill.changed(memo=f"{MEMO[:12]}{abs(hash(way.what)):020d}")
+    before = await payer.holding(bill.address, bill.asset)
+    tx_id = await way.pay(own)
+    return await payer.holding(bill.address, bill.asset) - before, tx_id

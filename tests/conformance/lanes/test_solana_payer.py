@@ -1,0 +1,373 @@
+"""The Solana payer against a node in a process of its own, with and without control verbs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import base58
+import pytest
+from solana.rpc.commitment import Confirmed
+from solders.keypair import Keypair
+from solders.message import Message, MessageV0
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from solders.transaction import VersionedTransaction
+
+from conformance.engine.check import Inconclusive
+from conformance.http.client import Names
+from conformance.lanes.payers import payer_for
+from conformance.lanes.solana.instructions import TokenTransfer, associated_account, hand_over
+from conformance.lanes.solana.node import CONFIRMED
+from conformance.lanes.solana.payer import Order, Refused, SolanaPayer, invented_id, spellings
+from conformance.lanes.solana.relay import through
+from conformance.lanes.spending import Wallet
+from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain
+from tests import prepared
+from tests.reserved_port import reserved_port
+
+USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+TOKEN = "1767225600:0011223344556677:a09b8bbc7b366385e78e577f66a953775dce4472ed6f732572ad6ab56172b995"
+REFERENCE = "FsFR6sRtNSjtXvNCBdTRaDaoWd4jVBysLeRHVHi57ZBs"
+PRICE = 10_000
+LIMIT = "50000000"
+BUDGETS = Budgets(confirmation=120.0, request=120.0)
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[str]:
+    """A simulated node with slots every 5 ms, so that a payment is final after 160 ms; its address."""
+    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+        yield str(ready["rpc"])
+
+
+@asynccontextmanager
+async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[SolanaPayer]:
+    chain = SolanaChain(rpc=url, **(members or {"control": f"{url}/control"}))
+    payer = await SolanaPayer.open(chain, BUDGETS, names or Names(), seed=1, wallet=Wallet(main_network=True))
+    try:
+        yield payer
+    finally:
+        await payer.close()
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """An `accepts` entry of a payee whom nobody has paid yet."""
+    extra = {"payment_reference": TOKEN, "svm_reference_pubkey": REFERENCE, "decimals": 6}
+    terms = {"asset": USDC, "payTo": str(Keypair().pubkey()), "maxAmountRequired": str(PRICE), "extra": extra}
+    return {"network": "solana:x", **terms, **changes}
+
+
+def order(**changes: Any) -> Order:
+    return Order.of(entry(**changes))
+
+
+async def sent(payer: SolanaPayer, tx_id: str) -> VersionedTransaction:
+    """What the node has of a transaction, decoded by the SDK."""
+    asked = payer.node.client.get_transaction(
+        Signature.from_string(tx_id), "base64", Confirmed, max_supported_transaction_version=0
+    )
+    found = (await asked).value
+    assert found is not None
+    made = found.transaction.transaction
+    assert isinstance(made, VersionedTransaction)
+    return made
+
+
+async def received(payer: SolanaPayer, wanted: Order) -> int:
+    return await payer.balance(wanted.payee, wanted.mint)
+
+
+async def test_pay_moves_the_price_and_names_the_reference_in_the_transfer(node: str) -> None:
+    """`pay` ends finalized: the payee has the price, and the reference follows the owner, read-only, not signing."""
+    async with opened(node) as payer:
+        terms = entry()
+        proof = await payer.pay(terms)
+        wanted = Order.of(terms)
+        assert proof == {"tx_id": proof["tx_id"], "payment_reference": TOKEN}
+        status = await payer.node.status(proof["tx_id"])
+        assert status is not None
+        assert "Finalized" in str(status.confirmation_status)
+        assert await received(payer, wanted) == PRICE
+        message = (await sent(payer, proof["tx_id"])).message
+        assert isinstance(message, MessageV0)
+        transfer = message.instructions[-1]
+        keys = [message.account_keys[place] for place in transfer.accounts]
+        assert bytes(transfer.data) == b"\x0c" + PRICE.to_bytes(8, "little") + b"\x06"
+        assert keys == [
+            associated_account(payer.main.key, wanted.mint),
+            wanted.mint,
+            wanted.destination,
+            payer.main.key,
+            Pubkey.from_string(REFERENCE),
+        ]
+        last = transfer.accounts[-1]
+        assert not message.is_signer(last)
+        assert not message.is_maybe_writable(last)
+
+
+async def test_many_equal_payments_at_once_are_many_transactions(node: str) -> None:
+    """Twenty payments of one entry at once have twenty ids and move twenty prices."""
+    async with opened(node) as payer:
+        terms = entry()
+        proofs = await asyncio.gather(*(payer.pay(terms) for _ in range(20)))
+        assert len({proof["tx_id"] for proof in proofs}) == 20
+        assert await received(payer, Order.of(terms)) == 20 * PRICE
+
+
+async def test_the_forms_that_checks_need(node: str) -> None:
+    """Legacy and versioned, checked and unchecked, over-paid, written reference: all are real payments."""
+    async with opened(node) as payer:
+        wanted = order()
+        legacy = await payer.send([(await payer.transfer(wanted)).instruction()], legacy=True, wait=CONFIRMED)
+        assert isinstance((await sent(payer, legacy)).message, Message)
+        plain = await payer.transfer(wanted, decimals=None, writable=True, amount=PRICE + 1)
+        tx_id = await payer.send([plain.instruction()], wait=CONFIRMED)
+        message = (await sent(payer, tx_id)).message
+        assert isinstance(message, MessageV0)
+        used = message.instructions[0]
+        assert bytes(used.data) == b"\x03" + (PRICE + 1).to_bytes(8, "little")
+        assert message.is_maybe_writable(used.accounts[-1])
+        assert await received(payer, wanted) == 2 * PRICE + 1
+
+
+async def test_a_transfer_inside_a_program_call(node: str) -> None:
+    """The relay carries a transfer out; the reference is an account of the transfer, or of the call around it only."""
+    async with opened(node) as payer:
+        wanted, relay = order(), await payer.relay()
+        made = await payer.transfer(wanted)
+        await payer.send([through(relay, made.instruction())], wait=CONFIRMED)
+        assert await received(payer, wanted) == PRICE
+        bare = (await payer.transfer(wanted, references=())).instruction()
+        tx_id = await payer.send([through(relay, bare, outer_only=[wanted.reference])], wait=CONFIRMED)
+        assert await received(payer, wanted) == 2 * PRICE
+        message = (await sent(payer, tx_id)).message
+        assert [message.account_keys[one.program_id_index] for one in message.instructions] == [relay]
+        assert wanted.reference in message.account_keys
+        assert await payer.relay() == relay
+
+
+async def test_a_token_account_is_emptied_and_handed_over_in_one_transaction(node: str) -> None:
+    """After it the payee owns an account that has received the price and holds nothing."""
+    async with opened(node) as payer:
+        wanted, me = order(), payer.main.key
+        bait = await payer.token_account(wanted.mint, me)
+        made = await payer.transfer(wanted, destination=bait)
+        back = made.changed(source=bait, destination=made.source)
+        await payer.send([made.instruction(), back.instruction(), hand_over(bait, me, wanted.payee)], wait=CONFIRMED)
+        data = await payer.node.data(bait)
+        assert data is not None
+        assert data[32:64] == bytes(wanted.payee)
+        assert await payer.held(bait) == 0
+        assert await received(payer, wanted) == 0
+
+
+async def test_a_look_alike_token_is_held_by_the_payer(node: str) -> None:
+    """`create_mint` makes a token of the same decimals that can be paid to the payee's account of that mint."""
+    async with opened(node) as payer:
+        wanted, fake = order(), await payer.create_mint()
+        made = await payer.transfer(wanted, mint=fake)
+        await payer.send([made.instruction()], wait=CONFIRMED)
+        assert await payer.decimals(fake) == await payer.decimals(wanted.mint) == 6
+        assert await payer.balance(wanted.payee, fake) == PRICE
+        assert await received(payer, wanted) == 0
+
+
+async def test_what_fails_is_refused_or_recorded_as_failed(node: str) -> None:
+    """A transfer of what is not there is refused in preflight; without it, it is on the chain with its error."""
+    async with opened(node) as payer:
+        wanted, poor = order(), await payer.new_account()
+        source = await payer.associated(poor.key, wanted.mint)
+        made = (await payer.transfer(wanted, source=source, owner=poor.key)).instruction()
+        with pytest.raises(Refused) as refused:
+            await payer.send([made], sender=poor)
+        assert await payer.node.status(refused.value.tx_id) is None
+        with pytest.raises(Refused) as failed:
+            await payer.send([made], sender=poor, skip_preflight=True)
+        status = await payer.node.status(failed.value.tx_id)
+        assert status is not None
+        assert status.err is not None
+        assert await received(payer, wanted) == 0
+
+
+async def test_a_draft_has_its_id_before_it_is_sent(node: str) -> None:
+    """The id of a signed transaction is known and unknown to the chain until it is submitted."""
+    async with opened(node) as payer:
+        wanted = order()
+        draft = await payer.draft([(await payer.transfer(wanted)).instruction()])
+        assert await payer.node.status(str(draft.signatures[0])) is None
+        assert await payer.submit(draft, wait=CONFIRMED) == str(draft.signatures[0])
+        assert await received(payer, wanted) == PRICE
+
+
+async def test_an_operator_funds_the_payer_and_gets_the_rest_back(node: str, tmp_path: Path) -> None:
+    """Without control verbs the funder's account pays, and at the end has all but prices, fees and rents again."""
+    pair = Keypair()
+    mint, wanted = Pubkey.from_string(USDC), order()
+    key_file = tmp_path / "funder"
+    key_file.write_text(pair.to_json())
+    async with opened(node) as bank:
+        await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
+        await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
+        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+            made = await payer.transfer(wanted)
+            await payer.send([made.instruction()])
+            assert await bank.balance(pair.pubkey(), mint) < 2_000_000 - PRICE
+        assert await received(bank, wanted) == PRICE
+        assert await bank.balance(pair.pubkey(), mint) == 2_000_000 - PRICE
+        # What stays away is the payee's account's rent and some fees.
+        assert 10**9 - await bank.node.lamports(pair.pubkey()) < 2_200_000
+
+
+@pytest.mark.parametrize("text", ["", "[1,2,3]", "abc", "[]", json.dumps([7] * 64)])
+async def test_a_funder_that_is_no_key_pair(node: str, tmp_path: Path, text: str) -> None:
+    """What is no key pair is said to be none, and is not repeated."""
+    key_file = tmp_path / "funder"
+    key_file.write_text(text)
+    chain = SolanaChain(rpc=node, funder=Secret(file=key_file), spending_limit=LIMIT)
+    with pytest.raises(Inconclusive, match="funder is no key pair"):
+        await SolanaPayer.open(chain, BUDGETS, Names(), seed=1)
+
+
+async def test_without_funds_nothing_can_be_paid(node: str) -> None:
+    """A profile with neither control nor funder, or without the lane's table, is inconclusive."""
+    with pytest.raises(Inconclusive, match="neither control nor funder"):
+        await SolanaPayer.open(SolanaChain(rpc=node), BUDGETS, Names(), seed=1)
+    with pytest.raises(Inconclusive, match=r"no \[chains\.solana\] table"):
+        await payer_for("solana", Profile(), Names(), seed=1)
+
+
+async def test_a_payer_is_opened_by_its_lane(node: str) -> None:
+    """`payer_for` gives the lane's payer; its keys and transaction ids show in no log."""
+    names = Names()
+    chains = Chains(solana=SolanaChain(rpc=node, control=f"{node}/control"))
+    payer = await payer_for("solana", Profile(chains=chains, budgets=BUDGETS), names, seed=1)
+    try:
+        assert isinstance(payer, SolanaPayer)
+        proof = await payer.pay(entry())
+        secret = str(payer.main.keypair)
+        assert secret not in repr(payer.main)
+        assert secret not in names.redact(f"key {secret}")
+        assert proof["tx_id"] not in names.redact(f"sent {proof['tx_id']}")
+        assert payer.caip2.startswith("solana:")
+        assert await payer.block_time() > 1_700_000_000
+    finally:
+        await payer.close()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"asset": "no mint"},
+        {"payTo": None},
+        {"maxAmountRequired": "1.5"},
+        {"maxAmountRequired": str(2**64)},
+        {"extra": {"svm_reference_pubkey": REFERENCE}},
+        {"extra": {"payment_reference": TOKEN}},
+        {"extra": None},
+    ],
+)
+def test_an_entry_that_cannot_be_paid(changes: dict[str, Any]) -> None:
+    """An entry without a price, an address, a token or a reference is inconclusive."""
+    with pytest.raises(Inconclusive):
+        order(**changes)
+
+
+async def test_every_fault_of_the_node_is_inconclusive(node: str) -> None:
+    """Whatever the node answers instead of an answer, the payer says so and nothing else is raised."""
+    async with opened(node) as payer:
+        names = [name for name in await payer.fault_names() if name not in {"hang", "slow"}]
+        assert names
+        payer.node._budgets = Budgets(confirmation=0.2, request=2.0)
+        for name in set(names) - {"withhold", "reject_late", "early_finality"}:
+            await payer.control("fault", name=name, seed=3, count=10_000)
+            try:
+                with pytest.raises(Inconclusive):
+                    await payer.block_time()
+                with pytest.raises(Inconclusive):
+                    await payer.pay(entry())
+            finally:
+                await payer.control("fault", name=name, seed=3, count=0)
+        payer.node._budgets = BUDGETS
+        assert await payer.block_time()
+
+
+async def test_a_node_that_is_away() -> None:
+    """A port where nobody listens is inconclusive."""
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        with pytest.raises(Inconclusive):
+            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names(), seed=1)
+
+
+async def test_an_error_without_data_breaks_the_parser_and_nothing_else() -> None:
+    """The SDK panics on such an answer; the payer calls it inconclusive all the same."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"jsonrpc":"2.0","error":{"code":-32002,"message":"no data"},"id":0}'
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n")
+        writer.write(b"content-length: %d\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server:
+        with pytest.raises(Inconclusive, match="broke its parser"):
+            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names(), seed=1)
+
+
+def test_ids_and_their_spellings() -> None:
+    """An invented id is 64 bytes in base58; a lax reader may take the other spellings for it."""
+    tx_id = invented_id(bytes(range(64)))
+    assert base58.b58decode(tx_id) == bytes(range(64))
+    assert invented_id() != invented_id()
+    assert len({tx_id, *spellings(tx_id)}) == 5
+    assert all(tx_id in one for one in spellings(tx_id))
+
+
+def test_a_changed_transfer_is_another_instruction() -> None:
+    """`changed` leaves the rest as it is."""
+    keys = [Keypair().pubkey() for _ in range(5)]
+    made = TokenTransfer(keys[0], keys[1], keys[2], keys[3], 7, 6, (keys[4],))
+    other = made.changed(amount=8).instruction()
+    assert other.accounts == made.instruction().accounts
+    assert other.data != made.instruction().data
+
+
+async def test_no_payment_goes_beyond_the_spending_limit(node: str, tmp_path: Path) -> None:
+    """What the limit leaves over is too little for one more payment, which is not made, for that reason."""
+    pair, key_file = Keypair(), tmp_path / "funder"
+    key_file.write_text(pair.to_json())
+    async with opened(node) as bank:
+        await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
+        await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
+        limit = str(PRICE + 1)
+        async with opened(node, funder=Secret(file=key_file), spending_limit=limit) as payer:
+            assert (await payer.pay(entry()))["tx_id"]
+            with pytest.raises(Inconclusive, match=rf"spending_limit is {limit} atomic units"):
+                await payer.pay(entry())
+
+
+async def test_an_account_pays_in_usdc_only(node: str, tmp_path: Path) -> None:
+    """Another token that it holds stays where it is, whatever decimals it has."""
+    pair, key_file = Keypair(), tmp_path / "funder"
+    key_file.write_text(pair.to_json())
+    async with opened(node) as bank:
+        await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
+        await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
+        other = await bank.create_mint(decimals=8)
+        place = await bank.associated(pair.pubkey(), other)
+        given = await bank.transfer(order(asset=str(other)), destination=place)
+        await bank.send([given.instruction()])
+        assert await bank.balance(pair.pubkey(), other) == PRICE
+        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+            with pytest.raises(Inconclusive, match="is not USDC of solana_mainnet"):
+                await payer.pay(entry(asset=str(other)))
+        assert await bank.balance(pair.pubkey(), other) == PRICE
+        assert await bank.balance(pair.pubkey(), Pubkey.from_string(USDC)) == 100 * PRICE

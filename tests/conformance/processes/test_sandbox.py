@@ -1,0 +1,107 @@
+"""An enclosure: calls to anywhere are seen and reach nobody, ports are free, /app is empty, what may pass passes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.http.client import Names
+from conformance.processes.launching import Program
+from conformance.processes.sandbox import Enclosed, enclosed, words_before
+
+SERVER = """
+import http.server, os, pathlib, socket, threading, urllib.request
+pathlib.Path("/app/made").write_text(os.environ["SECRET_WORD"])
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"here")
+    def log_message(self, *_):
+        pass
+def outside():
+    for url in os.environ["URLS"].split():
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except OSError:
+            pass
+    pathlib.Path("/app/done").touch()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 8094), Handler)
+threading.Thread(target=outside).start()
+server.serve_forever()
+"""
+
+
+@pytest.fixture(autouse=True)
+async def allowed() -> None:
+    """Skip where the machine allows no namespaces."""
+    if not await words_before():
+        pytest.skip("this machine allows no network namespaces")
+
+
+def program(*urls: str) -> Program:
+    """Return a server at 8094 that calls addresses."""
+    words = (sys.executable, "-I", "-c", SERVER)
+    return Program(words, {"URLS": " ".join(urls), "SECRET_WORD": "a-word-of-secrecy"}, 8094, "a server")
+
+
+async def called(inside: Enclosed) -> set[str]:
+    """Wait until the server has called everybody, and return whom."""
+    # What the watcher saw comes by a pipe: the last call is known once it has come.
+    async with asyncio.timeout(240):
+        while not (inside.app / "done").exists() or not any(one.address == "192.0.2.9" for one in inside.calls):  # noqa: ASYNC110 - another process's doing
+            await asyncio.sleep(0.05)
+    return {one.told for one in inside.calls}
+
+
+async def test_every_call_is_seen() -> None:
+    """Addresses of IPv4 and names are told with their ports; the server's own port is reached from outside."""
+    urls = ("http://192.0.2.7:8080/x", "http://nobody.example/", "http://192.0.2.9/")
+    async with enclosed(program(*urls), Names(), ports=(8094,)) as inside:
+        assert await inside.answers(8094)
+        seen = await called(inside)
+        assert {"tcp 192.0.2.7 port 8080", "tcp 192.0.2.9 port 80"} <= seen
+        # A machine without a name server asks nobody, one with a search list asks for more names.
+        assert all(one.startswith("DNS for nobody.example") for one in seen if "DNS" in one)
+        assert (inside.app / "made").read_text() == "a-word-of-secrecy"
+    assert not Path("/app/made").exists()
+
+
+async def test_two_of_a_port_side_by_side_and_services_within_reach() -> None:
+    """Two enclosed servers at one port do not meet; a service of this machine is reached where that is allowed."""
+    heard: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readline())
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    service = await asyncio.start_server(hear, "127.0.0.1", 0)
+    port = service.sockets[0].getsockname()[1]
+    urls = (f"http://127.0.0.1:{port}/health", "http://192.0.2.9/")
+    async with (
+        enclosed(program(*urls), Names(), ports=(8094,), services=(port,)) as first,
+        enclosed(program(*urls), Names(), ports=(8094,)) as second,
+    ):
+        assert await first.answers(8094)
+        assert await second.answers(8094)
+        assert f"tcp 127.0.0.1 port {port}" in await called(first) & await called(second)
+    service.close()
+    assert heard == [b"GET /health HTTP/1.1\r\n"]
+
+
+async def test_a_program_that_ends_is_quoted_without_secrets() -> None:
+    """What it said last is told, its secrets by their names."""
+    names = Names()
+    names.secret("a-word-of-secrecy", "SECRET_WORD")
+    words = (sys.executable, "-I", "-c", "import os; print(os.environ['SECRET_WORD']); raise SystemExit(3)")
+    async with enclosed(
+        Program(words, {"SECRET_WORD": "a-word-of-secrecy"}, 8094, "it"), names, ports=(8094,)
+    ) as inside:
+        assert not await inside.answers(8094)
+        assert inside.ended
+        assert inside.said == "$SECRET_WORD"

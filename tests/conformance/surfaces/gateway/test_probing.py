@@ -1,0 +1,139 @@
+"""What is found out about a gateway by asking it, and the profile that is drafted from it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.cli.initialising import _render
+from conformance.engine.events import EventLog
+from conformance.http.client import Client, Counter, Names
+from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway, selectors
+from conformance.surfaces.openapi_bodies import bodies, properties
+from conformance.target import Pace, parse
+from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway
+
+OPENAPI: dict[str, Any] = {
+    "paths": {
+        "/v1/resources": {
+            "post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/R"}}}}}
+        },
+        "/compliance/screen": {
+            "post": {"requestBody": {"content": {"application/json": {"example": {"who": "somebody"}}}}}
+        },
+    },
+    "components": {
+        "schemas": {
+            "R": {
+                "required": ["resource_id", "amount", "kind", "network", "on"],
+                "properties": {
+                    "resource_id": {"type": "string"},
+                    "amount": {"type": ["integer", "null"], "minimum": 7},
+                    "kind": {"enum": ["one", "two"]},
+                    "network": {"allOf": [{"$ref": "#/components/schemas/N"}], "default": "algorand_testnet"},
+                    "on": {"type": "boolean"},
+                },
+            },
+            "N": {"type": "string"},
+        }
+    },
+}
+PAGE = """<div id="qr-label">Scan</div><img id="qr" src="/x"><div id="addr">ABC</div><div id="memo-help">What?</div>
+<div id="memo">word:TOKEN</div><div id="amount">1.25</div><div id="state">open</div>"""
+
+
+def test_a_body_is_made_of_a_schema_or_taken_from_an_example() -> None:
+    """Required members get their default, first value, least number or a text that is new each time."""
+    made = {"resource_id": "weldproof-{unique}", "amount": 7, "kind": "one", "network": "algorand_testnet", "on": True}
+    assert list(bodies(OPENAPI, "/v1/resources")) == [made]
+    assert list(bodies(OPENAPI, "/compliance/screen")) == [{"who": "somebody"}]
+    assert sorted(properties(OPENAPI, "/v1/resources")) == ["amount", "kind", "network", "on", "resource_id"]
+
+
+@pytest.mark.parametrize("document", [{}, {"paths": []}, {"paths": {"/v1/resources": {"post": {"$ref": "#/paths"}}}}])
+def test_a_document_of_another_shape_tells_nothing(document: dict[str, Any]) -> None:
+    """No body is found where none is described."""
+    assert list(bodies(document, "/v1/resources")) == []
+
+
+def test_parts_of_a_page_are_found_by_their_ids() -> None:
+    """The element that is the part itself is preferred to its label; a memo holds the token."""
+    assert selectors(PAGE, "TOKEN") == {
+        "address": "#addr",
+        "memo": "#memo",
+        "amount": "#amount",
+        "qr": "#qr",
+        "state": "#state",
+    }
+    assert selectors("no page", "TOKEN") == {}
+
+
+class Described(Gateway):
+    """A gateway that publishes an OpenAPI document and names parts of its page."""
+
+    async def _answer(
+        self, method: str, path: str, headers: CIMultiDict[str], body: bytes, host: str
+    ) -> tuple[int, Any]:
+        if path == "/openapi.json":
+            return 200, OPENAPI
+        if path.startswith("/checkout/"):
+            return 200, PAGE.replace("TOKEN", path.rpartition("/")[2]).encode()
+        return await super()._answer(method, path, headers, body, host)
+
+
+def _client(gateway: Gateway) -> Client:
+    return Client(gateway, EventLog(), "init", Names(), Counter())
+
+
+async def test_a_gateway_is_described_by_what_it_accepts() -> None:
+    """Paths, members, bodies, networks and selectors are found, and make a profile that can be read."""
+    tenants = {
+        name: {"Authorization": f"Bearer {key}", "X-Tenant-Id": tenant_id}
+        for name, (key, tenant_id) in zip(("first", "second"), KEYS.items(), strict=True)
+    }
+    found = await probe_gateway(_client(Described()), BASE, tenants)
+    assert found is not None
+    assert found.bindings["openapi_path"] == "/openapi.json"
+    assert found.bindings["jwks_path"] == "/.well-known/jwks.json"
+    assert found.bindings["receipt_member"] == "jws"
+    assert found.bindings["screen_body"] == {"who": "somebody"}
+    assert found.bindings["screen_receipt_member"] == "compliance_receipt_jws"
+    assert found.bindings["resource_body"]["resource_id"] == "weldproof-{unique}"
+    assert found.bindings["checkout_selectors"]["memo"] == "#memo"
+    assert found.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
+
+    given = {"first": ("id-1", "KEY_1"), "second": ("id-2", "KEY_2")}
+    text = _render({"gateway": found}, given, {}, Pace(), {})
+    profile = parse(text)
+    assert profile.tenants["second"].networks == ("algorand_testnet", "base_sepolia", "solana_devnet")
+    assert profile.claims.lanes == ("algorand", "base", "solana")
+    assert "weld_first" not in text
+    uncommented = "\n".join(line.removeprefix("# ") for line in text.splitlines() if "limited" not in line)
+    assert tomllib.loads(text)["gateway"]["receipt_member"] == "jws"
+    assert "[tenants.first.payout]" in uncommented
+
+
+async def test_without_a_tenant_the_rest_is_left_to_fill_in() -> None:
+    """What needs credentials stands as commented lines."""
+    found = await probe_gateway(_client(Described()), BASE, {})
+    assert found is not None
+    assert not {"resource_body", "checkout_selectors"} & set(found.bindings)
+    text = _render({"gateway": found}, {}, {}, Pace(), {})
+    assert "# [tenants.first]" in text
+    assert "# resource_body" in text
+    assert parse(text).tenants == {}
+
+
+async def test_another_server_is_no_gateway() -> None:
+    """A server without the two endpoints is left alone."""
+
+    class Elsewhere(Gateway):
+        async def send(self, *_: Any) -> tuple[int, CIMultiDictProxy[str], bytes]:
+            return 404, CIMultiDictProxy(CIMultiDict[str]()), json.dumps({}).encode()
+
+    assert await probe_gateway(_client(Elsewhere()), BASE, {}) is None
+    assert GatewayFound(BASE).bindings == {}

@@ -1,0 +1,92 @@
+"""What the suite sends to a receiver: genuine where it says so, and wrong where it says so."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+
+from conformance.oracles import webhook_signature
+from conformance.surfaces.webhooks.deliveries import (
+    STYLES,
+    Event,
+    Signer,
+    forgeries,
+    new_event,
+    oddly_written,
+    reserialised,
+    with_members,
+)
+
+SECRET = "weldw_deliveries-secret"
+T = 1767225600
+TEMPLATES = ["{t}.{body}", "{body}", "{body}.{t}", "{t}{body}", "v1:{t}:{body}"]
+
+
+def event() -> Event:
+    """Return a new event."""
+    return new_event(random.Random(1), "algorand:testnet", T)
+
+
+def test_an_event_has_the_shape_of_the_interface() -> None:
+    """Each is of its own id and transaction, and its two amounts are one."""
+    one, other = event(), event()
+    assert re.fullmatch(r"evt_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one["id"])
+    assert one["id"] != other["id"]
+    assert one["data"]["tx_id"] != other["data"]["tx_id"]
+    pretty = one["data"]["amount_pretty"].removesuffix(" USDC").replace(".", "")
+    assert pretty + "0000" == one["data"]["amount_microunits"]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("style", STYLES)
+def test_a_genuine_delivery_verifies(template: str, style: str) -> None:
+    """Whatever is covered and however it is written, the header is in the strict form and its v1 fits."""
+    made = Signer(SECRET, template, style).sign(event(), T)
+    header = webhook_signature.read(made.value or "")
+    assert header.faults == ()
+    assert webhook_signature.verify(header, [SECRET], template, made.body) == 0
+    assert json.loads(made.body)["id"] == made.event_id
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("style", STYLES)
+def test_no_forgery_verifies(template: str, style: str) -> None:
+    """Each is of an event of its own, still JSON, and wrong even for the most tolerant reader of the header."""
+    made = forgeries(Signer(SECRET, template, style), event, T)
+    assert len(made) >= 14
+    assert len({one.event_id for one in made.values()}) == len(made)
+    for what, one in made.items():
+        assert json.loads(one.body)["id"] == one.event_id, what
+        header = webhook_signature.read(one.value or "")
+        assert webhook_signature.verify(header, [SECRET], template, one.body) is None, what
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_is_written_anew_is_the_same_json_in_other_bytes(style: str) -> None:
+    """Three other forms, under a signature that does not fit these bytes."""
+    made = reserialised(Signer(SECRET, "{t}.{body}", style), event, T)
+    assert set(made) == set(STYLES) - {style}
+    for one in made.values():
+        header = webhook_signature.read(one.value or "")
+        assert webhook_signature.verify(header, [SECRET], "{t}.{body}", one.body) is None
+
+
+def test_odd_bytes_are_the_event() -> None:
+    """They parse to the same event, and none of the usual forms gives them."""
+    one = event()
+    assert json.loads(oddly_written(one)) == one
+    assert oddly_written(one) not in {style(one) for style in STYLES.values()}
+
+
+def test_further_members_leave_the_known_ones() -> None:
+    """Growing an event changes nothing of it, nor the event that it was made from."""
+    one = event()
+    grown = with_members(one, {"a": 1}, {"b": 2}, {"c": 3})
+    assert (grown["a"], grown["data"]["b"], grown["data"]["asset"]["c"]) == (1, 2, 3)
+    assert "b" not in one["data"]
+    assert "c" not in one["data"]["asset"]
+    del grown["a"], grown["data"]["b"], grown["data"]["asset"]["c"]
+    assert grown == one

@@ -1,0 +1,84 @@
+"""What an answer comes to beside what a vector expects."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.vectors import Expected, Vector
+from conformance.vectors.runner.judging import Outcome, judged
+from conformance.vectors.runner.protocol import Answer
+from tests.conformance.vectors.runner.made import NUMBERS, WORDS, number, word
+
+HALF = {"half": 2}
+
+
+@pytest.mark.parametrize(
+    ("vector", "answer", "expected"),
+    [
+        (number(4), Answer("valid", values=HALF), Outcome.AGREE),
+        (number(4), Answer("valid", values={"half": 2.0, "other": None}), Outcome.AGREE),
+        (number(4), Answer("valid", values={"half": 3}), Outcome.WRONG_VALUE),
+        (number(4), Answer("valid", values={"half": "2"}), Outcome.WRONG_VALUE),
+        (number(4), Answer("valid", values={"half": None}), Outcome.WRONG_VALUE),
+        (number(2), Answer("valid", values={"half": True}), Outcome.WRONG_VALUE),
+        (number(4), Answer("valid"), Outcome.NONSENSE),
+        (number(4), Answer("invalid"), Outcome.REFUSES),
+        (number(4), Answer("invalid", ("odd",), "parity"), Outcome.REFUSES),
+        (number(4), Answer("unsupported"), Outcome.UNSUPPORTED),
+        (number(3), Answer("invalid"), Outcome.AGREE),
+        (number(3), Answer("invalid", ("odd",)), Outcome.AGREE),
+        (number(3), Answer("invalid", (), "parity"), Outcome.AGREE),
+        (number(3), Answer("invalid", ("odd",), "size"), Outcome.OTHER_REASON),
+        (number(3), Answer("invalid", ("huge",), "parity"), Outcome.OTHER_REASON),
+        (number(3), Answer("invalid", ("odd", "huge")), Outcome.OTHER_REASON),
+        (number(3), Answer("valid", values={"half": 1}), Outcome.ACCEPTS),
+        (number(3), Answer("valid"), Outcome.NONSENSE),
+        (number(3), Answer("unsupported", ("odd",)), Outcome.UNSUPPORTED),
+    ],
+)
+def test_each_answer_has_its_class(vector: Vector, answer: Answer, expected: Outcome) -> None:
+    """Only agreement needs no sentence."""
+    found = judged(vector, NUMBERS, answer)
+    assert (expected, expected is Outcome.AGREE) == (found.outcome, not found.detail)
+    assert found.disagrees is (expected is not Outcome.AGREE)
+
+
+def test_of_several_right_codes_one_is_enough() -> None:
+    """Where somebody else's vector has two faults, a verifier may stop at either."""
+    vector = word("High")
+    both = Expected(valid=False, stage="case", codes=("upper", "long"), values={})
+    told = {name: getattr(vector, name) for name in Vector.__dataclass_fields__} | {"expected": both}
+    for codes in (("upper",), ("long",), ("long", "upper"), ()):
+        assert judged(Vector(**told), WORDS, Answer("invalid", codes)).outcome is Outcome.AGREE
+    assert judged(Vector(**told), WORDS, Answer("invalid", ("upper", "x"))).outcome is Outcome.OTHER_REASON
+
+
+@pytest.mark.parametrize(
+    ("vector", "answer", "expected"),
+    [
+        (word("High", pinned=["valid", "stage", "codes"]), Answer("valid"), True),
+        (word("High", pinned=["stage", "codes"]), Answer("valid"), False),
+        (word("High", pinned=["stage", "codes"]), Answer("invalid", ("x",), "y"), True),
+        (word("High", pinned=["codes"]), Answer("invalid", ("x",), "y"), False),
+        (word("High", pinned=["codes"]), Answer("invalid", ("x",), "case"), True),
+        (word("low", pinned=["valid"]), Answer("invalid"), True),
+        (word("low"), Answer("invalid"), False),
+        (word("low", pinned=["valid"]), Answer("unsupported"), False),
+    ],
+)
+def test_what_only_the_profile_decides_is_marked(vector: Vector, answer: Answer, expected: bool) -> None:
+    """Only where each member that differs is pinned; the class is the same."""
+    assert expected is judged(vector, WORDS, answer).pinned
+
+
+@pytest.mark.parametrize(("pinned", "expected"), [(["values"], True), ([], False)])
+def test_a_value_is_pinned_by_its_own_member(pinned: list[str], expected: bool) -> None:
+    """A wrong value counts unless the profile alone decides values."""
+    found = judged(number(4, pinned=pinned), NUMBERS, Answer("valid", values={"half": 9}))
+    assert (Outcome.WRONG_VALUE, expected) == (found.outcome, found.pinned)
+
+
+def test_the_sentence_tells_both_sides() -> None:
+    """What was to be said, what was, and the verifier's own words."""
+    found = judged(number(3), NUMBERS, Answer("invalid", ("huge",), "size", why="far too big"))
+    assert found.detail == "to be refused at parity (odd); it says invalid at size (huge) - far too big"

@@ -1,0 +1,1 @@
+"""Builds the files of `conformance/vectors`, the same bytes each time: `python -m tools.vectors_builder`."""

@@ -1,0 +1,127 @@
+"""What a vector is before it is judged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from conformance.vectors import OURS
+
+VALID: Final = "valid"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One vector as its author means it.
+
+    Attributes:
+        stage: Where it is refused; `valid` for one that holds.
+        fault_name: The fault in one word; what is shown, for one that holds.
+        variant: What tells it from others of its kind.
+        input: The members that a verifier is given.
+        why: Why it is worth having.
+        requirements: Rows of the ledger.
+        fault: The one fault in a sentence; None for one that holds.
+        codes: Codes of the refusal; left out, the stage is the code. None for one that holds.
+        values: What a verifier can work out from it, by name.
+        pinned: Members of `expected` that only the profile decides: valid, stage, codes, values.
+        pins: Clauses of the profile without which the verdict would not follow.
+        doors: Where it can be sent; the last is always `offline`.
+        origin: Who made it.
+        group: What stands in its kind where the stage would, for vectors that are grouped otherwise.
+    """
+
+    stage: str
+    fault_name: str
+    variant: str
+    input: Mapping[str, Any]
+    why: str
+    requirements: tuple[str, ...]
+    fault: str | None = None
+    codes: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    pinned: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+    doors: tuple[str, ...] = ("offline",)
+    origin: str = OURS
+    group: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is meant to hold."""
+        return self.stage == VALID
+
+    @property
+    def kind(self) -> str:
+        """Stage and fault."""
+        return f"{self.group or self.stage}/{self.fault_name}"
+
+    @property
+    def name(self) -> str:
+        """The id without its family's prefix."""
+        return f"{self.kind}/{self.variant}"
+
+    @property
+    def expected_codes(self) -> tuple[str, ...]:
+        """The codes of the refusal."""
+        return () if self.valid else self.codes or (self.stage,)
+
+
+def holding(
+    shown: str,
+    variant: str,
+    given: Mapping[str, Any],
+    why: str,
+    rows: tuple[str, ...],
+    *,
+    values: Mapping[str, Any],
+    pins: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a vector that holds; what is worked out from it is the profile's.
+
+    Args:
+        shown: What it shows.
+        variant: What tells it from others that show it.
+        given: The members that a verifier is given.
+        why: Why it is worth having.
+        rows: Rows of the ledger.
+        values: What a verifier can work out from it.
+        pins: Clauses of the profile by which alone it holds; none where the standards say so.
+    """
+    pinned = ("valid", "values") if pins else ("values",)
+    return Draft(VALID, shown, variant, given, why, rows, values=values, pinned=pinned, pins=pins)
+
+
+def refusal(
+    kind: str,
+    variant: str,
+    given: Mapping[str, Any],
+    fault: str,
+    why: str,
+    rows: tuple[str, ...],
+    *,
+    codes: tuple[str, ...] = (),
+    pins: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a vector with one fault; its stage and its codes have their names from the profile.
+
+    Args:
+        kind: Stage and fault, as in `sig_invalid/salt`.
+        variant: What tells it from others of its kind.
+        given: The members that a verifier is given.
+        fault: The fault, in a sentence.
+        why: Why it is worth having.
+        rows: Rows of the ledger.
+        codes: Codes of the refusal; left out, the stage is the code.
+        pins: Clauses of the profile by which alone it is refused; none where the standards refuse it.
+    """
+    stage, fault_name = kind.split("/")
+    pinned = ("valid", "stage", "codes") if pins else ("stage", "codes")
+    return Draft(stage, fault_name, variant, given, why, rows, fault, codes, pinned=pinned, pins=pins)
+
+
+def seed(family: str, name: str) -> bytes:
+    """Return 32 bytes that are always the same for a family and a name: keys, salts and everything else drawn."""
+    return hashlib.sha256(f"weldproof vectors of {family}, 1: {name}".encode()).digest()

@@ -1,0 +1,154 @@
+"""Signatures at the edges of what Falcon takes: the longest vector, the largest coefficient, short and long codings.
+
+A signer never makes them. Their keys are made for them (`conformance.oracles.falcon_making`) and verify like any other.
+Both are drawn once and kept, because how a platform rounds decides the draw.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+from typing import Final
+
+from conformance.oracles.credentials.judging import kid_of
+from conformance.oracles.falcon import BOUND, DEGREE, SALT_BYTES
+from conformance.oracles.falcon_making import OneSignature, of_vector
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
+from tools.vectors_builder.drafting import Draft, seed
+from tools.vectors_builder.falcon_envelopes.making import (
+    DIDS,
+    REGISTRY,
+    base64_text,
+    holds,
+    packed,
+    passport,
+    refused,
+)
+from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
+
+EDGES: Final = Recorded(
+    Path(__file__).parent / "recorded" / "edges.json", "Signatures that no signer makes, each with the key made for it."
+)
+# The spread of a signer's own vectors.
+_SIGMA: Final = 168.0
+_FEW: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What vector a signature has.
+
+    Attributes:
+        second: Draws the half that the signature has.
+        spread: Of the other half.
+        squared: Squared length that both must have together; None leaves it as it comes.
+    """
+
+    second: Callable[[random.Random], list[int]]
+    spread: float = _SIGMA
+    squared: int | None = None
+
+
+def valid_drafts() -> Iterator[Draft]:
+    """Yield those that hold."""
+    shown = {
+        "norm at_the_bound": (
+            Shape(_usual, squared=BOUND),
+            "The squared length may be the bound itself: too long is what is longer.",
+        ),
+        "norm just_below": (Shape(_usual, squared=BOUND - 1), "One less than the bound, under another key."),
+        "signature_length shortest": (
+            Shape(lambda rng: [rng.choice((-1, 1)) * rng.randint(1, 127) for _ in range(DEGREE)]),
+            "No coefficient needs more than nine bits: 1193 bytes, far fewer than a signer's usual 1270.",
+        ),
+        "signature_length long": (
+            Shape(lambda rng: [rng.choice((-256, 256)) for _ in range(DEGREE)], 40),
+            "Coefficients of 256 need eleven bits each: 1449 bytes, which the padded form of 1280 has no room for.",
+        ),
+        "coefficient highest": (_with_first(2047), "No coefficient is larger than 2047."),
+        "coefficient lowest": (_with_first(-2047), "None is less than -2047."),
+    }
+    for name, (shape, why) in shown.items():
+        text, keys = _envelope(name, shape)
+        yield holds(*_two(name), text, why, trusted=keys)
+
+
+def refused_drafts() -> Iterator[Draft]:
+    """Yield those that do not."""
+    why = "The equation holds and the coding is right: only the length of the vector tells that nobody signed this."
+    for variant, squared in (("by_one", BOUND + 1), ("twice", 2 * BOUND)):
+        text, keys = _envelope(f"norm {variant}", Shape(_usual, squared=squared))
+        fault = f"The squared length of the signature's vector is {squared}, and {BOUND} is the most."
+        yield refused("sig_invalid/norm", variant, text, fault, why, trusted=keys)
+    for variant, value in (("highest", 2048), ("lowest", -2048)):
+        text, keys = _envelope(f"beyond {variant}", _with_first(value))
+        fault = f"The first coefficient is {value}, one beyond what a coefficient may be."
+        why = "The equation would hold and the vector is short: who reads the unary part without an end takes it."
+        yield refused("sig_invalid/coefficient", variant, text, fault, why, trusted=keys)
+
+
+def _usual(rng: random.Random) -> list[int]:
+    return [round(rng.gauss(0, 160)) for _ in range(DEGREE)]
+
+
+def _with_first(value: int) -> Shape:
+    return Shape(lambda rng: [value, *_usual(rng)[1:]])
+
+
+def _two(name: str) -> tuple[str, str]:
+    shown, variant = name.split(" ")
+    return shown, variant
+
+
+def _envelope(name: str, shape: Shape) -> tuple[str, dict[str, str]]:
+    """Return an envelope and the trust set under which a vector of a shape signs it."""
+    payload = passport(passport_id=f"passport-of-{name.replace(' ', '-').replace('_', '-')}")
+    made = _made(name, jcs_bytes(payload), shape)
+    kid, sig = kid_of(made.public_key), encode_base64url(made.signature)
+    text = packed({"payload": payload, "alg": "Falcon-1024", "kid": kid, "sig": sig})
+    return text, {DIDS[REGISTRY]: base64_text(made.public_key)}
+
+
+def _made(name: str, message: bytes, shape: Shape) -> OneSignature:
+    def draw() -> Entry:
+        drawn = _drawn(random.Random(seed("falcon_envelopes", name)), message, shape)  # noqa: S311 - no secret
+        return {"public_key_b64": base64_text(drawn.public_key), "signature_b64": base64_text(drawn.signature)}
+
+    kept = EDGES.of(f"{name} {hashlib.sha256(message).hexdigest()}", draw)
+    return OneSignature(*(base64.b64decode(kept[part]) for part in ("public_key_b64", "signature_b64")))
+
+
+def _drawn(rng: random.Random, message: bytes, shape: Shape) -> OneSignature:
+    while True:
+        second = shape.second(rng)
+        first = [round(rng.gauss(0, shape.spread)) for _ in range(DEGREE)]
+        if shape.squared is not None:
+            first = lengthened(first, shape.squared - sum(one * one for one in second))
+        made = of_vector(message, rng.randbytes(SALT_BYTES), first, second)
+        if made is not None:
+            return made
+
+
+def lengthened(vector: Sequence[int], squared: int) -> list[int]:
+    """Return a vector stretched so that its squared length is exactly `squared`.
+
+    All coefficients but the last few are stretched alike, and what is then left goes to those, largest squares first.
+
+    Raises:
+        ValueError: That many squares do not come out even.
+    """
+    stretch = isqrt(10**12 * (squared * 998 // 1000) // sum(one * one for one in vector))
+    found = [one * stretch // 10**6 for one in vector[:-_FEW]]
+    rest = squared - sum(one * one for one in found)
+    for _ in range(_FEW):
+        found.append(isqrt(rest))
+        rest -= found[-1] ** 2
+    if rest:
+        raise ValueError("no such vector")
+    return found

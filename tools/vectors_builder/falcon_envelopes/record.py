@@ -1,0 +1,27 @@
+"""`python -m tools.vectors_builder.falcon_envelopes.record`: draw the keys and signatures that are missing.
+
+What is recorded stays as it is; what no vector asks for any more goes. The build then checks every one of them.
+"""
+
+from __future__ import annotations
+
+from tools.vectors_builder.falcon_envelopes import FAMILY
+from tools.vectors_builder.falcon_envelopes.edges import EDGES
+from tools.vectors_builder.falcon_envelopes.making import SIGNER
+from tools.vectors_builder.falcon_envelopes.recording import Recorded
+from tools.vectors_builder.family import Family
+
+
+def record(family: Family, *kept: Recorded) -> None:
+    """Go through a family's drafts, draw what they ask for and write it down."""
+    for one in kept:
+        one.recording = True
+    for _ in family.drafts():
+        pass
+    for one in kept:
+        one.recording = False
+        one.save()
+
+
+if __name__ == "__main__":
+    record(FAMILY, SIGNER.keys, SIGNER.signatures, EDGES)

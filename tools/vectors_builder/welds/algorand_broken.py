@@ -1,0 +1,182 @@
+"""Algorand transactions that no node takes, though everything in them pays the challenge."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgpack
+from algosdk import encoding, transaction
+from nacl.signing import SigningKey
+
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.welds import algorand_wallet as wallet
+from tools.vectors_builder.welds.algorand_valid import PROGRAM, shared_payment
+from tools.vectors_builder.welds.algorand_wallet import PAYER, SPONSOR, STRANGER
+from tools.vectors_builder.welds.drafting import ALL, CODES, PRICE, TOLD_PIN, draw, refused
+
+_WHY: Final = "who judges a transaction that he was handed must not take what a node would refuse"
+_TOLD: Final = (TOLD_PIN,)
+
+
+def drafts() -> Iterator[Draft]:
+    """Yield them."""
+    yield from _signatures()
+    yield from _altered()
+    yield from _encodings()
+    yield from _shared()
+    yield from _programs()
+    yield from _misplaced()
+
+
+def _broken(
+    fault_name: str, variant: str, sent: str, fault: str, *, pins: tuple[str, ...] = (), **members: Any
+) -> Draft:
+    given = wallet.seen(sent, **members)
+    return refused(
+        "transaction", fault_name, variant, given, fault, _WHY, "RAIL-PAY-06",
+        code="invalid_transaction", pinned=ALL if pins else CODES, pins=pins,
+    )  # fmt: skip
+
+
+def _changed(change: Callable[[dict[str, Any]], None]) -> str:
+    """Return the signed payment with its members changed afterwards."""
+    members = wallet.parts(wallet.signed(wallet.transfer()))
+    change(members)
+    return wallet.repacked(members)
+
+
+def _signatures() -> Iterator[Draft]:
+    made = wallet.transfer()
+    bare = base64.b64decode(encoding.msgpack_encode(made))
+    key = SigningKey(draw("algorand payer"))
+
+    def flip(members: dict[str, Any]) -> None:
+        members["sig"] = bytes([members["sig"][0] ^ 1]) + members["sig"][1:]
+
+    yield _broken("signature", "bit", _changed(flip), "a bit of the signature is flipped")
+    by_other = wallet.parts(wallet.signed(made, STRANGER))
+    del by_other["sgnr"]
+    yield _broken("signature", "by-another", wallet.repacked(by_other), "another account's key has signed")
+    without = _changed(lambda members: members.update(sig=key.sign(bare).signature))
+    yield _broken("signature", "without-prefix", without, "the signature is over the bytes without TX before them")
+    unsigned = _changed(lambda members: members.pop("sig"))
+    yield _broken("signature-lack", "none", unsigned, "it is not signed")
+    yield _broken(
+        "signature-lack", "empty", _changed(lambda members: members.update(sig=b"")), "the signature is empty"
+    )
+    claimed = {"sgnr": encoding.decode_address(STRANGER.address)}
+    authorized = _changed(lambda members: members.update(claimed))
+    members = wallet.parts(authorized)
+    ordered = wallet.repacked({name: members[name] for name in sorted(members)})
+    fault = "it names the account that it was rekeyed to, and the sender's old key has signed"
+    yield _broken("authorizer", "old-key", ordered, fault)
+
+
+def _altered() -> Iterator[Draft]:
+    """The other transaction's signature under the one that pays."""
+    cases = (
+        ("receiver", {"receiver": STRANGER.address}, "the receiver was changed after it was signed"),
+        ("amount", {"amt": PRICE // 10}, "the amount was changed after it was signed"),
+        ("note", {"note": b"thanks"}, "the note was changed after it was signed"),
+    )
+    for variant, change, fault in cases:
+        signature = wallet.parts(wallet.signed(wallet.transfer(**change)))["sig"]
+        sent = wallet.repacked({**wallet.parts(wallet.signed(wallet.transfer())), "sig": signature})
+        yield _broken("altered", variant, sent, fault)
+
+
+def _encodings() -> Iterator[Draft]:
+    """True signatures over bytes that are not canonical: the node hashes what it would write itself."""
+    key = SigningKey(draw("algorand payer"))
+    made = wallet.transfer()
+    members = wallet.parts(wallet.signed(made))["txn"]
+
+    def signed(encoded: bytes) -> str:
+        signature = msgpack.packb({"sig": key.sign(b"TX" + encoded).signature}, use_bin_type=True)
+        return base64.b64encode(b"\x82" + signature[1:] + b"\xa3txn" + encoded).decode("ascii")
+
+    def packed(changed: dict[str, Any]) -> bytes:
+        return bytes(msgpack.packb(changed, use_bin_type=True))
+
+    plain = packed(members)
+    cases = (
+        ("order", "reversed", packed(dict(reversed(members.items()))), "its members are in another order"),
+        ("empty", "zero", packed(dict(sorted({**members, "fee": 0}.items()))), "a fee of zero is spelled out"),
+        ("empty", "lease", packed(dict(sorted({**members, "lx": bytes(32)}.items()))), "an empty lease is spelled out"),
+        ("width", "amount", plain.replace(b"\xa4aamt\xcd\x27\x10", b"\xa4aamt\xce\x00\x00\x27\x10"),
+         "the amount is written wider than it needs"),
+        ("width", "note", plain.replace(b"\xa4note\xc4\x5c", b"\xa4note\xc5\x00\x5c"),
+         "the note's length is written wider than it needs"),
+        ("types", "amount-as-float", packed({**members, "aamt": float(PRICE)}), "the amount is a binary fraction"),
+        ("types", "amount-as-text", packed({**members, "aamt": str(PRICE)}), "the amount is a text"),
+        ("address", "short", packed(dict(sorted({**members, "rekey": b"r" * 31}.items()))),
+         "the address that it rekeys to has 31 bytes"),
+        ("types", "note-as-text", packed({**members, "note": members["note"].decode()}),
+         "the note is a text, not bytes"),
+    )  # fmt: skip
+    for fault_name, variant, encoded, fault in cases:
+        yield _broken(f"encoding-{fault_name}", variant, signed(encoded), fault)
+    unknown = signed(packed({**members, "zzz": 1}))
+    yield _broken("encoding-members", "unknown", unknown, "it has a member that no transaction has")
+    raw = base64.b64decode(signed(plain))
+    longer = base64.b64encode(raw + b"\x00").decode("ascii")
+    yield _broken("encoding-end", "byte-more", longer, "there is a byte after the transaction")
+    shorter = base64.b64encode(raw[:-1]).decode("ascii")
+    yield _broken("encoding-end", "byte-less", shorter, "the transaction ends a byte early")
+
+
+def _shared() -> Iterator[Draft]:
+    _, few = shared_payment(3, 2)
+    yield _broken("multisig", "too-few", few, "two have signed, three must")
+    _, enough = shared_payment(2, 2)
+    members = wallet.parts(enough)
+    signatures = members["msig"]["subsig"]
+    signatures[0]["s"], signatures[1]["s"] = signatures[1]["s"], signatures[0]["s"]
+    yield _broken("multisig", "swapped", wallet.repacked(members), "two signatures stand under each other's key")
+    members = wallet.parts(enough)
+    members["msig"]["thr"] = 1
+    fault = "the threshold is lowered, so that it is another account's"
+    yield _broken("multisig", "threshold", wallet.repacked(members), fault)
+
+
+def _programs() -> Iterator[Draft]:
+    own, other = transaction.LogicSigAccount(PROGRAM), transaction.LogicSigAccount(PROGRAM + b"\x48\x81\x01")
+    made = wallet.transfer(sender=own.address())
+    members = wallet.parts(str(encoding.msgpack_encode(transaction.LogicSigTransaction(made, own))))
+    members["lsig"]["l"] = other.lsig.logic
+    yield _broken("logic", "other-program", wallet.repacked(members), "the program is not the one of that account")
+    paid = wallet.transfer()
+    PAYER.delegate(own)
+    members = wallet.parts(str(encoding.msgpack_encode(transaction.LogicSigTransaction(paid, own))))
+    members["lsig"]["l"] = other.lsig.logic
+    fault = "the account has signed another program than the one that runs"
+    yield _broken("logic", "delegated-other", wallet.repacked(members), fault)
+    members = wallet.parts(str(encoding.msgpack_encode(transaction.LogicSigTransaction(paid, own))))
+    del members["lsig"]["sig"]
+    yield _broken("logic", "not-delegated", wallet.repacked(members), "the account has not signed the program")
+
+
+def _misplaced() -> Iterator[Draft]:
+    """True signatures; the chain or the block that is told cannot hold the transaction."""
+    test = wallet.signed(wallet.transfer(sp=wallet.params(wallet.TEST_GENESIS)))
+    yield _broken("network", "test", test, "it is for the test network: its genesis hash is another")
+    unnamed = wallet.transfer()
+    unnamed.genesis_hash = None
+    yield _broken("network", "unnamed", wallet.signed(unnamed), "it names no genesis hash")
+    for variant, number in (("before", wallet.ROUND - 101), ("after", wallet.ROUND + 901)):
+        block = {"round": number, "time": wallet.seen("")["block"]["time"]}
+        sent = wallet.signed(wallet.transfer())
+        fault = f"the round it is said to be in is {variant} those it is valid in"
+        yield _broken("round", variant, sent, fault, pins=_TOLD, block=block)
+    first, second = wallet.transfer(), transaction.PaymentTxn(SPONSOR.address, wallet.params(), SPONSOR.address, 0)
+    group = wallet.grouped(first, second, signers=(PAYER, SPONSOR))
+    other = wallet.signed(transaction.PaymentTxn(SPONSOR.address, wallet.params(), PAYER.address, 0), SPONSOR)
+    fault = "a transaction of the group is another"
+    yield _broken("group", "other-member", group[0], fault, pins=_TOLD, group_b64=[group[0], other])
+    fault = "the group is in another order"
+    yield _broken("group", "reordered", group[0], fault, pins=_TOLD, group_b64=group[::-1])
+    apart = wallet.signed(wallet.transfer(sp=wallet.params(fee=2000)))
+    fault = "it is not in the group it is shown with"
+    yield _broken("group", "not-in-it", apart, fault, pins=_TOLD, group_b64=group)

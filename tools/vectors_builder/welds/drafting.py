@@ -1,0 +1,97 @@
+"""What the drafts of every lane share: challenges, times, and the form of a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tools.vectors_builder.challenges.offering import REQUEST, TTL, UNIX, Offer
+from tools.vectors_builder.drafting import Draft, seed
+
+FAMILY: Final = "welds"
+PRICE: Final = 10_000
+WORD: Final = "Weldproof"
+MINED_AT: Final = UNIX + 42
+ORDER_PIN: Final = "profile 5.5"
+# A verifier that believes its node need not hold what it tells against the transaction.
+TOLD_PIN: Final = "decision 0031: what the chain could not hold is refused, whatever a node tells of it"
+CODES: Final = ("stage", "codes")
+ALL: Final = ("valid", "stage", "codes")
+
+
+def draw(name: str) -> bytes:
+    """Return 32 bytes that are always the same for a name: keys, block hashes."""
+    return seed(FAMILY, name)
+
+
+def challenge(terms: Mapping[str, str], drawn: str = "challenge", /, **members: Any) -> dict[str, Any]:
+    """Return a challenge with a token that was truly issued for the terms (`caip2`, `asset`, `amount`, `pay_to`).
+
+    Another text to draw from gives another challenge for the same request.
+    """
+    offer = Offer(drawn, lane=terms, request=REQUEST, service_word=WORD, secret=draw("secret of the rail"))
+    return {
+        "token": offer.token(),
+        **terms,
+        "issued_at": UNIX,
+        "ttl_seconds": TTL,
+        "service_word": WORD,
+        **members,
+    }
+
+
+def refused(
+    stage: str,
+    fault_name: str,
+    variant: str,
+    given: Mapping[str, Any],
+    fault: str,
+    why: str,
+    *rows: str,
+    code: str,
+    pinned: tuple[str, ...] = CODES,
+    pins: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a payment that is refused; stages and codes have their names from the profile alone.
+
+    Pins count where `valid` is pinned; that the rules hold in this order is the profile's, too.
+    """
+    return Draft(
+        stage=stage,
+        fault_name=f"{given['lane']}-{fault_name}",
+        variant=variant,
+        input=given,
+        why=why,
+        requirements=rows,
+        fault=fault,
+        codes=(code,),
+        pinned=pinned,
+        pins=tuple(dict.fromkeys((*pins, ORDER_PIN))) if "valid" in pinned else (),
+    )
+
+
+def holds(
+    fault_name: str,
+    variant: str,
+    given: Mapping[str, Any],
+    why: str,
+    *rows: str,
+    values: Mapping[str, Any],
+    pins: tuple[str, ...] = (),
+) -> Draft:
+    """Return the draft of a payment that pays; with pins, other readings of the interface may refuse it.
+
+    What is told of it on Base is hex, which others may spell otherwise.
+    """
+    is_evm = given["lane"] == "base"
+    return Draft(
+        stage="valid",
+        fault_name=f"{given['lane']}-{fault_name}",
+        variant=variant,
+        input=given,
+        why=why,
+        requirements=rows,
+        values=values,
+        pinned=(*(("valid",) if pins else ()), *(("values",) if is_evm else ())),
+        pins=pins,
+    )

@@ -1,0 +1,51 @@
+"""What solders says of the signatures, ids and derived accounts of Solana transactions."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+from solders.pubkey import Pubkey
+from solders.token.associated import get_associated_token_address
+from solders.transaction import VersionedTransaction
+
+from conformance.oracles.welds.solana_accounts import associated_account
+from tools.vectors_builder.drafting import Draft
+
+# Faults that lie in the transaction itself; the others of this stage are about what is told beside it.
+_BROKEN: Final = ("signature", "altered", "form", "index")
+
+
+def complaints(draft: Draft) -> Iterator[str]:
+    """Yield where it finds a signature, an id or a derived account otherwise than the draft says."""
+    given = draft.input
+    broken = draft.stage == "transaction" and draft.fault_name.split("-")[1] in _BROKEN
+    found = read(base64.b64decode(given["transaction_b64"]))
+    holds = found is not None and is_signed(found)
+    if holds is broken:
+        yield f"solders says that it is {'' if holds else 'not '}signed"
+    if found is not None and draft.valid and str(found.signatures[0]) != draft.values["tx_id"]:
+        yield f"solders says that its id is {found.signatures[0]}"
+    owner, mint = given["challenge"]["pay_to"], given["challenge"]["asset"]
+    derived = str(get_associated_token_address(Pubkey.from_string(owner), Pubkey.from_string(mint)))
+    if derived != associated_account(owner, mint):
+        yield f"solders derives {derived} for the payee"
+
+
+def read(raw: bytes) -> VersionedTransaction | None:
+    """Return the transaction as solders reads it, when it writes the same bytes again."""
+    try:
+        found = VersionedTransaction.from_bytes(raw)
+        return found if bytes(found) == raw else None
+    except Exception:  # noqa: BLE001 - bincode's errors come as several classes
+        return None
+
+
+def is_signed(sent: VersionedTransaction) -> bool:
+    """Return whether its form holds and every signer has signed."""
+    try:
+        sent.sanitize()
+    except Exception:  # noqa: BLE001 - its refusals come as several classes
+        return False
+    return all(sent.verify_with_results())

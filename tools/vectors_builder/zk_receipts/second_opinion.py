@@ -1,0 +1,31 @@
+"""What pqcrypto says of a receipt's signature, and a verifier of its own of the proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tools.vectors_builder.drafting import Draft
+from tools.vectors_builder.falcon_envelopes.second_opinion import read, said_of
+from tools.vectors_builder.zk_receipts.bulletproof import refusal
+
+# Where the proof is looked at, or would be if the fault were mended.
+_PROVEN = frozenset({"valid", "unsupported_alg", "no_public_key", "timestamp_parse", "expired", "proof_invalid"})
+
+
+def complaints(draft: Draft) -> Iterator[str]:
+    """Yield what is said otherwise than a draft means it."""
+    text = str(draft.input["receipt"])
+    yield from said_of(draft, text)
+    if draft.stage in _PROVEN:
+        meant = draft.codes[0] if draft.stage == "proof_invalid" else None
+        found = _refusal(json.dumps(read(text)["payload"]))
+        if found != meant:
+            yield f"by the second verifier the proof {'holds' if found is None else f'is refused at {found}'}"
+
+
+@lru_cache(maxsize=256)
+def _refusal(payload: str) -> str | None:
+    """Return what the second verifier says of a payload; many receipts differ in their envelope alone."""
+    return refusal(json.loads(payload))
