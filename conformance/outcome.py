@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from conformance.ledger import Requirement
-
 # Member of a judgement's `where`: what of the suite's own was judged, because the operator named nothing.
 STAND_IN: Final = "stand_in"
 OUR_LISTENER: Final = "the suite's own listener"
@@ -17,6 +15,13 @@ ONLY_WARNS: Final = "only warns, since"
 
 class Inconclusive(Exception):
     """The check cannot reach what it needs; every row it has not judged yet is inconclusive for this reason."""
+
+
+class NodeCannotShow(Inconclusive):
+    """The chain node cannot be made to do what the check needs; every row of the check is documented for this reason.
+
+    What the check judged before is no pass, since it is not the whole check; a breach that it found stays one.
+    """
 
 
 class Verdict(StrEnum):
@@ -72,16 +77,6 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
     """Return the verdict of a row that several checks judged, or None when none did."""
     seen = set(verdicts)
     return next((verdict for verdict in _WORST_FIRST if verdict in seen), None)
-
-
-def breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
-    """Return what a breach of `row` counts as.
-
-    Args:
-        row: The requirement.
-        beyond: What of the trial the interface leaves open, where it goes beyond the row: then a breach warns.
-    """
-    return Verdict.FAIL if row.decides and beyond is None else Verdict.WARN
 
 
 def exit_code(

@@ -19,8 +19,8 @@ from localnet import state
 from localnet.background import EXIT_FAULT, EXIT_MISSING, IN_FOLDER, asking
 from localnet.chains import LANES
 from localnet.nodes import Starter
+from localnet.plan import PORTS
 from localnet.processes import ChildFault, first_end
-from localnet.stack import PORTS
 from localnet.state import Process, State
 from programs.missing import Missing
 

@@ -17,10 +17,11 @@ import orjson
 from localnet import chains as chain_kinds
 from localnet import service_settings
 from localnet.hub import ADDONS
+from localnet.plan import Plan
 from localnet.processes import ChildFault, kill_all
 from localnet.profile import WORKING_NAME, profile_text
 from localnet.rpc import NodeFault
-from localnet.stack import Plan, Stack, running
+from localnet.stack import Stack, running
 from programs.missing import Missing
 
 EXIT_MISSING, EXIT_FAULT = 3, 4

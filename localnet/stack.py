@@ -7,92 +7,26 @@ import os
 import socket
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from localnet import accounts, algod
-from localnet.chains import LANES
 from localnet.control import ControlFault, control, verbs_of
-from localnet.hub import ADDONS
 from localnet.nodes import Nodes, Starter
+from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import StackFacts
-from localnet.surface_names import SURFACES
 from localnet.surfaces import Surfaces, payees
 
-# Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
-PORTS = {
-    "algod": 4001,
-    "indexer": 8980,
-    "rail": 8402,
-    "base": 8545,
-    "base_sepolia": 8546,
-    "solana": 8899,
-    "solana_ws": 8900,
-    "gateway": 8090,
-    "agent": 8403,
-    "control_plane": 8094,
-    "federation_validator": 8092,
-    "zkp_receipt": 8093,
-    "atb_verifier": 8095,
-}
-_COMPANIONS = ("limited", "edge", "offline")
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 _CHAIN_PORTS = tuple(name for names in _NAMES.values() for name in names)
 SLOT_SECONDS = 0.02
 _PAYEE_ALGORAND = "payto_algorand.mnemonic"
 # USDC where the network's own is not the node's first.
 _ASSETS = {"algorand_testnet": "10458941", "solana_devnet": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"}
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to bring up.
-
-    Attributes:
-        data_dir: Folder for keys, databases, logs and the profile.
-        port_base: None for the usual ports, 0 for free ones, else the first of consecutive ones.
-        block_seconds: Time between blocks.
-        mutant: Id of the broken variant that its surface runs as, or None.
-        faults: Chain faults to switch on, as (name, seed).
-        lanes: Chains to start, and lanes that the rail offers on them.
-        settings: Further settings of the surfaces, by environment name.
-        kinds: What each lane's chain is, `sim` or `localnet`.
-        surfaces: Surfaces to start.
-        companions: Whether further services come along: a gateway with the limits that users meet, an edge host, and
-            an agent that can reach no network.
-        chameleon: Seed of the look that the surfaces take, or None.
-        addons: Addons that come along with the control plane.
-    """
-
-    data_dir: Path
-    port_base: int | None = None
-    block_seconds: float = 0.2
-    mutant: str | None = None
-    faults: tuple[tuple[str, int], ...] = ()
-    lanes: tuple[str, ...] = LANES
-    settings: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANES, "sim"))
-    surfaces: tuple[str, ...] = SURFACES
-    companions: bool = False
-    chameleon: int | None = None
-    addons: tuple[str, ...] = ADDONS
-
-    def of_kind(self, kind: str) -> tuple[str, ...]:
-        """Return the lanes of this stack whose chain is of a kind."""
-        return tuple(lane for lane in self.lanes if self.kinds[lane] == kind)
-
-    def port(self, name: str) -> int:
-        """Return the port of an address; 0 picks a free one."""
-        if name in _COMPANIONS:
-            return 0
-        if self.port_base is None:
-            return PORTS[name]
-        return self.port_base + list(PORTS).index(name) if self.port_base else 0
 
 
 class Stack:
@@ -140,7 +74,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         real = {name for lane in plan.of_kind("localnet") for name in _NAMES[lane]}
         sockets = {
             name: exits.enter_context(listening_socket("127.0.0.1", plan.port(name)))
-            for name in ((*PORTS, *_COMPANIONS) if plan.surfaces else _CHAIN_PORTS)
+            for name in ((*PORTS, *COMPANIONS) if plan.surfaces else _CHAIN_PORTS)
             if name not in real
         }
         nodes = await _start_nodes(plan, session, children)

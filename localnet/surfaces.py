@@ -11,20 +11,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 
 from localnet import accounts, isolation
 from localnet.destinations import destinations
 from localnet.hub import HubFacts
+from localnet.plan import Plan
 from localnet.prepared.service import Prepared
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
-
-if TYPE_CHECKING:
-    from localnet.stack import Plan
 
 _TITLES = {
     "rail": "the rail",

@@ -64,7 +64,7 @@ def prepare(program: str) -> None:
     if program == "conformance":
         _import_commands()
         own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
-        vars(importlib.import_module("conformance.engine.interrupt"))["uvloop"] = own_loop
+        vars(importlib.import_module("conformance.processes.interrupt"))["uvloop"] = own_loop
     original: Callable[..., int] = vars(subprocess)["_fork_exec"]
 
     def fork_exec(*given: Any) -> int:

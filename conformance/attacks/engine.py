@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 
 from conformance.attacks.plan import LEAST_REPLAYS, plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import Material, Replay, changes
-from conformance.engine.check import Case, Inconclusive
+from conformance.discovery.rail import Operation, variations
+from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles import jose
-from conformance.surfaces.rail.discovery import Operation, variations
+from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 _AT_ONCE = 16

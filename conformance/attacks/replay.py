@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from conformance.surfaces.rail.discovery import Operation
+from conformance.discovery.rail import Operation
 
 
 def standard(proof: Mapping[str, Any]) -> str:

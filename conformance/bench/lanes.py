@@ -7,13 +7,13 @@ import random
 from collections.abc import Callable
 
 from conformance.bench.processor import tree_seconds
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, Check
-from conformance.engine.events import EventLog
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.transport import HttpTransport
+from conformance.log.events import EventLog
 from conformance.processes.own_stack import own_stack
-from conformance.surfaces.rail.discovery import Operation
 from conformance.surfaces.rail.purchase import purchase
 from conformance.target import Profile
 

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -107,3 +107,6 @@ def standing_told(one: goals.Standing) -> dict[str, Any]:
         "at_least": round(one.goal.at_least, 4),
         "reached": one.reached,
     }
+
+
+RECORD: Final = Path("docs/performance.json")

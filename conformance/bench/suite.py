@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ class _Lazy(click.Group):
         try:
             return super().main(*args, **extra)
         except SystemExit as end:
-            if end.code == Exit.INTERRUPTED and "conformance.engine.interrupt" in sys.modules:
-                import_module("conformance.engine.interrupt").end_interrupted()
+            if end.code == Exit.INTERRUPTED and "conformance.processes.interrupt" in sys.modules:
+                import_module("conformance.processes.interrupt").end_interrupted()
             raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

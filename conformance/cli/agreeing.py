@@ -12,9 +12,9 @@ import click
 from conformance.cli.paid_address import PaidAddress
 from conformance.lanes.networks import tables
 from conformance.lanes.spending import Wallet
-from conformance.report.text import one_line
-from conformance.surfaces.gateway.checkout.paying import PaymentRefused
+from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Profile
+from conformance.text.untrusted import one_line
 
 _UNITS = 10**6
 _YES = frozenset({"y", "yes"})

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
-from conformance.lanes.network_names import network_named
 from conformance.lanes.payers import served_by
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Budgets, ProfileError, SolanaChain
+from conformance.target.network_names import network_named
 
 _KINDS: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {
     "algorand": AlgorandChain,

@@ -21,7 +21,7 @@ from conformance.http.transport import read_up_to
 from conformance.oracles import audit_chain
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.outcome import Exit
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 _PATH = "/v1/audit"
 _PAGE = 1000

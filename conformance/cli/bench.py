@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from conformance.bench import goals
-
-RECORD: Final = Path("docs/performance.json")
+from conformance.bench.record import RECORD
 
 
 @click.command("bench")

@@ -16,14 +16,12 @@ from conformance.bench import document, goals, http_contest, in_process, peer_ho
 from conformance.bench.in_process import BenchFault
 from conformance.bench.load import LoadFault
 from conformance.bench.ratios import MARGIN, Job, slowdowns
-from conformance.bench.record import Figures, Machine, standing_told, today
+from conformance.bench.record import RECORD, Figures, Machine, standing_told, today
 from conformance.bench.turns import TurnFault
-from conformance.cli.bench import RECORD
 from conformance.cli.usage import UsageFault
-from conformance.engine import events
-from conformance.engine.check import Inconclusive
-from conformance.engine.interrupt import interruptible
-from conformance.outcome import Exit
+from conformance.log import events
+from conformance.outcome import Exit, Inconclusive
+from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault
 
 _DOCUMENT = Path("docs/performance.md")

@@ -13,9 +13,9 @@ import orjson
 import uvloop
 
 from conformance.cli.usage import UsageFault
-from conformance.engine.interrupt import interruptible
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
+from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault
 from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
 

@@ -7,15 +7,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import click
 import orjson
 from packaging.requirements import Requirement
 
+from conformance.cli.doctor_finding import Finding
 from programs import cache, chromium, node, postgres
 from programs.found import Program
 
@@ -33,25 +34,6 @@ PORTS: Final[Mapping[str, int]] = {
 }
 _SECONDS: Final = 10
 _STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked for.
-
-    Attributes:
-        name: What it is.
-        state: `ok`, `missing` (required and not there) or `absent` (optional and not there).
-        found: What was found, such as a version.
-        disables: What does not work without it; empty when it is there.
-        remedy: What to do; empty when it is there.
-    """
-
-    name: str
-    state: Literal["ok", "missing", "absent"]
-    found: str
-    disables: str = ""
-    remedy: str = ""
 
 
 @click.command("doctor")

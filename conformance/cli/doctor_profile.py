@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.cli.doctor import Finding
+from conformance.cli.doctor_finding import Finding
 from conformance.cli.targets import named_profile
-from conformance.surfaces.webhooks.inbox import listening_at
-from conformance.surfaces.webhooks.receiver import CannotListen, bound
 from conformance.target import Profile, ProfileError
+from conformance.webhook_receiver.inbox import listening_at
+from conformance.webhook_receiver.receiver import CannotListen, bound
 
 
 def destinations_named(config: Path | None) -> Iterator[Finding]:

@@ -16,14 +16,13 @@ from conformance.cli.asking_nodes import with_networks
 from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.engine.events import EventLog
+from conformance.discovery.rail import INDEX, Operation, discover
+from conformance.discovery.recognising import described
 from conformance.http.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
-from conformance.http.measuring import measure
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
-from conformance.lanes.network_names import network_named
+from conformance.log.events import EventLog
 from conformance.outcome import Exit
-from conformance.report.text import one_line
 from conformance.surfaces.agent.paths import VERIFY
 from conformance.surfaces.agent.probing import AgentFound, probe_agent
 from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
@@ -38,12 +37,13 @@ from conformance.surfaces.gateway.profile_draft import (
     networks_of,
     writable,
 )
-from conformance.surfaces.rail.discovery import INDEX, Operation, discover
+from conformance.surfaces.measuring import measure
 from conformance.surfaces.rail.purchase import lane_of
-from conformance.surfaces.recognising import described
 from conformance.target import LANES, Claims, Pace, Profile, ProfileError, Secret, Surface, Target, Tls, parse
 from conformance.target.chains import ATOMIC_UNITS
 from conformance.target.claimable import RECEIPTS_ONLY
+from conformance.target.network_names import network_named
+from conformance.text.untrusted import one_line
 
 _HEAD = """\
 # Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:

@@ -8,10 +8,14 @@ from typing import Any, Final
 
 import click
 
-from conformance.surfaces.webhooks.defaults import BODY_LIMIT, FORWARD_SECONDS, TOLERANCE_SECONDS
+from conformance.target.webhook_defaults import (
+    BODY_LIMIT,
+    FORWARD_SECONDS,
+    SECRET_VARIABLE,
+    SERVICE_WORD,
+    TOLERANCE_SECONDS,
+)
 
-SECRET_VARIABLE: Final = "WELDPROOF_WEBHOOK_SECRET"  # noqa: S105 - a variable's name
-SERVICE_WORD: Final = "Weldproof"
 _PORT: Final = 8096
 
 

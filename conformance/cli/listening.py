@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 
 import click
 
-from conformance.cli.listen import SECRET_VARIABLE, SERVICE_WORD
 from conformance.cli.usage import UsageFault
-from conformance.engine.interrupt import interruptible
 from conformance.http.client import Names
-from conformance.report.text import one_line
-from conformance.surfaces.webhooks.forwarding import Forwarder
-from conformance.surfaces.webhooks.listener import EFFECTS_PATH, Listener, Terms, Told
-from conformance.surfaces.webhooks.receiver import CannotListen, Receiver, bound
+from conformance.processes.interrupt import interruptible
+from conformance.target.webhook_defaults import SECRET_VARIABLE, SERVICE_WORD
+from conformance.text.untrusted import one_line
+from conformance.webhook_receiver.forwarding import Forwarder
+from conformance.webhook_receiver.listener import EFFECTS_PATH, Listener, Terms, Told
+from conformance.webhook_receiver.receiver import CannotListen, Receiver, bound
 
 _COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
 

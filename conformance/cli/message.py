@@ -15,7 +15,6 @@ import orjson
 from conformance.cli import message_text
 from conformance.cli.message_keys import Keys, signing_key, verifying_key
 from conformance.cli.usage import UsageFault
-from conformance.http.json_safe import json_safe
 from conformance.oracles.message_signatures import digests, report, signing, structured, wire
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
 from conformance.oracles.message_signatures.components import Component, read_component
@@ -24,6 +23,7 @@ from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
 from conformance.outcome import Exit
+from conformance.text.json_safe import json_safe
 
 _LIFETIME = 300
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -10,7 +10,7 @@ import click
 from conformance.oracles.message_signatures.digests import DigestReport
 from conformance.oracles.message_signatures.judgement import Judgement
 from conformance.oracles.message_signatures.report import shown
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 _WORDS = {True: ("valid", "green"), False: ("not valid", "red"), None: ("not verified", "yellow")}
 _COLOURS = {"pass": "green", "fail": "red", "skipped": None}

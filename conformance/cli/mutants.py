@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
-from conformance.report.text import one_line
 from conformance.selftest.kill_lists import load_kill_lists
+from conformance.text.untrusted import one_line
 
 _SECONDS = 300.0
 

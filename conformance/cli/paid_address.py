@@ -7,8 +7,8 @@ from typing import Final, Self
 from urllib.parse import SplitResult, urlsplit
 
 from conformance.cli.usage import UsageFault
+from conformance.discovery.rail import PAID_PREFIX
 from conformance.lanes.networks import is_here
-from conformance.surfaces.rail.discovery import PAID_PREFIX
 from conformance.target import Profile, RailBindings, Surface
 
 _PORTS: Final = {"http": 80, "https": 443}

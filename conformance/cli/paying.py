@@ -17,23 +17,23 @@ from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_keeping import RECEIPT, Kept
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
+from conformance.discovery.rail import Operation
 from conformance.engine import clock
-from conformance.engine.check import Case, Check, Inconclusive
-from conformance.engine.events import EventLog
-from conformance.engine.interrupt import interruptible
+from conformance.engine.check import Case, Check
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
-from conformance.lanes.network_names import network_named
 from conformance.lanes.spending import Wallet
+from conformance.log.events import EventLog
 from conformance.oracles import hashing, jose, keys
-from conformance.outcome import Exit
-from conformance.report.text import one_line
-from conformance.surfaces.gateway.checkout.paying import Agree, PaymentRefused, pay_checkout, token_in
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Exit, Inconclusive
+from conformance.processes.interrupt import interruptible
+from conformance.surfaces.gateway.paying import Agree, PaymentRefused, pay_checkout, token_in
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values, redeem
 from conformance.target import Profile, ProfileError
+from conformance.target.network_names import network_named
+from conformance.text.untrusted import one_line
 
 _MINIMUM_SECONDS_LEFT = 120
 # Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.

@@ -11,14 +11,14 @@ import click
 
 from conformance.cli.receipt_input import receipts
 from conformance.cli.usage import UsageFault
-from conformance.http.json_safe import json_safe
 from conformance.outcome import Exit
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
 from conformance.receipts.offline.pairing import Pairs, Placed, paired, placed
 from conformance.report import html, json
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
-from conformance.report.text import one_line, shown
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line, shown
 
 _COLOURS: Final = {SAME: None, EXPECTED: "cyan", MATTERS: "yellow"}
 _LONGEST: Final = 4_000

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.cli.usage import UsageFault
-from conformance.lanes.network_names import network_named
 from conformance.oracles.profile_json import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
+from conformance.target.network_names import network_named
 
 _PAID = "/pay/"
 _REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body", "raw_body")

@@ -9,7 +9,7 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
-from conformance.http.json_safe import json_safe
+from conformance.text.json_safe import json_safe
 
 
 def print_json(value: dict[str, Any]) -> None:

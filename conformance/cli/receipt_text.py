@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import click
 
-from conformance.http.json_safe import json_safe
 from conformance.oracles.receipt_bindings import Outcome
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection, Line
 from conformance.receipts.offline.verifying import Verification, told
 from conformance.receipts.offline.wording import value_text
-from conformance.report.text import one_line
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line
 
 _COLOURS = {"pass": "green", "fail": "red"}
 _OUTCOMES = {Outcome.HOLDS: "green", Outcome.OTHER_RECIPE: "yellow", Outcome.DIFFERS: "red", Outcome.ABSENT: "red"}

@@ -21,7 +21,7 @@ from conformance.receipts.offline.fetching import AddressRefused, NotFetched, fe
 from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.key_sources import KeySet
 from conformance.receipts.offline.verifying import verify_all
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SOURCES = ("jwks", "did", "did_document", "key_hex", "key_file")

@@ -14,17 +14,17 @@ from conformance.cli.connection import connected
 from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.events import Event, EventLog, log_in, read
-from conformance.engine.interrupt import interruptible
 from conformance.engine.quick_look import QuickLook
 from conformance.engine.runner import Plan, Run, registered, select_checks
 from conformance.http.recorded import curl_line
 from conformance.lanes.spending import Wallet
 from conformance.ledger import load
+from conformance.log.events import Event, EventLog, log_in, read
 from conformance.outcome import Exit, Verdict, worst
+from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report.exchange import Exchange
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 _BESIDE = "beside"
 _RECORDED = frozenset({"exchange", "arrival"})

@@ -11,16 +11,17 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
-from conformance.engine import events
-from conformance.http.json_safe import json_safe
 from conformance.http.recorded import templates
 from conformance.ledger import Requirement
+from conformance.log import events
 from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import WORDS, headline
-from conformance.report.summary import LogFault, RowResult, Summary, summarise
-from conformance.report.text import one_line
+from conformance.report.row_result import RowResult
+from conformance.report.summary import LogFault, Summary, summarise
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line
 
 _WORST_FIRST: Final = (
     Verdict.ERROR,

@@ -28,16 +28,16 @@ from conformance.cli.targets import (
 )
 from conformance.cli.unread import unread
 from conformance.cli.usage import UsageFault
-from conformance.engine import interrupt
 from conformance.engine.check import Check
-from conformance.engine.events import LOG, EventLog
 from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import quick_look
 from conformance.engine.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement, load
+from conformance.log.events import LOG, EventLog
 from conformance.outcome import OUR_LISTENER, Exit
+from conformance.processes import interrupt
 from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report import console, fault, formats
 from conformance.report.progress import Progress

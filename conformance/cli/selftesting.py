@@ -13,11 +13,11 @@ import orjson
 
 from conformance.cli.chameleon import against_chameleon
 from conformance.cli.usage import UsageFault
-from conformance.engine.events import EventLog
-from conformance.engine.interrupt import interruptible
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
+from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
+from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault, own_stack, surface_options
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
 from conformance.target import Budgets, Profile

@@ -11,9 +11,9 @@ import click
 
 from conformance import target
 from conformance.cli.usage import UsageFault
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes import networks
+from conformance.outcome import Inconclusive
 from conformance.processes.own_stack import own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Claims, Profile, Surface, Target
 

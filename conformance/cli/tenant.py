@@ -14,7 +14,7 @@ import orjson
 
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
-from conformance.report.text import one_line, shown
+from conformance.text.untrusted import one_line, shown
 
 if TYPE_CHECKING:
     from conformance.surfaces.gateway.tenants import Administrator

@@ -17,9 +17,9 @@ import orjson
 
 from conformance import vectors
 from conformance.cli.usage import UsageFault
-from conformance.http.json_safe import json_safe
 from conformance.outcome import Exit
-from conformance.report.text import one_line
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line
 from conformance.vectors import Package, PackageFault, Vector
 
 _ELSEWHERE = {

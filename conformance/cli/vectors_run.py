@@ -16,9 +16,9 @@ import click
 from conformance import vectors
 from conformance.cli.usage import UsageFault
 from conformance.cli.vectors import opened
-from conformance.engine.interrupt import interruptible
-from conformance.http.json_safe import json_safe
 from conformance.outcome import Exit
+from conformance.processes.interrupt import interruptible
+from conformance.text.json_safe import json_safe
 from conformance.vectors.runner import comparison, console, document, explanations, html
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.running import NothingJudged, Plan, Runner

@@ -76,14 +76,14 @@ def encoded(entries: Iterable[Described]) -> bytes:
 
 def typical(log: Path) -> bytes:
     """Return what each check took in a recorded run, as `typical_seconds.json` holds it."""
-    events = import_module("conformance.engine.events").read(log)
+    events = import_module("conformance.log.events").read(log)
     seconds = {one["check"]: round(one["seconds"], 1) for one in events if one["event"] == "check.finished"}
     return bytes(orjson.dumps(seconds, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)) + b"\n"
 
 
 def main() -> None:
     """Write the catalogue anew, and from an event log, where one is given, what checks typically take."""
-    folder = Path(str(files("conformance")))
+    folder = Path(str(files("conformance.engine")))
     checks = import_module("conformance.engine.runner").registered()
     (folder / _FILE).write_bytes(encoded(described(checks)))
     sys.stdout.write(f"{len(checks)} checks\n")

@@ -10,35 +10,18 @@ import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
-from conformance.engine.events import EventLog
 from conformance.engine.quick import BY_COMPANY, WHOLE, Quick
+from conformance.engine.session import Session
 from conformance.http.client import Client, Recorded
 from conformance.ledger import Requirement, load
-from conformance.outcome import ONLY_WARNS, Inconclusive, Verdict, breach
+from conformance.log.events import EventLog
+from conformance.outcome import ONLY_WARNS, Inconclusive, Verdict
 from conformance.target import Profile
-
-__all__ = [
-    "REGISTRY",
-    "Case",
-    "Check",
-    "Exclusive",
-    "Inconclusive",
-    "Lacking",
-    "check",
-    "shortened",
-]
 
 T = TypeVar("T")
 Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
-
-
-class Lacking(Inconclusive):
-    """The chain node cannot be made to do what the check needs; every row of the check is documented for this reason.
-
-    What the check judged before is no pass, since it is not the whole check; a breach that it found stays one.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +110,16 @@ def shortened(log: EventLog, one: Check, what: str, tried: int, of: int) -> None
     log.add("check.shortened", check=one.id, rows=list(one.rows), what=what, tried=tried, of=of)
 
 
+def breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
+    """Return what a breach of `row` counts as.
+
+    Args:
+        row: The requirement.
+        beyond: What of the trial the interface leaves open, where it goes beyond the row: then a breach warns.
+    """
+    return Verdict.FAIL if row.decides and beyond is None else Verdict.WARN
+
+
 @dataclass(slots=True)
 class Case:
     """One run of one check: its client, its randomness, and the place where it says what it found.
@@ -139,7 +132,7 @@ class Case:
     client: Client
     log: EventLog
     rng: random.Random
-    session: Any
+    session: Session
     judged: set[str] = field(default_factory=set)
     quick: int | None = None
     _parts: dict[str, tuple[int, int]] = field(default_factory=dict)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from conformance.engine.check import Case, Inconclusive, Lacking
-
-if TYPE_CHECKING:
-    from conformance.engine.session import Session
+from conformance.engine.check import Case
+from conformance.engine.session import Session
+from conformance.outcome import Inconclusive, NodeCannotShow
+from conformance.target.clock_file import advance_to, offset_of
 
 _CATCH_UP_SECONDS = 60.0
 _TOLERANCE = 5
@@ -25,13 +22,13 @@ async def pass_time(case: Case, seconds: int) -> None:
     side by side wait for each other, so that it passes for none of them while it is doing something else.
 
     Raises:
-        Lacking: The chain of the check's own lane stays behind.
+        NodeCannotShow: The chain of the check's own lane stays behind.
         Inconclusive: There is no clock file and the budget does not allow the wait, or the chain did not follow.
     """
     offset_file = case.profile.clock.offset_file
     if offset_file is not None:
         if case.check.lane is not None and await stays_behind(case.session, case.check.lane):
-            raise Lacking(
+            raise NodeCannotShow(
                 f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
                 "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
             )
@@ -62,47 +59,6 @@ def now(case: Case) -> int:
     """Return the target's present time in unix seconds, by the clock file when there is one."""
     offset_file = case.profile.clock.offset_file
     return int(time.time() + (0.0 if offset_file is None else offset_of(offset_file)))
-
-
-def offset_of(path: Path) -> float:
-    """Return the seconds that a clock file adds; a file that is not there adds none.
-
-    Raises:
-        Inconclusive: It cannot be read.
-    """
-    try:
-        return float(path.read_text("ascii").strip() or "0")
-    except FileNotFoundError:
-        return 0.0
-    except (OSError, ValueError) as fault:
-        raise Inconclusive(f"cannot read the clock file {path}: {fault}") from fault
-
-
-def advance(path: Path, seconds: float) -> float:
-    """Move a clock file on by `seconds` in one step and return what it adds now.
-
-    Raises:
-        Inconclusive: It cannot be read or written.
-    """
-    return advance_to(path, offset_of(path) + seconds)
-
-
-def advance_to(path: Path, offset: float) -> float:
-    """Have a clock file add `offset` seconds, if it does not add more, and return what it adds now.
-
-    Raises:
-        Inconclusive: It cannot be read or written.
-    """
-    present = offset_of(path)
-    if present >= offset:
-        return present
-    draft = path.with_name(path.name + ".draft")
-    try:
-        draft.write_text(f"{offset:.3f}\n", "ascii")
-        os.replace(draft, path)  # noqa: PTH105 - atomic, so a reader never sees half a number
-    except OSError as fault:
-        raise Inconclusive(f"cannot write the clock file {path}: {fault.strerror}") from fault
-    return offset
 
 
 async def _chains_follow(case: Case, offset: float) -> None:

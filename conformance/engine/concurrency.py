@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import TypeVar
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import JsonFault, Unreachable
+from conformance.outcome import Inconclusive
 
 T = TypeVar("T")
 

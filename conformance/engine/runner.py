@@ -17,10 +17,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from conformance.engine.check import REGISTRY, Case, Check, Inconclusive, Lacking, shortened
-from conformance.engine.events import RUN, Event, EventLog
-from conformance.engine.other_runs import claimed
-from conformance.engine.owner import OwnRandom
+from conformance.engine.check import REGISTRY, Case, Check, shortened
 from conformance.engine.quick_look import QuickLook
 from conformance.engine.schedule import Schedule, company
 from conformance.engine.session import Session
@@ -29,9 +26,11 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement
-from conformance.outcome import Exit, Verdict, exit_code, worst
-from conformance.surfaces.gateway import receipts_only
-from conformance.target import ExpectedFailure, Profile
+from conformance.log.events import RUN, Event, EventLog
+from conformance.log.owner import OwnRandom
+from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
+from conformance.processes.other_runs import claimed
+from conformance.target import ExpectedFailure, Profile, receipts_only
 
 CHECK_PACKAGES = (
     "conformance.checks.rail",
@@ -280,7 +279,7 @@ class Run:
         outcome, error = "done", None
         try:
             await one.run(case)
-        except Lacking as reason:
+        except NodeCannotShow as reason:
             outcome, error = "lacking", str(reason)
         except (Unreachable, Inconclusive, JsonFault) as reason:
             outcome, error = "unreachable", str(reason)

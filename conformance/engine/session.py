@@ -9,17 +9,17 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from conformance.engine.check import Inconclusive
+from conformance.discovery.rail import Operation, discover
+from conformance.discovery.rehearsing import refusal
 from conformance.engine.waiting import Waiting
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.payers import Payer, checkout_payer, payer_for
 from conformance.lanes.spending import Wallet
-from conformance.surfaces.gateway.checkout.reader import PageReader
-from conformance.surfaces.rail.discovery import Operation, discover
-from conformance.surfaces.rail.rehearsing import refusal
-from conformance.surfaces.webhooks.inbox import Inbox
+from conformance.outcome import Inconclusive
+from conformance.pages.reader import PageReader
 from conformance.target import Profile, Tenant
+from conformance.webhook_receiver.inbox import Inbox
 
 T = TypeVar("T")
 

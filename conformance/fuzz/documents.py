@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.discovery.openapi_paths import at_their_paths
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
-from conformance.surfaces.openapi_paths import at_their_paths
 
 # Where services publish theirs when nobody says where.
 _USUAL = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")

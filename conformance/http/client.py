@@ -19,13 +19,13 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import EventLog
-from conformance.engine.owner import Owned
 from conformance.http.pacing import Pacer
 from conformance.http.redaction import Names
-from conformance.http.shell_words import Span
+from conformance.log.events import EventLog
+from conformance.log.owner import Owned
 from conformance.oracles.profile_json import refuse_constant, unique_members
 from conformance.outcome import Inconclusive
+from conformance.text.shell_words import Span
 
 __all__ = [
     "LONGEST_BODY",

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from conformance.engine.events import Event
-from conformance.http.shell_words import Span, word
+from conformance.log.events import Event
+from conformance.text.shell_words import Span, word
 
 
 def curl_line(request: Mapping[str, Any]) -> str:

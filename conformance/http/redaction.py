@@ -8,8 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from conformance.engine.owner import Owned
-from conformance.http.shell_words import Span
+from conformance.log.owner import Owned
+from conformance.text.shell_words import Span
 
 # The shortest text that is taken for a secret or a live value.
 SHORTEST: Final = 6

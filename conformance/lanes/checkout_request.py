@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from conformance.engine.check import Inconclusive
+from conformance.outcome import Inconclusive
 
 # The asset ids of USDC by network key (profile 1.2).
 USDC: Mapping[str, str] = {

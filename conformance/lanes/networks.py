@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from conformance.engine.check import Inconclusive
-from conformance.lanes.network_names import Network, is_main, network_named
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
+from conformance.target.network_names import Network, is_main, network_named
 
 Chain = AlgorandChain | BaseChain | SolanaChain
 

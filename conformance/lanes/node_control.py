@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 
-from conformance.engine.check import Inconclusive, Lacking
 from conformance.http.client import Names
+from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.target import ProfileError, Secret
 
 _AS_TOLD = "as the table of simulator control tells of real nodes (profile 9.1)"
@@ -40,15 +40,15 @@ class NodeControl:
         """Carry out a control verb and return the node's answer.
 
         Raises:
-            Lacking: The node has no control verbs, or not this one.
+            NodeCannotShow: The node has no control verbs, or not this one.
             Inconclusive: The node could not be asked, or refused it.
         """
         if self._url is None:
-            raise Lacking(
+            raise NodeCannotShow(
                 f"this {self._what} node has no control verbs, so that {verb} cannot be asked for (profile 9.1)"
             )
         if await self.lacks(verb):
-            raise Lacking(f"this {self._what} node lacks the control verb {verb}, {_AS_TOLD}")
+            raise NodeCannotShow(f"this {self._what} node lacks the control verb {verb}, {_AS_TOLD}")
         answer = await self._ask("POST", {"verb": verb, **members})
         if answer.get("ok") is not True:
             raise Inconclusive(f"the {self._what} node refused the control verb {verb}: {answer.get('error')}")
@@ -94,7 +94,7 @@ class Controlled:
         """Carry out a control verb of the node.
 
         Raises:
-            Lacking: The node does not have it.
+            NodeCannotShow: The node does not have it.
             Inconclusive: The node refused it.
         """
         return await self._control.carry_out(verb, **members)

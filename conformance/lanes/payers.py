@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.networks import Chain, Served
 from conformance.lanes.spending import Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Budgets, Chains, Profile
 
 
@@ -20,6 +20,10 @@ class Payer(Protocol):
     """What every lane's payer can do; a lane's own attacks use its further methods."""
 
     lane: str
+
+    @property
+    def address(self) -> str:
+        """The paying account's address."""
 
     @property
     def has_control(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from conformance.engine.check import Inconclusive
-from conformance.lanes.network_names import Network
+from conformance.outcome import Inconclusive
+from conformance.target.network_names import Network
 
 
 @dataclass(slots=True)

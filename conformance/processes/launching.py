@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
+from conformance.outcome import Inconclusive
 from conformance.processes.children import Child, ended
 from conformance.processes.watch import marking, temporary_folder
 

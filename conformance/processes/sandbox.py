@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from conformance.engine.check import Lacking
 from conformance.http.client import Names
+from conformance.outcome import NodeCannotShow
 from conformance.processes.children import ended
 from conformance.processes.launching import READY_SECONDS, Program, environment_of, speaks
 from conformance.processes.sandbox_init import relayed
@@ -126,11 +126,11 @@ async def enclosed(
         services: Ports of this machine that are reached from inside, at 127.0.0.1 and the same port.
 
     Raises:
-        Lacking: This machine allows none.
+        NodeCannotShow: This machine allows none.
     """
     before = await words_before()
     if not before:
-        raise Lacking("needs a network namespace of its own, which this machine does not allow (unshare)")
+        raise NodeCannotShow("needs a network namespace of its own, which this machine does not allow (unshare)")
     async with contextlib.AsyncExitStack() as stack:
         folder = stack.enter_context(temporary_folder("wp-"))
         (folder / "app").mkdir()

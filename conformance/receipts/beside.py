@@ -13,18 +13,18 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from conformance.engine.check import Inconclusive
-from conformance.engine.events import EventLog
+from conformance.discovery.rail import Operation
 from conformance.engine.session import Session
 from conformance.http.client import Client, Names
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive
 from conformance.receipts.obtaining import BESIDE, CANNOT, Party, Taken, bought, offered, screening
 from conformance.receipts.offline.comparing import Circumstances, compare, members
 from conformance.receipts.offline.comparison_rules import TITLES
 from conformance.report.side_by_side import Side
 from conformance.surfaces.gateway.calls import SCREEN
-from conformance.surfaces.rail.discovery import Operation
 from conformance.target import Profile, ProfileError
 
 _PREFIX = "BESIDE_"

@@ -8,21 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from conformance.checks.rail.keys import published_keys
-from conformance.checks.rail.receipts import claims_of, receipt_of, request_hashes
-from conformance.engine.check import Case, Check, Inconclusive
-from conformance.engine.events import EventLog
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, Check
 from conformance.engine.session import Session
 from conformance.http.client import Client, JsonFault, Unreachable
+from conformance.log.events import EventLog
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key, keys_of_jwks
+from conformance.outcome import Inconclusive
 from conformance.receipts.offline.comparison_rules import likely_kind
 from conformance.receipts.offline.parsing import Receipt, UnreadableReceipt, taken_apart
 from conformance.receipts.verifier import published, receipt_in, screened
 from conformance.report.side_by_side import Side
 from conformance.surfaces.gateway.calls import SCREEN
-from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.purchase import Challenge, Purchase, buy, challenge
+from conformance.surfaces.rail.receipts import claims_of, receipt_of, request_hashes
 from conformance.target import Profile, ProfileError
 
 BESIDE: Final = "beside"

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.http.redaction import words_of
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
+from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Material, Vector, keys
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, SCREEN, short, target_of
 from conformance.target import ProfileError

@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import escape
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise

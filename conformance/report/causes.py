@@ -12,14 +12,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
-from conformance.report.text import one_line
-
-if TYPE_CHECKING:
-    from conformance.report.summary import RowResult
+from conformance.report.row_result import RowResult
+from conformance.text.untrusted import one_line
 
 _REFUSAL: Final = 400
 _VARYING: Final = re.compile(

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from conformance.outcome import STAND_IN, Exit, Verdict
-from conformance.report.summary import RowResult, Summary
-from conformance.report.text import one_line
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary
+from conformance.text.untrusted import one_line
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",

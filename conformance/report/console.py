@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.engine.events import RUN
+from conformance.log.events import RUN
 from conformance.outcome import Exit, Verdict
 from conformance.report.causes import Cause
 from conformance.report.conclusion import (
@@ -32,9 +32,10 @@ from conformance.report.conclusion import (
     words,
 )
 from conformance.report.detail import finding_text
+from conformance.report.row_result import RowResult
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
-from conformance.report.summary import RowResult, Summary
-from conformance.report.text import one_line
+from conformance.report.summary import Summary
+from conformance.text.untrusted import one_line
 
 STYLES: Final = {
     Verdict.PASS: "green",

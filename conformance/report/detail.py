@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.http.shell_words import word
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
-from conformance.report.summary import Finding
-from conformance.report.text import one_line, shown
+from conformance.report.row_result import Finding
+from conformance.text.shell_words import word
+from conformance.text.untrusted import one_line, shown
 
 BODY_LIMIT = 2_000
 

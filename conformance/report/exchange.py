@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from conformance.engine.events import Event
 from conformance.http.recorded import curl_line
-from conformance.report.text import one_line, shown
+from conformance.log.events import Event
+from conformance.text.untrusted import one_line, shown
 
 
 @dataclass(frozen=True, slots=True)

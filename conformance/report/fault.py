@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from conformance.engine.events import LOG, Event
 from conformance.http.client import Names
+from conformance.log.events import LOG, Event
 
 FILE = "fault.txt"
 _LIBRARIES = ("aiohttp", "uvloop", "orjson", "cryptography")

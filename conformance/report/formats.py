@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import (
     SURFACES,
@@ -33,9 +33,10 @@ from conformance.report.conclusion import (
 )
 from conformance.report.detail import place
 from conformance.report.exchange import Exchange
+from conformance.report.row_result import Finding, RowResult
 from conformance.report.side_by_side import GRADES
-from conformance.report.summary import Finding, RowResult, Summary, summarise
-from conformance.report.text import one_line, shown
+from conformance.report.summary import Summary, summarise
+from conformance.text.untrusted import one_line, shown
 
 BODY_LIMIT: Final = 16_000
 TEXT_LIMIT: Final = 4_000

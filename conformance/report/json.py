@@ -18,11 +18,12 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from conformance.engine.events import Event
-from conformance.http.json_safe import json_safe
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import headline, rests_on, sentence
-from conformance.report.summary import LogFault, RowResult, Summary, summarise
+from conformance.report.row_result import RowResult
+from conformance.report.summary import LogFault, Summary, summarise
+from conformance.text.json_safe import json_safe
 
 CTRF_VERSION: Final = "1.0.0"
 _STATUS: Final[Mapping[Verdict, str]] = {

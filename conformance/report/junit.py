@@ -14,12 +14,13 @@ from collections.abc import Iterable
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import expectation, headline, sentence, standing
 from conformance.report.detail import finding_text
-from conformance.report.summary import RowResult, Summary, summarise
-from conformance.report.text import one_line, visible
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary, summarise
+from conformance.text.untrusted import one_line, visible
 
 SHOWN_FINDINGS = 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import (
     WORDS,
@@ -19,8 +19,9 @@ from conformance.report.conclusion import (
     words,
 )
 from conformance.report.detail import finding_text
-from conformance.report.summary import RowResult, Summary, summarise
-from conformance.report.text import one_line
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary, summarise
+from conformance.text.untrusted import one_line
 
 SHOWN_ROWS = 60
 SHOWN_FINDINGS = 3

@@ -17,11 +17,11 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.console import STYLES, Terminal
 from conformance.report.remaining import Remaining, left_words
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 SECONDS_A_LINE: Final = 10.0
 _NAME: Final = 60

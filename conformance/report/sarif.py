@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from conformance.engine.events import Event
-from conformance.http.json_safe import json_safe
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import expectation, headline, sentence, standing
 from conformance.report.detail import finding_text
-from conformance.report.summary import RowResult, Summary, summarise
-from conformance.report.text import one_line
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary, summarise
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROFILE: Final = "weldproof.toml"

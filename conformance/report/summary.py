@@ -7,89 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.engine.events import Event
 from conformance.ledger import Requirement, load
+from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict, worst
 from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.exchange import Exchange
+from conformance.report.row_result import BAD, UNEXPECTED, Finding, RowResult
 from conformance.report.side_by_side import SideBySide, side_by_side
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 SLOWEST: Final = 10
 # Reasons why nothing answered that are told.
 _MOST_REASONS: Final = 3
-BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
-UNEXPECTED: Final = frozenset({"unexpected_pass", "expired"})
 
 
 class LogFault(ValueError):
     """The event log is not one that this version can read; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One judgement of one row by one check.
-
-    Attributes:
-        check: Id of the check.
-        verdict: What it says of the row.
-        expected: What should be, in words; for an inconclusive row the reason.
-        found: What was, or None.
-        hint: What to do about a breach, or None.
-        where: Lane, operation, axis and so on.
-        exchange: Number of the exchange that shows it, or None.
-    """
-
-    check: str
-    verdict: Verdict
-    expected: str
-    found: str | None
-    hint: str | None
-    where: Mapping[str, str]
-    exchange: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RowResult:
-    """A requirement with its verdict and everything that was found about it.
-
-    `cause` is what decided it in words, the same for all rows of one cause, and `cause_place` that cause's place among
-    all, from 1; None where nobody must look at the row.
-    """
-
-    requirement: Requirement
-    verdict: Verdict
-    reason: str | None
-    checks: tuple[str, ...]
-    expected_failure: str | None
-    findings: tuple[Finding, ...]
-    cause: str | None = None
-    cause_place: int | None = None
-
-    @property
-    def id(self) -> str:
-        """The requirement's id."""
-        return self.requirement.id
-
-    @property
-    def group(self) -> str:
-        """The part of the id that names its group: `RAIL-WELD` of `RAIL-WELD-02`."""
-        return "-".join(self.id.split("-")[:2])
-
-    @property
-    def telling(self) -> tuple[Finding, ...]:
-        """The findings that made the verdict."""
-        return tuple(finding for finding in self.findings if finding.verdict is self.verdict)
-
-    @property
-    def against(self) -> tuple[Finding, ...]:
-        """The findings that speak against the row: none of a pass, also where it was expected to fail."""
-        return () if self.verdict is Verdict.PASS else self.telling
-
-    @property
-    def needs_attention(self) -> bool:
-        """Whether a reader must look at the row: anything but kept, absent and documented."""
-        return self.verdict in {*BAD, Verdict.WARN, Verdict.INCONCLUSIVE} or self.expected_failure in UNEXPECTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.engine.events import Event, EventLog
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
+from conformance.log.events import Event, EventLog
 from conformance.outcome import Verdict
 from conformance.processes.own_stack import own_stack, surface_options
 from conformance.selftest.seen import OBSERVERS, seen

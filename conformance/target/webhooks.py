@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from conformance.surfaces.webhooks.defaults import TOLERANCE_SECONDS
 from conformance.target.tables import Secret, Table
 from conformance.target.templates import placeholders
+from conformance.target.webhook_defaults import TOLERANCE_SECONDS
 
 
 class Destination(Table):

@@ -6,9 +6,10 @@ import datetime as dt
 
 import pytest
 
+from conformance.engine.check import breach
 from conformance.engine.runner import expectation
 from conformance.ledger import load
-from conformance.outcome import Exit, Verdict, breach, exit_code, worst
+from conformance.outcome import Exit, Verdict, exit_code, worst
 from conformance.target import ExpectedFailure
 
 

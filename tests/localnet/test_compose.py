@@ -12,7 +12,7 @@ import yaml  # type: ignore[import-untyped]  # its stubs are no dependency of ou
 
 from localnet import npm
 from localnet.hub import ADDONS
-from localnet.stack import PORTS
+from localnet.plan import PORTS
 from localnet.surface_names import SURFACES
 
 FOLDER = Path(npm.NODES)

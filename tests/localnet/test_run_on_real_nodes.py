@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.engine.events import LOG, read
+from conformance.log.events import LOG, read
 
 LACKING_ON_SOLANA = {"RAIL-402-20", "RAIL-WELD-06"}
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from conformance.oracles import webhook_signature
-from conformance.surfaces.webhooks.listener import Listener, Terms, Told
-from conformance.surfaces.webhooks.receiver import Arrival, Receiver, Reply, bound
+from conformance.webhook_receiver.listener import Listener, Terms, Told
+from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bound
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
 from reference.web.clock import WpClock

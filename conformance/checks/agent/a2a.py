@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.http import json_rpc
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
+from conformance.surfaces import json_rpc
 from conformance.surfaces.agent import A2A, agent_of, answers
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import told

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.checks.agent.verify import FIX, is_negative, judge_verdicts, said, with_signature
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.judging.agent.verdicts import FIX, is_negative, judge_verdicts, verdict_of, with_signature
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.surfaces.agent import Subject, agent_of, signer
@@ -110,7 +110,7 @@ async def what_is_covered_is_there_once(case: Case) -> None:
         grey = answer.status == 422 and not agent.ours
         holds = grey or is_negative(agent, answer)
         where = {"message": what}
-        case.expect("AGENT-VERIFY-12", holds, "not valid", said(agent, answer), exchange=answer, where=where)
+        case.expect("AGENT-VERIFY-12", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
     missing = {f"without {name}": one.with_field(name, None) for name in ("Content-Type", "Date", "Content-Digest")}
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-13", missing, valid=False)
     for what, answer in zip(missing, answers, strict=True):

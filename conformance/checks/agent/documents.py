@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.engine.check import Case, check
 from conformance.fuzz.documents import published_answer
 from conformance.oracles.openapi import faults_of_openapi
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import OPERATIONS
-from conformance.surfaces.openapi_paths import at_their_paths
 
 _METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from conformance.checks.agent.vectors import digests_of, is_readable, judge_agreement
-from conformance.checks.agent.verify import UNUSUAL, said, sound_subjects
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.judging.agent.agreement import digests_of, is_readable, judge_agreement
+from conformance.judging.agent.verdicts import UNUSUAL, sound_subjects, verdict_of
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem
 from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
@@ -77,7 +77,7 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
             split = contradictions(answer.object())
             holds = answer.status == 200 and word == told and not split
             case.expect("AGENT-EXPLAIN-01", holds, told, split or word, exchange=answer, where=where)
-            found = f"verify: {said(agent, plain)}; explain: {word}"
+            found = f"verify: {verdict_of(agent, plain)}; explain: {word}"
             judge_agreement(case, agent, (agent.validity(plain), agent.verdict(answer)), found, answer, where)
             if valid:
                 base = agent.base(answer)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.client import Answer, JsonFault
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import EXPLAIN, SIGN, VERIFY, Agent, agent_of
 from conformance.surfaces.agent import subject as signed
 

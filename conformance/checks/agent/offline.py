@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.checks.agent.verify import is_negative, is_positive, said
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.quick import COMPANION
 from conformance.http.client import Unreachable
+from conformance.judging.agent.verdicts import is_negative, is_positive, verdict_of
 from conformance.oracles.message_signatures import keys
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import raw_public
@@ -48,7 +49,7 @@ async def verification_needs_no_network(case: Case) -> None:
                 case.expect("AGENT-VERIFY-20", False, told, fault, where=where)
                 continue
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
-            case.expect("AGENT-VERIFY-20", holds, told, said(agent, answer), exchange=answer, where=where)
+            case.expect("AGENT-VERIFY-20", holds, told, verdict_of(agent, answer), exchange=answer, where=where)
 
 
 async def _there(case: Case, url: str) -> None:

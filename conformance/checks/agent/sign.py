@@ -10,11 +10,11 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from conformance.checks.agent.verify import is_positive, said
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.http.leaks import comes_back
+from conformance.judging.agent.verdicts import is_positive, verdict_of
 from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
@@ -23,6 +23,7 @@ from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED
 from conformance.oracles.message_signatures.headers import Labelled
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
@@ -194,12 +195,12 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     verified = await agent.verify(one)
     told = "200, valid"
     holds = demo.key() is not None and is_positive(agent, verified)
-    case.expect("AGENT-SIGN-04", holds, told, said(agent, verified), exchange=verified, where=where)
+    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where)
     if agent.ours:
         unchanged = await agent.call("POST", "/verify/rfc9421", json_body=demo.answer.object())
         told = "200, valid, for the answer of sign as it stands"
         holds = is_positive(agent, unchanged)
-        case.expect("AGENT-SIGN-04", holds, told, said(agent, unchanged), exchange=unchanged, where=where)
+        case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
     explained = await agent.explain(one)
     mine, theirs = agent.base(demo.answer), agent.base(explained)
     told = f"the base that explain gives: {theirs!r}"

@@ -7,15 +7,16 @@ Signature-Input that cannot be parsed may be a malformed request elsewhere, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.checks.agent.verify import MAY_DEMAND_MORE, verdict_hint
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.client import Answer
-from conformance.oracles.message_signatures.digests import FIELD, digest_value
+from conformance.judging.agent.agreement import digests_of, is_readable, judge_agreement
+from conformance.judging.agent.verdicts import MAY_DEMAND_MORE, verdict_hint
+from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.members import message_of
 from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
 from conformance.surfaces.agent import subject as signed
@@ -210,22 +211,6 @@ def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
         _judge_digest(case, agent, one)
 
 
-def judge_agreement(
-    case: Case,
-    agent: Agent,
-    verdicts: tuple[bool | None, bool | None],
-    found: str,
-    answer: Answer,
-    where: Mapping[str, str],
-) -> None:
-    """Judge that the verdicts of verify and explain agree; one that cannot be read decides nothing."""
-    row = "AGENT-EXPLAIN-11"
-    if None in verdicts and not agent.ours:
-        case.inconclusive(row, "one of the two verdicts cannot be told, which other rows judge", exchange=answer)
-        return
-    case.expect(row, verdicts[0] is verdicts[1], "one verdict", found, exchange=answer, where=where)
-
-
 def is_plain(one: MessageVector) -> bool:
     """Return whether a vector covers components without parameters only, which every implementation knows."""
     base = one.signature_base or ""
@@ -240,11 +225,6 @@ def _judge_digest(case: Case, agent: Agent, one: _Judged) -> None:
     has_512 = "sha-512" in (message.field(FIELD) or "")
     holds = found in (known if has_512 else known[:1])
     case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=one.explained, where=one.where)
-
-
-def digests_of(body: bytes) -> list[str]:
-    """Return the content's digests in base64: sha-256, then sha-512."""
-    return [digest_value(body, name).partition("=:")[2].rstrip(":") for name in ("sha-256", "sha-512")]
 
 
 def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> None:
@@ -264,11 +244,6 @@ def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> Non
         case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, told, f"{len(kinds)} different ones")
     elif not kinds:
         case.inconclusive("AGENT-EXPLAIN-06", "unbound: no fix notes can be found; give [agent] notes_at")
-
-
-def is_readable(note: str) -> bool:
-    """Return whether a note is a sentence for people: several words."""
-    return len([word for word in note.split() if any(letter.isalpha() for letter in word)]) > 2
 
 
 def _said(answer: Answer, found: bool | None) -> str:

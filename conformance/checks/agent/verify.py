@@ -10,17 +10,23 @@ from dataclasses import replace
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.judging.agent.verdicts import (
+    FIX,
+    MAY_DEMAND_MORE,
+    UNUSUAL,
+    is_negative,
+    is_positive,
+    judge_verdicts,
+    sound_subjects,
+    verdict_of,
+    with_signature,
+)
 from conformance.oracles.message_signatures import keys
 from conformance.surfaces.agent import Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.answers import lists
-from conformance.surfaces.agent.subjects import FIELDS, name_signature, raw_public
-from conformance.target import binding_hints
+from conformance.surfaces.agent.subjects import name_signature, raw_public
 
-FIX = (
-    "Rebuild the signature base from the message of the request, in the order of Signature-Input, and verify it with "
-    "the key of the request and no other; compare Content-Digest with the content."
-)
 _EXTRAS: Mapping[str, object] = {
     "x-unknown": "text",
     "comment": None,
@@ -31,91 +37,8 @@ _EXTRAS: Mapping[str, object] = {
 }
 
 
-def said(agent: Agent, answer: Answer) -> str:
-    """Return status, verdict and errors of an answer, for a reader."""
-    word = {True: "valid", False: "not valid", None: "nothing about validity"}[agent.validity(answer)]
-    return f"{answer.status}, {word}, errors {agent.errors(answer)}"
-
-
-def is_positive(agent: Agent, answer: Answer) -> bool:
-    """Return whether an answer is 200 and says that the message is valid."""
-    return answer.status == 200 and agent.validity(answer) is True
-
-
-def is_negative(agent: Agent, answer: Answer) -> bool:
-    """Return whether an answer is 200 and says that the message is not valid."""
-    return answer.status == 200 and agent.validity(answer) is False
-
-
-async def judge_verdicts(
-    case: Case, agent: Agent, row: str, subjects: Mapping[str, Subject], *, valid: bool, beyond: str | None = None
-) -> list[Answer]:
-    """Verify each subject and judge the verdict under a row; return the answers in order.
-
-    `beyond` is what the interface leaves open of them (`Case.expect`), for the reference's own profile closes it.
-    """
-    answers = await run_concurrently(agent.verify(one) for one in subjects.values())
-    for what, answer in zip(subjects, answers, strict=True):
-        holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
-        told = "200, valid" if valid else "200, not valid"
-        where = {"message": what}
-        open_ = None if agent.ours else beyond
-        hint = verdict_hint(agent, answer) if valid else None
-        case.expect(row, holds, told, said(agent, answer), exchange=answer, where=where, beyond=open_, hint=hint)
-    return answers
-
-
-def verdict_hint(agent: Agent, answer: Answer) -> str | None:
-    """Return what to look at first where a message that holds was not found valid; None on the reference."""
-    return None if agent.ours else binding_hints.of_sound_message(answer.status, agent.validity(answer))
-
-
-# Messages that hold by the RFC, which a target may still refuse by a policy of its own, or for a component that it does
-# not know: those warn on anybody but the reference.
-MAY_DEMAND_MORE = "a verifier may demand more of a signature than that it holds, or know fewer components"
-UNUSUAL = frozenset(
-    {"every derived part of the target", "one component", "a field of two lines", "an authority in capitals"}
-)
-
 # Half of a skew is left for the way to the target; a shorter one is lost on the way (seconds).
 TELLABLE_SKEW = 10
-
-
-def sound_subjects(case: Case) -> dict[str, Subject]:
-    """Return messages that hold, each of another form, under keys of their own."""
-    plain = ("@method", "@authority", "@path")
-    key = signer(case)
-    long = {"keyid": "a", "alg": "ed25519", "nonce": "b64u-_", "tag": "weldproof-suite"}
-    everything = ("date", "@method", "@path", "@query", "@authority", "content-type", "content-digest")
-    two = (*FIELDS, ("X-List", " a, b "), ("X-List", "c"))
-    usual = signed(case, key)
-    return {
-        "a body with its digest": usual,
-        "the same key as did:key": replace(usual, form="did"),
-        "no body": signed(case, method="GET", body=b"", components=plain),
-        "a digest of sha-512": signed(case, algorithm="sha-512"),
-        "fields among the components": signed(case, components=everything),
-        "every derived part of the target": signed(
-            case, components=("@method", "@target-uri", "@scheme", "@request-target", "content-digest")
-        ),
-        "one component": signed(case, method="GET", body=b"", components=("@method",)),
-        "a field of two lines": signed(case, method="GET", body=b"", fields=two, components=("x-list", "@method")),
-        "all parameters": signed(case, parameters=long),
-        "another label": signed(case, label="my-sig_2"),
-        "field names in capitals": _renamed(signed(case), str.upper),
-        "field names in lower case": _renamed(signed(case), str.lower),
-        "an authority in capitals": _capital_authority(case),
-        "a root path": signed(case, method="GET", body=b"", target="/", components=plain),
-    }
-
-
-def _renamed(one: Subject, spelled: object) -> Subject:
-    change = spelled if callable(spelled) else str
-    return one.changed(headers=tuple((str(change(name)), value) for name, value in one.message.headers))
-
-
-def _capital_authority(case: Case) -> Subject:
-    return signed(case, authority="api.example.org").changed(authority="API.Example.ORG")
 
 
 @check("AGENT-VERIFY-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", "AGENT-VERIFY-11", surface="agent", fix=FIX)
@@ -151,11 +74,6 @@ def _judge_list(case: Case, agent: Agent, answer: Answer, where: Mapping[str, st
         case.expect("AGENT-VERIFY-05", listed == [], "no errors", listed, exchange=answer, where=where)
     elif empty:
         case.inconclusive("AGENT-VERIFY-05", "the message was not valid, which AGENT-VERIFY-01 judges")
-
-
-def with_signature(one: Subject, raw: bytes) -> Subject:
-    """Return a subject with other bytes as its signature."""
-    return one.with_field("Signature", f"sig1=:{base64.b64encode(raw).decode()}:")
 
 
 def _signature(one: Subject) -> bytes:
@@ -207,7 +125,7 @@ async def _unsigned(case: Case, agent: Agent, one: Subject) -> None:
         grey = answer.status == 422 and not agent.ours
         holds = grey or is_negative(agent, answer)
         where = {"message": what}
-        case.expect("AGENT-VERIFY-02", holds, "not valid", said(agent, answer), exchange=answer, where=where)
+        case.expect("AGENT-VERIFY-02", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
 
 
 def _turned(raw: bytes, bit: int) -> bytes:
@@ -297,7 +215,7 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
             where = {"member": next(iter(more)) if len(more) == 1 else "all", "message": "sound" if valid else "wrong"}
             told = f"200, {'valid' if valid else 'not valid'}"
-            case.expect("AGENT-VERIFY-18", holds, told, said(agent, answer), exchange=answer, where=where)
+            case.expect("AGENT-VERIFY-18", holds, told, verdict_of(agent, answer), exchange=answer, where=where)
     # Messages that were not verified before: an agent that keeps something of the first time must be seen.
     again = signed(case)
     await _repeat(case, agent, again, again.expecting(raw_public(signer(case))))
@@ -307,7 +225,7 @@ async def _repeat(case: Case, agent: Agent, one: Subject, wrong: Subject) -> Non
     first = {id(each): await agent.verify(each) for each in (one, wrong)}
     for each in (one, wrong, wrong, one, one, wrong):
         answer = await agent.verify(each)
-        before = said(agent, first[id(each)])
-        now = said(agent, answer)
+        before = verdict_of(agent, first[id(each)])
+        now = verdict_of(agent, answer)
         where = {"message": "sound" if each is one else "wrong"}
         case.expect("AGENT-VERIFY-19", now == before, before, now, exchange=answer, where=where)

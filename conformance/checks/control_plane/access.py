@@ -7,8 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import (
     AUDIT,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from conformance.checks.control_plane.audit import judge_links, may_be_missed
-from conformance.checks.control_plane.trust import told_keys
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.judging.control_plane.audit import judge_links, may_be_missed
+from conformance.judging.control_plane.trust import told_keys
 from conformance.oracles.audit_chain import Entry
 from conformance.oracles.strict_json import literal_faults
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import (
     ATB_KEYS,
     PKS,

@@ -7,15 +7,16 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
+from conformance.outcome import Inconclusive
 from conformance.processes.launching import Program
 from conformance.processes.sandbox import Called, Enclosed, enclosed
 from conformance.surfaces.control_plane.access import Hub, Issuer, serving_hub, success
 from conformance.surfaces.control_plane.services import OK, played
 from conformance.surfaces.control_plane.starting import TOKEN_FILE, hub_program, token_in
-from conformance.surfaces.webhooks.receiver import Reply
 from conformance.target.hub import HUB_PORT
+from conformance.webhook_receiver.receiver import Reply
 
 # Addresses that belong to nobody (RFC 5737), and names under a domain that no name server knows (RFC 2606).
 _NOWHERE = ("192.0.2.10", "192.0.2.20", "192.0.2.30")

@@ -15,15 +15,17 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from conformance.checks.control_plane.audit import form_of
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
+from conformance.judging.control_plane.audit import form_of
+from conformance.judging.control_plane.folders import folder
 from conformance.oracles import audit_chain
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, success, with_service_body
 from conformance.surfaces.control_plane.log_reading import log_of
 from conformance.surfaces.control_plane.played_database import PlayedDatabase, played_database
 from conformance.surfaces.control_plane.services import played
-from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
+from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, started_hub, token_in
 from conformance.target import ProfileError
 
 _SQLITE = b"SQLite format 3\x00"
@@ -32,11 +34,6 @@ _ASKED_SECONDS = 3.0
 _NO_SERVER = (
     "what is stored there is shown with a server on which the suite may make a database: give its DSN as [hub] postgres"
 )
-
-
-def folder(stack: AsyncExitStack) -> Path:
-    """Return an empty data directory that is removed when the stack closes, with all that is written beside it."""
-    return stack.enter_context(data_folder())
 
 
 @check(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from conformance.checks.control_plane.audit import broken_link
-from conformance.checks.control_plane.first_run import folder
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
+from conformance.judging.control_plane.audit import broken_link
+from conformance.judging.control_plane.folders import folder
 from conformance.oracles import audit_chain
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import Hub, Issuer, success
 from conformance.surfaces.control_plane.log_reading import log_of

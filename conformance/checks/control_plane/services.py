@@ -8,14 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.quick import WAITS
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles.strict_json import is_json_type
+from conformance.outcome import Inconclusive
+from conformance.surfaces import binding_hints
 from conformance.surfaces.control_plane.access import POSTURE, Hub, documented, hub_of, serving_hub, success
 from conformance.surfaces.control_plane.services import FAILING, HANGING, HEALTH, MISSING, OK, Played, played, trickling
-from conformance.surfaces.webhooks.receiver import redirect
-from conformance.target import binding_hints
+from conformance.webhook_receiver.receiver import redirect
 
 # More than a control plane that asks one after the other has time for.
 _SILENT = 7

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.judging.control_plane.trust import is_gone, without_gone
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, Hub, Issuer, documented, hub_of, success
 
 _AGAIN = 3
-_GONE = frozenset({"revoked", "inactive", "disabled", "retired", "removed", "suspended"})
 
 
 @check(
@@ -124,7 +124,7 @@ async def _read_anew(
     for path, before in known.items():
         tag = before.headers.get("ETag")
         answer = found[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
-        document = _without_gone(documented(before if answer.status == 304 else answer))
+        document = without_gone(documented(before if answer.status == 304 else answer))
         keys = {text for record in _key_records(document) for text in record.values() if isinstance(text, str)}
         told = "told" if holds(keys) else f"not told: {answer.status}"
         where = {"document": path, "issuer": what}
@@ -195,27 +195,8 @@ def _dids(document: Any) -> set[str]:
     return {text for text in texts if isinstance(text, str) and documents.is_did(text) and "#" not in text}
 
 
-def told_keys(document: Any, keys: Iterable[str]) -> set[str]:
-    """Return those of some keys that a document tells of as trusted, wherever they stand in it."""
-    live = _without_gone(document)
-    return {key for key in keys if documents.tells_of(live, key)}
-
-
-def _without_gone(value: Any) -> Any:
-    """Return a document without the objects that say of themselves that they are no longer trusted."""
-    if isinstance(value, list):
-        return [_without_gone(item) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    return {} if _is_gone(value) else {name: _without_gone(member) for name, member in value.items()}
-
-
-def _is_gone(record: Mapping[str, Any]) -> bool:
-    return any(text.lower() in _GONE for text in record.values() if isinstance(text, str))
-
-
 def _active(document: Any, did: str) -> Iterator[Mapping[str, Any]]:
     """Yield the records of an issuer's keys that do not say that they are no longer trusted."""
     for record in _key_records(document):
-        if (did in record or did in record.values()) and not _is_gone(record):
+        if (did in record or did in record.values()) and not is_gone(record):
             yield record

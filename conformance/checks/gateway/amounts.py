@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
     envelope_fault,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
+from conformance.pages.view import View, is_state
+from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.calls import CHECKOUT, is_refused, short
-from conformance.surfaces.gateway.checkout.orders import Opened, Order, look, odd_amount, opened, order
-from conformance.surfaces.gateway.checkout.view import View, is_state
-from conformance.target import binding_hints
+from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount, opened, order
 
 _SHORTEST_MEMO = 2
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer
-from conformance.surfaces.gateway.checkout.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
-from conformance.target import binding_hints
+from conformance.outcome import Inconclusive
+from conformance.surfaces import binding_hints
+from conformance.surfaces.gateway.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
 
 _LATER_LOOKS = 3
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.lanes.checkout_request import CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
-from conformance.surfaces.gateway.checkout.orders import (
+from conformance.outcome import Inconclusive
+from conformance.pages.view import is_state
+from conformance.surfaces.gateway.orders import (
     Flip,
     Opened,
     again,
@@ -27,7 +29,6 @@ from conformance.surfaces.gateway.checkout.orders import (
     several,
     way,
 )
-from conformance.surfaces.gateway.checkout.view import is_state
 from conformance.surfaces.webhooks.silence import ROW as SILENCE
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 
@@ -194,7 +195,7 @@ async def pending_payment(case: Case) -> None:
     """
     below, who = await case.session.gateway_payer(case.lane), await payer(case)
     names = await below.fault_names() if isinstance(below, Controlled) else ()
-    if "withhold" not in names:
+    if not isinstance(below, Controlled) or "withhold" not in names:
         for row in ("GW-CHK-12", SILENCE):
             case.documented(row, "this node cannot be made to hold a transaction back (no fault `withhold`)")
         return

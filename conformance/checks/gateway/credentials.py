@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
+from conformance.judging.gateway.nothing_created import REFUSED, nothing_created
 from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
-    Caller,
     Creation,
     bodies,
     created,
@@ -33,7 +32,6 @@ from conformance.surfaces.gateway.calls import (
     resource_body,
     short,
     target_of,
-    token_of,
 )
 
 _FIX = (
@@ -41,7 +39,6 @@ _FIX = (
     "key's own tenant, before anything is read or stored."
 )
 _GRANTED = frozenset({"token", "checkout_url", "cancel_secret"})
-_HONEST, _REFUSED = 2.5, 1.25
 
 
 async def rejected(
@@ -60,7 +57,7 @@ async def rejected(
     """
     call, where = target_of(case), {"path": path, "credentials": how}
     body = (
-        link_body(case, owner, amount=payable(case.profile.gateway_bindings, _REFUSED))
+        link_body(case, owner, amount=payable(case.profile.gateway_bindings, REFUSED))
         if path == LINKS
         else resource_body(case)
     )
@@ -78,42 +75,6 @@ async def rejected(
 
 def _told(answer: Answer, handed: list[str]) -> str:
     return f"{answer.status}" + (f" with {', '.join(handed)}" if handed else f" {short(answer)}")
-
-
-async def nothing_created(
-    case: Case, row: str, refused: Creation, where: Mapping[str, str], call: Caller | None = None
-) -> None:
-    """Judge that a refused creation left nothing: its key is free, and so is the name of its resource.
-
-    Raises:
-        Inconclusive: The target answered neither way.
-    """
-    send = call or target_of(case)
-    body = {
-        **refused.body,
-        **({"amount": payable(case.profile.gateway_bindings, _HONEST)} if refused.path == LINKS else {}),
-    }
-    if refused.path == RESOURCES:
-        # The same body, without a key: a name that must be new still is.
-        named(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
-        found = f"{free.status} {short(free)}"
-        case.expect(row, is_created(case, free), "the name still free", found, exchange=free, where=where)
-        body = {**body, **resource_body(case)}
-    answer = await post(send, Creation(refused.path, body, refused.tenant, refused.key))
-    named(case, answer)
-    fresh_one = is_created(case, answer) and _is_of(answer, body)
-    found = f"{answer.status} {short(answer)}"
-    expected = "the Idempotency-Key of the refused call still free"
-    case.expect(row, fresh_one, expected, found, exchange=answer, where=where)
-
-
-def _is_of(answer: Answer, body: Mapping[str, Any]) -> bool:
-    """Return whether a creation's answer is of this body: its amount, where the answer tells one."""
-    told = answer.object().get("amount_microunits")
-    if "amount" not in body or not isinstance(told, int):
-        return True
-    refused = body["amount"] - (_HONEST - _REFUSED)
-    return told != round(refused * 1_000_000) and token_of(answer) is not None
 
 
 def wrong_keys(key: str) -> Iterator[tuple[str, str]]:

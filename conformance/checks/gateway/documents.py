@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.checks.gateway.credentials import nothing_created
 from conformance.engine.check import Case, check
 from conformance.engine.quick import COMPANION
+from conformance.judging.gateway.nothing_created import nothing_created
 from conformance.ledger import load
 from conformance.surfaces.gateway.calls import (
     LINKS,

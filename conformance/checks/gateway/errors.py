@@ -6,10 +6,11 @@ import json
 import re
 from dataclasses import replace
 
-from conformance.checks.gateway.faults import provoked
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import envelope_fault
+from conformance.surfaces.gateway.provoked_faults import provoked
 
 _FIX = "Answer every error, whatever finds it, with {error: code, message: text} and a JSON Content-Type."
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,79}")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.checks.gateway.faults import provoked
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
@@ -29,6 +29,7 @@ from conformance.surfaces.gateway.calls import (
     target_of,
     token_of,
 )
+from conformance.surfaces.gateway.provoked_faults import provoked
 
 OTHER_MEDIA_TYPES = (
     "text/plain",

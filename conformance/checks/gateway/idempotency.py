@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.checks.gateway.originals import differences, identity, whole
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
+from conformance.judging.gateway.originals import differences, identity, judge_original
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
     REQUEST_ID,
@@ -103,15 +104,6 @@ async def _repeated(case: Case, row: str, path: str) -> None:
     own = None not in ids and len(set(ids)) == len(ids)
     found = f"{len(set(ids))} request ids in {len(ids)} answers"
     case.expect("GW-IDEM-11", own, "a request id of its own for each answer", found, exchange=original)
-
-
-def judge_original(case: Case, row: str, creation: Creation, original: Answer, answer: Answer) -> None:
-    """Judge that an answer is the original creation."""
-    first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
-    apart = differences(first, again)
-    holds = is_created(case, answer) and not apart
-    found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
-    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer)
 
 
 @check("GW-IDEM-05", surface="gateway", fix=_FIX)

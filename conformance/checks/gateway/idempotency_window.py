@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.checks.gateway.idempotency import judge_original
-from conformance.checks.gateway.originals import differences, identity
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
+from conformance.judging.gateway.originals import differences, identity, judge_original
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,

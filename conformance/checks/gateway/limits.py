@@ -10,11 +10,13 @@ import re
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 
-from conformance.checks.gateway.credentials import nothing_created
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
+from conformance.judging.gateway.limits import MINUTE, quick_enough, throttled
+from conformance.judging.gateway.nothing_created import nothing_created
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
     REQUEST_ID,
@@ -36,7 +38,6 @@ BURST, IN_A_MINUTE = 60, 361
 # Seven bursts, nine seconds apart, are 420 calls in 54 seconds, none of which is more than a burst.
 _BURSTS, _APART = 7, 9.0
 _AT_ONCE = 60
-_MINUTE = 60.0
 _LOOKED_AT = 3
 _A_WHILE = 3600.0
 # A date is told in whole seconds, and by the target's own clock.
@@ -72,11 +73,6 @@ def _creations(case: Case, tenant: Credentials, count: int, *, keyed: bool) -> l
     ]
 
 
-def throttled(answers: Sequence[Answer]) -> list[Answer]:
-    """Return the answers with status 429."""
-    return [answer for answer in answers if answer.status == 429]
-
-
 async def exhausted(case: Case, service: LimitedGateway, tenant: Credentials) -> list[Answer]:
     """Exhaust a tenant's rate and return the answers 429.
 
@@ -104,7 +100,7 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         refused = throttled(await burst(case, service, tenant, IN_A_MINUTE))
         quick_enough(service, started, refused, f"{IN_A_MINUTE} calls")
         _judge_met(case, refused, f"{IN_A_MINUTE} calls at once")
-        await service.advance(_MINUTE + 1)
+        await service.advance(MINUTE + 1)
         started, refused = service.now, []
         for number in range(_BURSTS):
             if number:
@@ -112,23 +108,13 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
             refused += throttled(await burst(case, service, tenant, BURST))
         quick_enough(service, started, refused, f"{_BURSTS * BURST} calls")
         _judge_met(case, refused, f"{_BURSTS * BURST} calls in {(_BURSTS - 1) * _APART:.0f} seconds")
-        await service.advance(_MINUTE + 1)
+        await service.advance(MINUTE + 1)
         started = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))
         refused = throttled(await run_concurrently(calls, at_once=_AT_ONCE))
         refused += throttled(await burst(case, service, tenant, BURST))
         quick_enough(service, started, refused, f"{IN_A_MINUTE + BURST} calls")
         _judge_met(case, refused, f"{IN_A_MINUTE} calls that fail by their body and {BURST} good ones")
-
-
-def quick_enough(service: LimitedGateway, started: float, refused: Sequence[Answer], what: str) -> None:
-    """Go on where calls met a limit of a minute, or were made by the service's time so quickly that they had to.
-
-    Raises:
-        Inconclusive: They took longer than a minute, and so may have kept the limit.
-    """
-    if not refused and service.now - started > _MINUTE:
-        raise Inconclusive(f"{what} took more than a minute: the limit cannot be met from here")
 
 
 def _judge_met(case: Case, refused: Sequence[Answer], what: str) -> None:
@@ -151,7 +137,7 @@ async def a_burst_passes(case: Case) -> None:
             shown = refused[0] if refused else answers[-1]
             found = f"{len(refused)} of {BURST}"
             case.expect("GW-RATE-02", not refused, "no 429", found, exchange=shown)
-            await service.advance(_MINUTE + 1)
+            await service.advance(MINUTE + 1)
 
 
 @check("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive="limits", fix=_FIX)
@@ -233,7 +219,7 @@ async def a_tenant_is_throttled_alone(case: Case) -> None:
             shown, where = (refused or answers)[0], {"exhausted": busy.name}
             found = f"{len(refused)} of {len(answers)}"
             case.expect("GW-RATE-06", not refused, "no 429", found, exchange=shown, where=where)
-            await service.advance(_MINUTE + 1)
+            await service.advance(MINUTE + 1)
 
 
 @check("GW-RATE-07", surface="gateway", exclusive="limits", fix=_FIX)
@@ -252,7 +238,7 @@ async def a_throttled_creation_creates_nothing(case: Case) -> None:
         for _, answer in refused:
             handed = sorted({"token", "checkout_url"} & set(answer.object()))
             case.expect("GW-RATE-07", not handed, "nothing handed out", handed, exchange=answer)
-        await service.advance(_MINUTE + 1)
+        await service.advance(MINUTE + 1)
         for path in (LINKS, RESOURCES):
             for creation in [one for one, _ in refused if one.path == path][:_LOOKED_AT]:
                 await nothing_created(case, "GW-RATE-07", creation, {"path": path}, service.call)

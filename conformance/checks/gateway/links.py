@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.clock import now
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
+from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
@@ -26,7 +28,6 @@ from conformance.surfaces.gateway.calls import (
     token_of,
 )
 from conformance.surfaces.gateway.unbound import asked_for
-from conformance.target import binding_hints
 
 _AT_ONCE = 10
 _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")

@@ -10,18 +10,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import algorand_payer, control
-from conformance.checks.rail.solana_orders import Quoted
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana_orders import Quoted
 from conformance.lanes.payers import checkout_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, pubkey
 from conformance.oracles.x402 import atomic_amount
-from conformance.surfaces.gateway.checkout.orders import Opened, again, flip, opened, settle_down, way
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.orders import Opened, again, flip, opened, settle_down, way
+from conformance.surfaces.rail.algorand_payments import algorand_payer
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
 
 _ROW = "GW-CHK-13"
@@ -57,7 +59,7 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
     if where is None:
         case.not_applicable(_ROW, _APART)
         return
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     tried = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
     pairs = await run_concurrently(_Pair.made(case, operation, where, *one) for one in tried)
     await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the call")
@@ -145,7 +147,7 @@ class _Pair:
         view, page = await again(case, self.link)
         paid = view.turned_paid(self.link.before)
         both = self.answer.status == 200 and bool(paid)
-        found = f"the call was answered {told(self.answer)} and the page says {sorted(paid)}"
+        found = f"the call was answered {brief(self.answer)} and the page says {sorted(paid)}"
         where = {"payment": self.what, "looked at first": self.first}
         case.expect(_ROW, not both, "a call or a paid link", found, exchange=page, where=where)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.checks.gateway.limits import quick_enough, throttled
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.judging.gateway.limits import quick_enough, throttled
+from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, receipt_body
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
@@ -14,7 +15,7 @@ _RATE = 120
 _BEYOND, _AT_ONCE = 2 * _RATE + 35, 40
 _BATCH, _APART = 25, 5.0
 _SECONDS, _EACH_SECOND = 61, 2
-_MINUTE = 60.0
+MINUTE = 60.0
 _FIX = "Count receipt verifications of a caller apart from all other calls: at most 120 in any minute, 429 beyond."
 
 
@@ -46,7 +47,7 @@ async def verification_is_throttled(case: Case) -> None:
         answers = await _verify(service, call, _BEYOND)
         quick_enough(service, started, throttled(answers), f"{_BEYOND} calls")
         _judge(case, answers, "at once")
-        await service.advance(_MINUTE + 1)
+        await service.advance(MINUTE + 1)
         started, answers = service.now, []
         for number in range(_BEYOND // _BATCH):
             if number:

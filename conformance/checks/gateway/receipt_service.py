@@ -7,10 +7,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.keys import keys_of_jwks, private_members
+from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Material, Vector, vectors
 from conformance.receipts.reports import code_member, leaves
 from conformance.receipts.verifier import Verifier, needs_platform, told, verifier

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
+from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector, cross_validation, vectors
 from conformance.receipts.reports import code, code_member, telling
 from conformance.receipts.verifier import Verifier, told, verifier

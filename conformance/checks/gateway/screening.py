@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key, KeyFault, keys_of_jwks
+from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
 from conformance.receipts.verifier import name_texts, published, receipt_in, screened, verifier
 from conformance.surfaces.gateway.calls import SCREEN, short

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
+from conformance.outcome import Inconclusive
 from conformance.surfaces.webhooks.sales import deliveries, sales
 
 

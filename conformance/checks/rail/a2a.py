@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.http import json_rpc
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
+from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.purchase import lane_of

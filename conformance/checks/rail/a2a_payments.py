@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.refused_payments import algorand_payer, welded
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.algorand.payer import invented_id
+from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.algorand_payments import algorand_payer, welded
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 
 _EACH = 12

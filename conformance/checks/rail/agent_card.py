@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.discovery import rail
 from conformance.engine.check import Case, check
 from conformance.surfaces.agent_cards import card_fault
-from conformance.surfaces.rail import discovery
 from conformance.surfaces.rail.a2a import A2A, CARD
 
 _TRANSPORT = "JSONRPC"
@@ -52,4 +52,4 @@ def _endpoints(card: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_door(case: Case, url: str) -> bool:
     """Return whether an address is the path /a2a below the rail's; its host may be another name of it."""
-    return discovery.path_of(case.session.rail, url) == A2A
+    return rail.path_of(case.session.rail, url) == A2A

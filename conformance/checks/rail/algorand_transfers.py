@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.checks.rail.refused_payments import algorand_payer, control, price_of, refused, welded
 from conformance.engine.check import Case, check
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.surfaces.rail.algorand_payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.purchase import challenge
 
 _FIX = "Count what a plain transfer's own amount credits to the payee: no close-out, no clawback, no balance."
@@ -18,7 +19,7 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
     refuge = await payer.new_account(assets=[asset])
     for amount in (0, 1):
@@ -39,7 +40,7 @@ async def clawback_that_brings_nothing(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     payee, price = str(quote.entry("algorand")["payTo"]), str(price_of(quote.entry("algorand")))
     token = quote.reference("algorand")

@@ -5,19 +5,19 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from conformance.checks.rail.challenges import entries, let_lapse, references
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import algorand_payer, control, price_of, refused, welded
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
-from conformance.http.client import Answer
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.lanes.algorand.payer import AlgorandPayer, invented_id
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand_payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.challenges import let_lapse
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, pay, present
-from conformance.target import binding_hints
-
-SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 
 
 def wrong_notes(token: str) -> dict[str, bytes]:
@@ -56,7 +56,7 @@ async def note_without_the_token(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
     names = list(wrong_notes("x"))
     quotes = [await challenge(case, operation) for _ in names]
@@ -96,7 +96,7 @@ async def note_with_another_challenges_token(case: Case) -> None:
             await refused(case, "RAIL-WELD-15", mine, pair, "transaction and reference of two payments")
         answer = await present(case, operation, paid_mine)
         if answer.status != 200:
-            raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
+            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
 
     await run_concurrently(map(one, case.sample(case.session.operations)))
 
@@ -117,7 +117,7 @@ async def stray_transfer(case: Case) -> None:
     payer = await algorand_payer(case)
 
     async def one(operation: Operation) -> None:
-        await control(case, operation)
+        await honest_payment_is_served(case, operation)
         terms = await challenge(case, operation)
         before = await welded(payer, terms, note=b"")
         quote = await challenge(case, operation)
@@ -155,7 +155,7 @@ async def expired_challenge(case: Case) -> None:
         await refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
     await refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
     await refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
 
 async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
@@ -184,7 +184,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
     quotes = [await challenge(case, operation) for _ in range(12)]
     forged = [(quote, *one) for quote, one in zip(quotes, forgeries(case, quotes[0]), strict=False)]
@@ -194,31 +194,6 @@ async def token_the_rail_never_issued(case: Case) -> None:
         await refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
 
     await run_concurrently(one(*each) for each in forged)
-
-
-def forgeries(case: Case, quote: Challenge) -> list[tuple[str, str]]:
-    """Return tokens that were never issued, by what they are: invented ones, and a real one with one part changed."""
-    token = quote.reference(case.lane)
-    found = [
-        ("random text", case.rng.randbytes(24).hex()),
-        ("a UUID", "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"),
-        ("the real one reversed", token[::-1]),
-        ("the real one without its last character", token[:-1]),
-        ("the real one and a character", token + "0"),
-    ]
-    parts = token.split(":")
-    if len(parts) == 3 and parts[0].isdecimal():
-        unix, nonce, mac = parts
-        swapped = mac[32:] + mac[:32]
-        found += [
-            ("the same form with a random mac", f"{unix}:{nonce}:{case.rng.randbytes(32).hex()}"),
-            ("one second later", f"{int(unix) + 1}:{nonce}:{mac}"),
-            ("one hour later", f"{int(unix) + 3600}:{nonce}:{mac}"),
-            ("another nonce", f"{unix}:{case.rng.randbytes(8).hex()}:{mac}"),
-            ("the mac's halves swapped", f"{unix}:{nonce}:{swapped}"),
-            ("the mac's second half changed", f"{unix}:{nonce}:{mac[:32]}{case.rng.randbytes(16).hex()}"),
-        ]
-    return found
 
 
 @check(
@@ -240,7 +215,7 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quotes = [await challenge(case, operation) for _ in names]
     proofs = await run_concurrently(welded(payer, quote) for quote in quotes)
     for name, quote, proof in zip(names, quotes, proofs, strict=True):
@@ -259,7 +234,7 @@ async def _through_a_fault(
                 "RAIL-WELD-13",
                 answer.status != 200,
                 "not served",
-                told(answer),
+                brief(answer),
                 exchange=answer,
                 where={"fault": name, "payment": what},
             )
@@ -267,7 +242,7 @@ async def _through_a_fault(
         await payer.control("fault", name=name, seed=0, count=0)
     answer = await present(case, quote.operation, proof)
     if answer.status != 200:
-        case.note(f"after the fault {name} ended, the payment was answered {told(answer)}: money was lost")
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}: money was lost")
 
 
 def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
@@ -296,7 +271,7 @@ async def ordinary_x402_client(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     tx_id = (await welded(payer, quote, note=b""))["tx_id"]
     version_2 = stock_payload(quote, payer, tx_id)
@@ -310,7 +285,7 @@ async def ordinary_x402_client(case: Case) -> None:
                 "RAIL-WELD-14",
                 answer.status != 200,
                 "not served",
-                told(answer),
+                brief(answer),
                 exchange=answer,
                 where={"header": header, "version": str(payload["x402Version"])},
             )
@@ -336,7 +311,7 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     spent = await pay(case, bought, "algorand")
     first = await present(case, operation, spent)
     if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
     quote = await challenge(case, operation)
     token = quote.reference("algorand")
     seen = {token, bought.reference("algorand")}
@@ -355,21 +330,3 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     for other in case.session.operations[1:2]:
         answer = await present(case, other, spent)
         judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")
-
-
-def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[int, ...], what: str) -> None:
-    """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or an `allowed` status."""
-    fresh = references(answer)
-    old = fresh & seen
-    spent = case.profile.rail_bindings.spent_status
-    recoverable = answer.status != 402 or (bool(entries(answer)) and bool(fresh) and not old)
-    case.expect(
-        "RAIL-WELD-16",
-        answer.status in {402, *allowed} and recoverable,
-        f"402 with fresh accepts{'' if allowed == (402,) else f', or one of {allowed}'}",
-        f"{told(answer)} with {len(fresh)} tokens, {len(old)} of them old",
-        exchange=answer,
-        where={"payment": what},
-        hint=binding_hints.of_spent(answer.status, allowed) if allowed == spent else None,
-    )
-    seen |= fresh

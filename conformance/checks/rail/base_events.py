@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import WHOLE, own_call
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import brief
 
 Call = tuple[str, bytes]
 
@@ -35,9 +36,9 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     look-alike's own domain. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     terms = (await stakes.stake(operation, prices=0)).entry
     domain = payer.domain(terms)
     fake = await payer.deploy("CopycatToken", domain.name, domain.version)
@@ -95,12 +96,12 @@ async def authorization_used_for_something_else(case: Case) -> None:
     Uses the second on the chain and presents the first. Expects that it is not served.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     stranger = (await payer.new_account()).address
 
-    async def one(row: str, what: str, change: Callable[[Stake], dict[str, object]]) -> None:
+    async def one(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
         stake = await stakes.stake(operation)
         await payer.use(await stake.sign(**change(stake)))
         await stake.recount()
@@ -133,13 +134,15 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
     (`base-self-authorization`).
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     batcher = await payer.batcher()
     drawn = [case.rng.randbytes(32) for _ in range(2)]
 
-    async def one(what: str, other: Callable[[Stake], Awaitable[Call]], *, first: bool, nothing: bool = False) -> None:
+    async def one(
+        what: str, other: Callable[[FundedChallenge], Awaitable[Call]], *, first: bool, nothing: bool = False
+    ) -> None:
         stake = await stakes.stake(operation, prices=2, coin=True)
         stray = await other(stake)
         spent = await (stake.sign(value=0) if nothing else stake.sign(to=stake.account.address))
@@ -148,14 +151,14 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
         await stake.recount()
         await stakes.buys_nothing("RAIL-WELD-05", stake, await stake.sign(), what)
 
-    async def plain(stake: Stake) -> Call:
+    async def plain(stake: FundedChallenge) -> Call:
         token, owner = stake.token, stake.account
         await payer.send(token.address, token.call("approve(address,uint256)", batcher, stake.price), sender=owner)
         pulled = token.call("transferFrom(address,address,uint256)", owner.address, stake.pay_to, stake.price)
         return token.address, pulled
 
-    def authorized(nonce: bytes) -> Callable[[Stake], Awaitable[Call]]:
-        async def call(stake: Stake) -> Call:
+    def authorized(nonce: bytes) -> Callable[[FundedChallenge], Awaitable[Call]]:
+        async def call(stake: FundedChallenge) -> Call:
             return stake.token.address, stake.token.use_call(await stake.sign(nonce=nonce))
 
         return call
@@ -187,12 +190,12 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
     transfer is a plain one.
     """
     payer = await base_payer(case)
-    await control(case, case.session.operations[0])
+    await honest_payment_is_served(case, case.session.operations[0])
     await run_concurrently(_batched(case, payer, paying) for paying in (0, 1, 2, None))
 
 
 async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
-    stakes, operation = Stakes(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
     first = await stakes.stake(operation, prices=3, coin=True)
     all_ = [first, *[await stakes.stake(operation, account=first.account) for _ in range(2)]]
     used = [await (one.sign() if at == paying else one.sign(to=first.account.address)) for at, one in enumerate(all_)]
@@ -216,10 +219,10 @@ async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
         await _paid_one(case, all_[paying], used[paying], what)
 
 
-async def _paid_one(case: Case, stake: Stake, given: Authorization, what: str) -> None:
+async def _paid_one(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
     """Present the one that paid; whether a rail takes a settlement that it did not make itself is its own matter."""
     answer = await stake.redeem(case, given)
     if answer.status >= 500:
-        raise Inconclusive(f"the authorization that did pay was answered {told(answer)}")
+        raise Inconclusive(f"the authorization that did pay was answered {brief(answer)}")
     if answer.status != 200:
-        case.note(f"{what}: presented, it was answered {told(answer)}, although its money has moved")
+        case.note(f"{what}: presented, it was answered {brief(answer)}, although its money has moved")

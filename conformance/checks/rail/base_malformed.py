@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.checks.rail.base_stakes import Stakes, base_payer
-from conformance.checks.rail.malformed import challenged_again, encoded, encoded_json
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.funded_challenges import FundedChallenges, base_payer
+from conformance.judging.rail.refusals import challenged_again
+from conformance.surfaces.rail.proofs import encoded, encoded_json
 
 _NUMBERS = ("value", "validAfter", "validBefore")
 _ADDRESSES = ("from", "to")
@@ -67,7 +68,7 @@ async def authorization_with_wrong_members(case: Case) -> None:
     and with a member twice and a number of thousands of digits. Expects 402 with accepts each time.
     """
     payer = await base_payer(case)
-    stakes, operation = Stakes(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
     stake = await stakes.stake(operation, prices=0)
     right = (await stake.sign()).proof()
     values = {what: encoded_json(value) for what, value in spoiled_members(right).items()}

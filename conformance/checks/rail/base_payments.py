@@ -8,20 +8,22 @@ from typing import Any
 
 import base58
 
-from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.keys import published_keys
-from conformance.checks.rail.paid_calls import served, told
-from conformance.checks.rail.refused_payments import control
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.served import served
 from conformance.lanes.base.authorization import Authorization, nonce_of
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.base_spellings import Spelling, spellings
+from conformance.surfaces.rail.keys import published_keys
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.target import LANES
 
 Change = Callable[[Authorization], Authorization]
-Spelling = Callable[[Authorization], Mapping[str, Any]]
 
 
 @check(
@@ -60,14 +62,14 @@ async def served_call_is_paid(case: Case) -> None:
     moment of the 200 the token's contract knows the authorization as used and the account holds two prices.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
 
     async def one(operation: Operation) -> None:
         stake = await stakes.stake(operation, prices=3)
         given = await stake.sign()
         answer = await stake.redeem(case, given)
         if answer.status != 200:
-            raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
+            raise Inconclusive(f"the control, an honest payment, was answered {brief(answer)}, not 200")
         used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.moved()
         case.expect(
             "RAIL-PAY-07",
@@ -95,9 +97,9 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     authorization; which spellings a target takes is its own matter, and is noted.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
     async def one(what: str, spell: Spelling, **changes: Any) -> None:
         stake = await stakes.stake(operation)
@@ -110,28 +112,6 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
         )
     )
     await stakes.audit()
-
-
-def spellings(caip2: str) -> dict[str, Spelling]:
-    """Return other spellings of the same proof, by what they are."""
-
-    def terms(given: Authorization, **changes: Any) -> dict[str, Any]:
-        proof = given.proof()
-        return {**proof, "authorization": {**proof["authorization"], **changes}}
-
-    return {
-        "v as 0 or 1": lambda given: given.with_recovery(given.signature[64] - 27).proof(),
-        "numbers as JSON integers": lambda given: terms(
-            given, value=given.value, validAfter=given.valid_after, validBefore=given.valid_before
-        ),
-        "addresses in lower case": lambda given: terms(given, **{"from": given.sender.lower(), "to": given.to.lower()}),
-        "the nonce in upper case": lambda given: terms(given, nonce="0x" + given.nonce.hex().upper()),
-        "the signature in upper case": lambda given: {
-            **given.proof(),
-            "signature": "0x" + given.signature.hex().upper(),
-        },
-        "the network named beside": lambda given: {**given.proof(), "network": caip2},
-    }
 
 
 @check(
@@ -150,12 +130,12 @@ async def authorization_of_other_terms(case: Case) -> None:
     and that none is cashed. Of a value that is over, a breach warns: the interface says nothing of who pays more.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     stranger = (await payer.new_account()).address
 
-    async def elsewhere(what: str, to: Callable[[Stake], str]) -> None:
+    async def elsewhere(what: str, to: Callable[[FundedChallenge], str]) -> None:
         stake = await stakes.stake(operation)
         given = await stake.sign(to=to(stake))
         await stakes.buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
@@ -167,7 +147,7 @@ async def authorization_of_other_terms(case: Case) -> None:
         given = await stake.sign(value=of(stake.price))
         await stakes.buys_nothing(rows, stake, given, what, beyond=beyond)
 
-    recipients: dict[str, Callable[[Stake], str]] = {
+    recipients: dict[str, Callable[[FundedChallenge], str]] = {
         "to another account": lambda _: stranger,
         "to the payer itself": lambda stake: stake.account.address,
         "to the token's own contract": lambda stake: stake.token.address,
@@ -209,9 +189,9 @@ async def authorization_outside_its_window(case: Case) -> None:
     refused, or served for its price. Expects that none of the others is served.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     now = await payer.block_time()
     windows = {
         "expired a second ago": {"valid_before": now - 1},
@@ -250,9 +230,9 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     that none is served.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
     async def poor(what: str, short: int | None) -> None:
         stake = await stakes.stake(operation, prices=0 if short is None else 1, short=short or 0)
@@ -293,9 +273,9 @@ async def base_proof_of_another_lane(case: Case) -> None:
     served, and that none is cashed.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     drawn = case.rng.randbytes(32)
 
     async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.base_payments import spellings
-from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.claim_squatting import QUICK
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.judging.rail.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import QUICK, honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.token import SPLIT, WHOLE
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.base_spellings import spellings
+from conformance.surfaces.rail.paid_answers import brief
 
 _AT_ONCE, _CLAIMS = 50, 100
 _LAG = 10
@@ -35,8 +35,8 @@ async def settlement_by_a_third_party(case: Case) -> None:
     noted; expects one price moved, and no second receipt.
     """
     payer = await base_payer(case)
-    stakes, operation = Stakes(case, payer), case.session.operations[0]
-    await control(case, operation)
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
     stranger = await payer.new_account(coin=True)
 
     async def one(overload: str, what: str) -> None:
@@ -59,7 +59,7 @@ async def settlement_by_a_third_party(case: Case) -> None:
     )
 
 
-async def _settled_elsewhere(case: Case, stake: Stake, given: Authorization, what: str) -> None:
+async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
     answers = [await stake.redeem(case, given) for _ in range(2)]
     served = [answer for answer in answers if answer.status == 200]
     moved, different = await stake.moved(), {receipts(answer) for answer in served}
@@ -72,7 +72,7 @@ async def _settled_elsewhere(case: Case, stake: Stake, given: Authorization, wha
         where={"payment": what},
     )
     if not served:
-        case.note(f"{what}: answered {told(answers[0])}, although the price has reached the payee")
+        case.note(f"{what}: answered {brief(answers[0])}, although the price has reached the payee")
 
 
 @check(
@@ -88,7 +88,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
     spellings. Expects one receipt among all that are served, and one price moved.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     for operation in case.session.operations:
         stake = await stakes.stake(operation, prices=_AT_ONCE if payer.has_control else 3)
         given = await stake.sign()
@@ -126,11 +126,11 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     """
     payer = await base_payer(case)
     operation = case.session.operations[0]
-    stake = await Stakes(case, payer).stake(operation, prices=3)
+    stake = await FundedChallenges(case, payer).stake(operation, prices=3)
     given = await stake.sign()
     first = await stake.redeem(case, given)
     if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
     again: dict[str, Mapping[str, Any]] = {
         **{what: spell(given) for what, spell in spellings(payer.caip2).items()},
         "the malleable twin": given.malleated().proof(),
@@ -143,7 +143,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
             "RAIL-WELD-11",
             (answer.status != 200 or receipts(answer) == receipts(first)) and moved == stake.price,
             "the stored answer or a refusal, one price moved",
-            f"{told(answer)}, {moved} of {stake.price} moved",
+            f"{brief(answer)}, {moved} of {stake.price} moved",
             exchange=answer,
             where={"proof": what},
         )
@@ -163,7 +163,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
     half in the payer's name with another's signature, at once; then the payer's own. Expects 200 for it.
     """
     payer = await base_payer(case)
-    stakes, operation = Stakes(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
     stake = await stakes.stake(operation)
     given = await stake.sign()
 
@@ -176,7 +176,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
     answer = await stake.redeem(case, given)
     served = [one for one in claimed if one.status == 200]
     where = {"payment": f"after {_CLAIMS} claims of strangers, {len(served)} of them served"}
-    case.expect("RAIL-PAY-04", answer.status == 200, "200", told(answer), exchange=answer, where=where)
+    case.expect("RAIL-PAY-04", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
 
 @check(
@@ -197,8 +197,8 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     if not payer.has_control:
         case.documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")
         return
-    stakes, operation = Stakes(case, payer), case.session.operations[0]
-    await control(case, operation)
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
     honest, dishonest = await run_concurrently(stakes.stake(operation) for _ in range(2))
     right, wrong = await honest.sign(), await dishonest.sign()
     await payer.control("lag", blocks=_LAG)
@@ -212,9 +212,9 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     late = await run_concurrently((honest.redeem(case, right), dishonest.redeem(case, wrong)))
     for answer in (early[1], late[1]):
         where = {"payment": "its nonce was used to pay the payer itself, its log comes late"}
-        case.expect("RAIL-PAY-07", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
+        case.expect("RAIL-PAY-07", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
     different = {receipts(answer) for answer in (early[0], late[0]) if answer.status == 200}
-    found = f"{told(early[0])}, then {told(late[0])}, {len(different)} receipts"
+    found = f"{brief(early[0])}, then {brief(late[0])}, {len(different)} receipts"
     case.expect("RAIL-PAY-07", len(different) <= 1, "one receipt at most", found, exchange=late[0])
     if not different:
         case.note(f"a foreign settlement whose log came late was answered {found}, although its money has moved")

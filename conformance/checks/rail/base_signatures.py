@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.refused_payments import control
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.token import own_call
 
@@ -32,9 +32,9 @@ async def signature_of_somebody_else(case: Case) -> None:
     one of a stranger's money. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     noise, stranger = case.rng.randbytes(64), (await payer.new_account()).address
 
     async def altered(what: str, change: Change) -> None:
@@ -127,9 +127,9 @@ async def signature_of_another_form(case: Case) -> None:
     or the service for exactly one price.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     forms: dict[str, Change] = {
         "the malleable twin": Authorization.malleated,
         "the malleable twin, v as 0 or 1": lambda given: given.malleated().with_recovery(
@@ -163,11 +163,11 @@ async def payer_that_is_a_contract(case: Case) -> None:
     if not payer.has_control:
         case.documented("RAIL-PAY-12", "money that is given to a contract wallet could not be given back")
         return
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
-    async def wallet(*, hushed: bool = False) -> Stake:
+    async def wallet(*, hushed: bool = False) -> FundedChallenge:
         made = await payer.deploy("ContractWallet")
         stake = await stakes.stake(operation, account=replace(payer.main, address=made))
         await payer.give(made, stake.token.address, stake.price)

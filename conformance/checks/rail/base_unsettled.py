@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.judging.rail.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
+from conformance.surfaces.rail.paid_answers import brief
 
-Act = Callable[[Stake, Authorization], Awaitable[None]]
+Act = Callable[[FundedChallenge, Authorization], Awaitable[None]]
 _LOOK_SECONDS, _LOOKS = 0.02, 500
 _BLOCKS_LATER = 4
 
@@ -41,7 +41,7 @@ async def _has_faults(case: Case, payer: BasePayer, *names: str) -> bool:
     return False
 
 
-async def _once_more(case: Case, stake: Stake, given: Authorization) -> Answer:
+async def _once_more(case: Case, stake: FundedChallenge, given: Authorization) -> Answer:
     """Present a proof some blocks later, as a client does that is told to try again, and return the last word."""
     await stake.payer.blocks_later(_BLOCKS_LATER)
     return await stake.redeem(case, given)
@@ -68,19 +68,19 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     if not await _has_faults(case, payer, "withhold"):
         return
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     away = (await payer.new_account()).address
 
-    async def nothing(_: Stake, __: Authorization) -> None:
+    async def nothing(_: FundedChallenge, __: Authorization) -> None:
         """Leave it to its settlement."""
 
-    async def empties(stake: Stake, _: Authorization) -> None:
+    async def empties(stake: FundedChallenge, _: Authorization) -> None:
         await payer.transfer(stake.token.address, away, stake.price, sender=stake.account)
 
-    async def cancels(stake: Stake, given: Authorization) -> None:
+    async def cancels(stake: FundedChallenge, given: Authorization) -> None:
         await payer.cancel(stake.account, given)
 
-    async def pays_itself(stake: Stake, _: Authorization) -> None:
+    async def pays_itself(stake: FundedChallenge, _: Authorization) -> None:
         await payer.use(await stake.sign(to=stake.account.address))
 
     acts: dict[str, Act] = {
@@ -89,7 +89,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
         "cancels": cancels,
         "uses the nonce to pay itself": pays_itself,
     }
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     all_ = await run_concurrently(stakes.stake(operation, coin=True) for _ in acts)
     given = await run_concurrently(stake.sign() for stake in all_)
     async with _fault(payer, "withhold"):
@@ -108,15 +108,15 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
 
 
 def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
-    case.expect(row, answer.status >= 300, "not served", told(answer), exchange=answer, where={"payment": what})
+    case.expect(row, answer.status >= 300, "not served", brief(answer), exchange=answer, where={"payment": what})
 
 
-async def _served_once(case: Case, stake: Stake, given: Authorization, what: str) -> Answer:
+async def _served_once(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> Answer:
     """Judge that a payment that was held up has moved one price when it is served, and never more than one."""
     answer = await _once_more(case, stake, given)
     moved, where = await stake.moved(), {"payment": what}
     held = moved == stake.price if answer.status == 200 else moved <= stake.price
-    found = f"{told(answer)}, {moved} of {stake.price} moved"
+    found = f"{brief(answer)}, {moved} of {stake.price} moved"
     case.expect("RAIL-PAY-07", held, "served for one price", found, exchange=answer, where=where)
     if answer.status != 200:
         case.note(f"{what}: in the end it was answered {found}")
@@ -143,8 +143,8 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     if not await _has_faults(case, payer, "reject_late", "early_finality"):
         return
     operation = case.session.operations[0]
-    await control(case, operation)
-    stakes = Stakes(case, payer)
+    await honest_payment_is_served(case, operation)
+    stakes = FundedChallenges(case, payer)
     # No reorganisation must take back what gave the accounts their money.
     lost, mined, served = await run_concurrently(stakes.stake(operation, prices=3) for _ in range(3))
     await _lost_from_the_pool(case, payer, lost)
@@ -152,7 +152,7 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     await _served_and_taken_back(case, payer, served)
 
 
-async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: Stake) -> None:
+async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
     given = await stake.sign()
     async with _fault(payer, "reject_late", count=1):
         answer = await stake.present(case, given)
@@ -167,7 +167,7 @@ async def _head(payer: BasePayer) -> int:
     return int((await payer.node.newest())["number"])
 
 
-async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> None:
+async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
     given, what = await stake.sign(), "its settlement's block was taken back"
     await payer.blocks_later(2)
     start = await _head(payer)
@@ -186,7 +186,7 @@ async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> N
         await _served_once(case, stake, given, what)
 
 
-async def _mined(stake: Stake, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
+async def _mined(stake: FundedChallenge, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
     """Look until the authorization is used; False when the answer comes first."""
     for _ in range(_LOOKS):
         if await stake.token.is_used(given.sender, given.nonce):
@@ -197,7 +197,7 @@ async def _mined(stake: Stake, given: Authorization, asking: asyncio.Task[Answer
     return False
 
 
-async def _served_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> None:
+async def _served_and_taken_back(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
     given = await stake.sign()
     await payer.blocks_later(2)
     start = await _head(payer)
@@ -209,8 +209,8 @@ async def _served_and_taken_back(case: Case, payer: BasePayer, stake: Stake) -> 
         "RAIL-WELD-11",
         len({receipts(answer) for answer in (first, again) if answer.status == 200}) <= 1,
         "one receipt, however often the chain is replaced",
-        f"{told(first)}, then {told(again)}",
+        f"{brief(first)}, then {brief(again)}",
         exchange=again,
         where={"payment": "served on a lie about finality, then its block was taken back"},
     )
-    await control(case, stake.quote.operation)
+    await honest_payment_is_served(case, stake.quote.operation)

@@ -8,16 +8,18 @@ from typing import Any
 
 from eth_utils.crypto import keccak
 
-from conformance.checks.rail.algorand_weld import SUBMISSION_FAULTS, forgeries, judge_recovery
-from conformance.checks.rail.base_stakes import Stake, Stakes, base_payer
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.lanes.base.payer import BasePayer
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, header_value, pay, present, redeem
 
 
@@ -57,9 +59,9 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     digests of the token altered, or the right nonce altered. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     drawn = case.rng.randbytes(32)
 
     async def one(what: str) -> None:
@@ -88,7 +90,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
     payer = await base_payer(case)
 
     async def one(operation: Operation) -> None:
-        stakes = Stakes(case, payer)
+        stakes = FundedChallenges(case, payer)
         mine = await stakes.stake(operation, prices=2)
         other = await stakes.stake(operation, account=mine.account)
         mine_given, other_given = await mine.sign(), await other.sign()
@@ -102,7 +104,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
         await stakes.audit()
         answer = await mine.redeem(case, mine_given)
         if answer.status != 200:
-            raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
+            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
 
     await run_concurrently(map(one, case.sample(case.session.operations)))
 
@@ -122,7 +124,7 @@ async def stray_base_transfer(case: Case) -> None:
     Expects that none is served.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
 
     async def one(operation: Operation, *, before: bool) -> None:
         early = await stakes.stake(operation, coin=True)
@@ -138,7 +140,7 @@ async def stray_base_transfer(case: Case) -> None:
         ):
             await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
 
-    await control(case, case.session.operations[0])
+    await honest_payment_is_served(case, case.session.operations[0])
     await run_concurrently(
         one(operation, before=before) for operation in case.sample(case.session.operations) for before in (True, False)
     )
@@ -158,9 +160,9 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     presents each with that same token. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     forged = forgeries(case, await challenge(case, operation))
 
     async def one(name: str, token: str) -> None:
@@ -172,7 +174,7 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     await stakes.audit()
 
 
-def stock_payloads(stake: Stake, given: Authorization) -> list[dict[str, Any]]:
+def stock_payloads(stake: FundedChallenge, given: Authorization) -> list[dict[str, Any]]:
     """Return what ordinary x402 clients send, versions 2 and 1: they know nothing of the weld."""
     proof = given.proof()
     payload = {"signature": proof["signature"], "authorization": proof["authorization"]}
@@ -197,9 +199,9 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     PAYMENT-SIGNATURE, as version 2 and as version 1. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
-    stakes = Stakes(case, payer)
+    stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     drawn = [case.rng.randbytes(32) for _ in range(4)]
 
     async def one(header: str, version: int, nonce: bytes) -> None:
@@ -211,7 +213,7 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
         what = f"{header}, version {version}"
         stake.judged.append(("RAIL-WELD-14", what))
         where = {"payment": what}
-        case.expect("RAIL-WELD-14", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
+        case.expect("RAIL-WELD-14", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
 
     ways = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
     await run_concurrently(one(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
@@ -238,8 +240,8 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     spent = await pay(case, bought, "base")
     first = await redeem(case, operation, spent)
     if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
-    stakes = Stakes(case, payer)
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
+    stakes = FundedChallenges(case, payer)
     refusals = await _refusals(case, stakes, operation)
     token = (await challenge(case, operation)).reference("base")
     seen = {token, bought.reference("base")}
@@ -253,7 +255,7 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
         judge_recovery(case, await present(case, other, spent), seen, spent_status, "on another operation")
 
 
-async def _refusals(case: Case, stakes: Stakes, operation: Operation) -> Mapping[str, dict[str, Any]]:
+async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) -> Mapping[str, dict[str, Any]]:
     """Return one proof of each kind that is refused, by what it is; each has a challenge and an account of its own."""
     stranger, forged = (
         (await stakes.payer.new_account()).address,
@@ -299,10 +301,10 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return
     operation = case.session.operations[0]
-    await control(case, operation)
-    stakes = Stakes(case, payer)
+    await honest_payment_is_served(case, operation)
+    stakes = FundedChallenges(case, payer)
 
-    async def prepare() -> tuple[Stake, Authorization, Authorization]:
+    async def prepare() -> tuple[FundedChallenge, Authorization, Authorization]:
         stake, poor = await stakes.stake(operation, prices=3), await stakes.stake(operation, prices=0)
         return stake, await stake.sign(), await poor.sign()
 
@@ -323,14 +325,14 @@ async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple
         await payer.control("fault", name=name, seed=0, count=0)
     for answer, what in zip(answers, kinds, strict=True):
         where = {"fault": name, "payment": what}
-        case.expect("RAIL-WELD-13", answer.status >= 300, "not served", told(answer), exchange=answer, where=where)
+        case.expect("RAIL-WELD-13", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
 
 
-async def _after_a_fault(case: Case, name: str, stake: Stake, honest: Authorization) -> None:
+async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:
     answer = await stake.redeem(case, honest)
     moved = await stake.moved()
     where = {"fault": name, "payment": "an honest payment, after the faults"}
-    expected, found = "one price moved at most", f"{told(answer)} and {moved} of {stake.price} moved"
+    expected, found = "one price moved at most", f"{brief(answer)} and {moved} of {stake.price} moved"
     case.expect("RAIL-WELD-13", moved <= stake.price, expected, found, exchange=answer, where=where)
     if answer.status != 200:
-        case.note(f"after the fault {name} ended, the payment was answered {told(answer)}, {moved} moved")
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}, {moved} moved")

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Any
 
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.rail import INDEX, Operation, catalog_urls, index_urls, is_paid, listing_urls, path_of
 from conformance.engine import clock
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.oracles import jose
 from conformance.oracles.addresses import is_address
 from conformance.oracles.x402 import atomic_amount, faults_of_challenge
-from conformance.surfaces.openapi_paths import at_their_paths
-from conformance.surfaces.rail import discovery
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.challenges import (
+    FEWEST,
+    cache,
+    entries,
+    example_of,
+    is_shareable,
+    leaks,
+    objects,
+    references,
+)
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
@@ -36,25 +45,8 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
     "a session cookie": {"Cookie": "session=0123456789abcdef0123456789abcdef; logged_in=1"},
     "an unreadable credential": {"Authorization": "Bearer"},
 }
-# Where x402 lets a server describe by examples what it would answer.
-EXAMPLES = frozenset({"extensions", "outputSchema"})
-_TERMS = frozenset({"accepts", "resource"})
-_FEWEST = 2
 _DOTS = 2
 _METHODS = ("get", "post", "put", "patch", "delete")
-
-
-def entries(answer: Answer) -> list[Mapping[str, Any]]:
-    """Return the `accepts` entries of an answer that are objects."""
-    accepts = answer.object().get("accepts")
-    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
-
-
-def references(answer: Answer) -> set[str]:
-    """Return the challenge tokens of an answer."""
-    extras = [entry.get("extra") for entry in entries(answer)]
-    tokens = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
-    return {token for token in tokens if isinstance(token, str) and token}
 
 
 @check(
@@ -161,24 +153,6 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
     case.expect("RAIL-402-18", kept, "no leave for shared caches", cache(answer), exchange=answer, where=where)
 
 
-def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
-    """Return the places of a 402 that hold something one has to pay for.
-
-    That is a result by its name, an object with the members of the result that the server itself gives as an example,
-    or a signed token. Extensions do not count: that is where a server gives examples, and offers that it signs.
-    """
-    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
-    wanted = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
-    headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
-    named = [name for name in body if name in wanted and body[name] is not None]
-    rest = {name: member for name, member in body.items() if name not in _TERMS}
-    examples = [one.keys() for _, one in _objects(_example_of(answer), "") if len(one) >= _FEWEST]
-    alike = [place for place, one in _objects(rest, "body") if any(names <= one.keys() for names in examples)]
-    # A challenge token may be a JWS itself, and stands there for whoever pays.
-    own = references(answer)
-    return named + alike + [place for place, token in jose.tokens_in(body, headers) if token not in own]
-
-
 def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None) -> bool:
     """Return whether what leaked is surely paid for: at the bound place, a receipt, or a result like the example."""
     body = answer.object()
@@ -187,9 +161,9 @@ def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None
     receipts = {"receipt", "payable_receipt"}.intersection(leaked)
     if any(isinstance(body[name], str) and body[name].count(".") == _DOTS for name in receipts):
         return True
-    examples = [one for _, one in _objects(_example_of(answer), "") if len(one) >= _FEWEST]
+    examples = [one for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
     return any(
-        _is_like(one, example) for place, one in _objects(body, "body") for example in examples if place in leaked
+        _is_like(one, example) for place, one in objects(body, "body") for example in examples if place in leaked
     )
 
 
@@ -197,51 +171,6 @@ def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
     """Return whether an object has an example's members in their types, and is not just the example again."""
     alike = all(type(one.get(name)) is type(member) for name, member in example.items())
     return alike and dict(one) != dict(example)
-
-
-def _example_of(answer: Answer) -> Any:
-    """Return the example of a paid answer that a 402 carries by the bazaar extension, or None."""
-    value: Any = answer.object()
-    for name in ("extensions", "bazaar", "info", "output", "example"):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _objects(value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every object in a value with its place."""
-    if isinstance(value, Mapping):
-        yield place, value
-        for name, member in value.items():
-            yield from _objects(member, f"{place}.{name}")
-    elif isinstance(value, list):
-        for number, member in enumerate(value):
-            yield from _objects(member, f"{place}[{number}]")
-
-
-def cache(answer: Answer) -> str:
-    """Return the Cache-Control of an answer."""
-    return ", ".join(answer.headers.getall("Cache-Control", []))
-
-
-def is_shareable(answer: Answer) -> bool:
-    """Return whether a shared cache may give the answer to somebody else by its own word."""
-    given = [part.strip().lower().partition("=") for part in cache(answer).split(",")]
-    directives = {name.strip(): value.strip(' "') for name, _, value in given}
-    if directives.keys() & {"no-store", "private"}:
-        return False
-    lives = [directives[name] for name in ("s-maxage", "max-age") if name in directives]
-    if "public" in directives or any(life.strip("0") for life in lives):
-        return True
-    return not lives and "no-cache" not in directives and _expires_later(answer)
-
-
-def _expires_later(answer: Answer) -> bool:
-    try:
-        expires, sent = (parsedate_to_datetime(answer.headers.get(name, "")) for name in ("Expires", "Date"))
-        later = expires > sent
-    except (TypeError, ValueError):  # no date, or one with a zone beside one without
-        return False
-    return later
 
 
 @check(
@@ -256,7 +185,7 @@ async def account_credentials_change_nothing(case: Case) -> None:
     402 with accepts each time.
     """
 
-    async def one(operation: discovery.Operation, what: str) -> None:
+    async def one(operation: Operation, what: str) -> None:
         headers = ACCOUNT_CREDENTIALS[what]
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
         case.expect(
@@ -288,11 +217,11 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     openapi = at_their_paths((await case.client.call("GET", rail + "/openapi.json")).object(), rail)
     catalog = (await case.client.call("GET", rail + "/.well-known/x402")).object()
     listing = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).object()
-    index = (await case.client.call("GET", rail + discovery.INDEX)).object()
-    urls = [*discovery.catalog_urls(catalog), *discovery.listing_urls(listing), *discovery.index_urls(index)]
+    index = (await case.client.call("GET", rail + INDEX)).object()
+    urls = [*catalog_urls(catalog), *listing_urls(listing), *index_urls(index)]
     calls = {(path, method) for path, method in paid_methods(openapi) if "{" not in path}
     declared = {path for path, _ in calls}
-    calls |= {(path, "POST") for url in urls if (path := discovery.path_of(rail, url)) not in declared}
+    calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared}
     if not calls:
         raise Inconclusive("no address of a paid operation was found in the catalogs, the index or OpenAPI")
     bodies = {operation.path: operation.body for operation in case.session.listed}
@@ -312,7 +241,7 @@ def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for path, item in paths.items() if isinstance(paths, dict) else ():
         for method in _METHODS:
             operation = item.get(method) if isinstance(item, dict) else None
-            if isinstance(operation, dict) and discovery.is_paid(operation):
+            if isinstance(operation, dict) and is_paid(operation):
                 yield path, method.upper()
 
 
@@ -346,26 +275,3 @@ async def challenge_is_short_lived(case: Case) -> None:
     if answer.status < 300 and bound is None:
         raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")
     case.expect("RAIL-402-20", answer.status >= 300, "not served after its lifetime", answer.status, exchange=answer)
-
-
-async def let_lapse(case: Case) -> None:
-    """Let the challenges that were asked for so far lapse.
-
-    Their lifetime is the bound one, else what maxTimeoutSeconds says; that is x402's word for something else, so that
-    then a challenge is paid late, to see whether it did lapse.
-
-    Raises:
-        Inconclusive: The lifetime is not known.
-        Lacking: The lane's chain does not follow the clock.
-    """
-    operation = case.session.operations[0]
-    bound = case.profile.rail_bindings.challenge_ttl
-    probe = await challenge(case, operation)
-    lifetime = bound or probe.entry(case.lane).get("maxTimeoutSeconds")
-    if not isinstance(lifetime, int) or isinstance(lifetime, bool):
-        raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")
-    await clock.pass_time(case, lifetime + 61)
-    if bound is None:
-        answer = await redeem(case, operation, await pay(case, probe, case.lane))
-        if answer.status < 300:
-            raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")

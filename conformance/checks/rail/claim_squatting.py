@@ -10,24 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.checks.rail.algorand_weld import forgeries
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
+from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import one_of_several
 from conformance.http.client import Answer
+from conformance.judging.rail.refusals import QUICK, honest_payment_is_served
 from conformance.lanes.algorand import payer as algorand
 from conformance.lanes.solana import payer as solana
-from conformance.surfaces.rail.discovery import Operation, variations
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 
 _FIX = (
     "Let a claim bind only once the chain has shown that it pays: before that, hold nothing against others who name "
     "the same transaction or the same token, however many they are."
 )
-# A hundred claims each; a quick look makes them on one lane.
-QUICK = one_of_several("claims that lock a payer out")
 _INVENTED, _FOREIGN, _FORGED, _ELSEWHERE = 50, 24, 16, 10
 
 
@@ -55,7 +52,7 @@ async def owner_of_a_solana_payment_is_not_locked_out(case: Case) -> None:
 
 async def _owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], size: int) -> None:
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     strangers = [(await challenge(case, operation)).reference(case.lane) for _ in range(_FOREIGN // 3)]
     proof = await pay(case, quote, case.lane)
@@ -75,7 +72,7 @@ async def _owner_is_served(case: Case, row: str, invent: Callable[[bytes], str],
         case.inconclusive(row, f"{len(served)} wrong claims were served, so the payment is spent", exchange=served[0])
         return
     where = {"payment": f"after {len(claims)} wrong claims"}
-    case.expect(row, answer.status == 200, "200", told(answer), exchange=answer, where=where)
+    case.expect(row, answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
 
 def _taken(texts: list[str], number: int) -> list[str]:

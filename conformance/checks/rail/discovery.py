@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from conformance.checks.rail.keys import DID, JWKS, document
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery import rail
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, texts
+from conformance.engine.check import Case, check
 from conformance.oracles.openapi import faults_of_openapi
-from conformance.surfaces.openapi_paths import at_their_paths
-from conformance.surfaces.rail import discovery
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.keys import DID, JWKS, document
 
-CATALOG = "/.well-known/x402"
-RESOURCES = "/discovery/resources?limit=100"
-INDEX = "/pay/v1/index"
-OPENAPI = "/openapi.json"
 CARD = "/.well-known/agent-card.json"
 _DEPTH = 6
 
 
 def paths(case: Case, urls: tuple[str, ...]) -> set[str]:
     """Return the paths of addresses below the rail's."""
-    return {discovery.path_of(case.session.rail, url) for url in urls}
+    return {rail.path_of(case.session.rail, url) for url in urls}
 
 
 def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, ...]) -> set[str] | None:
@@ -32,17 +30,8 @@ def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, .
     """
     if any(isinstance(_object(value).get(name), list) for name in members):
         return paths(case, urls)
-    found = {path for path in paths(case, tuple(texts(value, _DEPTH))) if path.startswith(discovery.PAID_PREFIX)}
+    found = {path for path in paths(case, tuple(texts(value, _DEPTH))) if path.startswith(rail.PAID_PREFIX)}
     return (found - {INDEX}) or None
-
-
-def texts(value: Any, depth: int) -> Iterator[str]:
-    """Yield every text in a JSON value, at most `depth` objects and arrays deep."""
-    if isinstance(value, str):
-        yield value
-    elif depth and isinstance(value, Mapping | list):
-        for member in value.values() if isinstance(value, Mapping) else value:
-            yield from texts(member, depth - 1)
 
 
 @check(
@@ -66,9 +55,9 @@ async def catalogs_agree(case: Case) -> None:
     bare_answer, _ = await document(case, RESOURCES.partition("?")[0])
     listing_answer, listing = await document(case, RESOURCES)
     index_answer, index = await document(case, INDEX)
-    in_catalog = listed_in(case, catalog, ("resources",), discovery.catalog_urls(_object(catalog)))
-    in_listing = listed_in(case, listing, ("items", "resources"), discovery.listing_urls(_object(listing)))
-    in_index = listed_in(case, index, ("services",), discovery.index_urls(_object(index)))
+    in_catalog = listed_in(case, catalog, ("resources",), rail.catalog_urls(_object(catalog)))
+    in_listing = listed_in(case, listing, ("items", "resources"), rail.listing_urls(_object(listing)))
+    in_index = listed_in(case, index, ("services",), rail.index_urls(_object(index)))
     for row, answer, found in (
         ("RAIL-DISC-04", catalog_answer, in_catalog),
         ("RAIL-DISC-05", listing_answer, in_listing),
@@ -91,11 +80,11 @@ async def catalogs_agree(case: Case) -> None:
 
 async def _judge_sets(case: Case, cataloged: set[str], in_index: set[str] | None) -> None:
     answer, openapi = await document(case, OPENAPI)
-    declared = {path for path, _ in discovery.paid_operations(at_their_paths(_object(openapi), case.session.rail))}
+    declared = {path for path, _ in rail.paid_operations(at_their_paths(_object(openapi), case.session.rail))}
     if not cataloged | declared:
         raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
     everywhere = cataloged | declared | (in_index or set())
-    outside = sorted(path for path in everywhere if not path.startswith(discovery.PAID_PREFIX))
+    outside = sorted(path for path in everywhere if not path.startswith(rail.PAID_PREFIX))
     case.expect("RAIL-DISC-12", not outside, "every paid path under /pay/v1/", outside, exchange=answer)
     differ = sorted(cataloged ^ declared)
     case.expect("RAIL-DISC-13", not differ, "the same operations as OpenAPI", differ, exchange=answer)
@@ -124,7 +113,7 @@ async def openapi_says_what_costs(case: Case) -> None:
     declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
     for path in (operation.path for operation in case.session.listed):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
-        paid = [one for one in operations if discovery.is_paid(one)]
+        paid = [one for one in operations if rail.is_paid(one)]
         where = {"operation": path}
         priced = bool(paid) and all("x-payment-info" in one for one in paid)
         case.expect("RAIL-DISC-09", priced, "x-payment-info", f"{len(paid)} paid", exchange=answer, where=where)

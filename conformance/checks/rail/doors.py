@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.attacks.engine import receipts
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.discovery import Operation
 from conformance.surfaces.rail.purchase import Purchase, lane_of, name_live_values, present, purchase
 
 _OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"

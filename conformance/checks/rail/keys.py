@@ -7,28 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.http.client import Answer, JsonFault
-from conformance.oracles.keys import Ed25519Key, did_web_of, is_sound_point, keys_of_did, keys_of_jwks, private_members
+from conformance.oracles.keys import did_web_of, is_sound_point, keys_of_did, keys_of_jwks, private_members
+from conformance.surfaces.rail.keys import DID, JWKS, document
 
-DID = "/.well-known/did.json"
-JWKS = "/.well-known/jwks.json"
 _LOOPBACK = re.compile(r"^did:web:(127\.0\.0\.1|%3A%3A1)(?=%3A|:|$)")
-
-
-async def document(case: Case, path: str) -> tuple[Answer, Any]:
-    """Return a document's answer and its JSON, None when it is none."""
-    answer = await case.client.call("GET", case.session.rail + path)
-    try:
-        return answer, answer.json()
-    except JsonFault:
-        return answer, None
-
-
-async def published_keys(case: Case) -> tuple[list[Ed25519Key], list[Ed25519Key]]:
-    """Return the keys of the key set and of the DID document."""
-    _, jwks = await document(case, JWKS)
-    _, did = await document(case, DID)
-    return keys_of_jwks(jwks), keys_of_did(did)
 
 
 @check(

@@ -11,28 +11,18 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.checks.rail.challenges import entries, leaks, references
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
-from conformance.http.client import Answer
-from conformance.surfaces.rail.discovery import Operation
+from conformance.judging.rail.refusals import challenged_again
+from conformance.surfaces.rail.challenges import references
+from conformance.surfaces.rail.proofs import encoded, encoded_json
 
 Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
 
 _TX = "CAPTURED" * 6 + "CAPA"
 _STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
 _LONG, _DEEP, _DIGITS = 5600, 1500, 4500
-
-
-def encoded(data: bytes) -> str:
-    """Return standard base64 with padding."""
-    return base64.b64encode(data).decode()
-
-
-def encoded_json(value: Any) -> str:
-    """Return standard base64 of compact JSON."""
-    return encoded(json.dumps(value, separators=(",", ":")).encode())
 
 
 def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
@@ -164,31 +154,6 @@ async def _judge(case: Case, row: str, corpus: Corpus) -> None:
         token = min(references(unpaid), default=_STALE_TOKEN)
         case.client.names.name(token, "PAYMENT_REFERENCE")
         await run_concurrently(challenged_again(case, row, operation, unpaid, *one) for one in corpus(token).items())
-
-
-async def challenged_again(
-    case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]
-) -> None:
-    """Send the values as X-PAYMENT headers and judge that the answer is 402 with accepts and hands nothing over."""
-    for value in values:
-        case.client.names.name(value, "X_PAYMENT")
-    headers = [("X-PAYMENT", value) for value in values]
-    answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
-    at = case.profile.rail_bindings.result_at
-    leaked = sorted(set(leaks(answer, at)) - set(leaks(unpaid, at)))
-    case.expect(
-        row,
-        is_challenged(answer) and not leaked,
-        "402 with accepts",
-        f"{answer.status} with {len(entries(answer))} accepts entries" + (f" and {leaked}" if leaked else ""),
-        exchange=answer,
-        where={"operation": operation.path, "X-PAYMENT": what},
-    )
-
-
-def is_challenged(answer: Answer) -> bool:
-    """Return whether an answer is 402 with at least one entry."""
-    return answer.status == 402 and bool(entries(answer))
 
 
 @check(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import algorand_payer, welded
 from conformance.engine import clock
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand_payments import algorand_payer, welded
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, present, redeem
+from conformance.target import clock_file
 
 _FAULT = "unavailable"
 # The reference's own: what a challenge lives for, what a claim has after that, what clocks may differ by, and a minute.
@@ -30,7 +32,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
     first = await redeem(case, operation, await welded(payer, await challenge(case, operation)))
-    case.expect("RAIL-PAY-02", first.status == 200, "200", told(first), exchange=first)
+    case.expect("RAIL-PAY-02", first.status == 200, "200", brief(first), exchange=first)
     offset_file = case.profile.clock.offset_file
     ours = case.profile.target.defaults == "reference"
     if not ours or offset_file is None or _FAULT not in await payer.fault_names():
@@ -39,13 +41,13 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     await payer.control("fault", name=_FAULT, seed=1, count=1_000_000)
     try:
         away = await present(case, operation, proof)
-        clock.advance(offset_file, _PAST_EVERY_WINDOW)
+        clock_file.advance(offset_file, _PAST_EVERY_WINDOW)
         again = await present(case, operation, proof)
     finally:
         await payer.control("fault", name=_FAULT, seed=1, count=0)
     await clock.pass_time(case, 0)
     if {away.status, again.status} - set(case.profile.rail_bindings.chain_down_status):
-        raise Inconclusive(f"without its node the rail answered {told(away)}, then {told(again)}")
+        raise Inconclusive(f"without its node the rail answered {brief(away)}, then {brief(again)}")
     back = await redeem(case, operation, proof)
     where = {"payment": "made in time, presented while the node was away and after"}
-    case.expect("RAIL-PAY-02", back.status == 200, "200", told(back), exchange=back, where=where)
+    case.expect("RAIL-PAY-02", back.status == 200, "200", brief(back), exchange=back, where=where)

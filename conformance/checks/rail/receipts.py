@@ -6,17 +6,18 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.checks.rail.keys import published_keys
-from conformance.checks.rail.paid_calls import ABSENT, looks_payable, receipts_in, result_of
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
-from conformance.http.client import json_bytes
 from conformance.lanes.payers import Payer, Settled
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.surfaces.rail.discovery import Operation
-from conformance.surfaces.rail.purchase import Purchase, purchase
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.keys import published_keys
+from conformance.surfaces.rail.paid_answers import ABSENT, result_of
+from conformance.surfaces.rail.purchase import Purchase
+from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SAMPLED = 24
@@ -27,37 +28,6 @@ _KEYS = {
     "RAIL-RCPT-05": "[rail] response_hash or result_at",
     "RAIL-RCPT-06": "[rail] settled_payment_ref",
 }
-
-
-async def bought(case: Case, operation: Operation, *, body: Any = None) -> tuple[Purchase, str]:
-    """Buy one call and return it with its payable receipt.
-
-    Raises:
-        Inconclusive: It was not served, or the answer holds no token that may be the receipt.
-    """
-    served = await purchase(case, operation, case.lane, body=body)
-    return served, receipt_of(case, served)[1]
-
-
-def receipt_of(case: Case, served: Purchase) -> tuple[str, str]:
-    """Return the payable receipt of a served call as (place, token).
-
-    Raises:
-        Inconclusive: The answer holds no token that may be the receipt.
-    """
-    found = receipts_in(served.answer, case.profile.rail_bindings.receipt_at)
-    for place, token in found:
-        if looks_payable(token) or (len(found) == 1 and claims_of(token)):
-            return place, token
-    raise Inconclusive("unbound: no token of the paid answer is the payable receipt; bind [rail] receipt_at")
-
-
-def claims_of(token: str) -> dict[str, Any]:
-    """Return a receipt's claims, verified or not; a check of its own judges the signature."""
-    try:
-        return jose.parse(token).claims()
-    except jose.JwsFault:
-        return {}
 
 
 @check(
@@ -229,15 +199,6 @@ async def _settled_by(served: Purchase, payer: Payer) -> str | None:
     if isinstance(payer, Settled):
         return await payer.settlement(served.challenge.entry(served.lane), served.proof)
     return None
-
-
-def request_hashes(served: Purchase) -> dict[str, set[str]]:
-    """Return, for each usual recipe, the digests that the request of a served call may be bound by."""
-    body = served.challenge.body
-    extra = served.challenge.accepts[0].get("extra")
-    service_id = extra.get("service_id") if isinstance(extra, dict) else None
-    operation = served.operation
-    return hashing.request_hashes("POST", operation.path, "", json_bytes(body), body, service_id or operation.role)
 
 
 def _judge(

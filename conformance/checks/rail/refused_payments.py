@@ -7,99 +7,15 @@ from typing import Any
 
 import base58
 
-from conformance.checks.rail.paid_calls import goods, told
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.http.client import Answer
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused, invented_id
-from conformance.oracles.x402 import atomic_amount
-from conformance.surfaces.rail.discovery import Operation
-from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, pay, present, redeem
-
-
-async def algorand_payer(case: Case) -> AlgorandPayer:
-    """Return the Algorand payer with its lane's own powers."""
-    payer = await case.session.payer("algorand")
-    if not isinstance(payer, AlgorandPayer):
-        raise Inconclusive("the Algorand lane has no payer")
-    return payer
-
-
-async def control(case: Case, operation: Operation) -> Mapping[str, Any]:
-    """Show that an honest payment is served, so that a rail which refuses everything gets no pass; return its proof.
-
-    Raises:
-        Inconclusive: It is not served.
-    """
-    proof = await pay(case, await challenge(case, operation), case.lane)
-    answer = await redeem(case, operation, proof)
-    if answer.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {told(answer)}, not 200")
-    return proof
-
-
-async def refused(
-    case: Case,
-    row: str | tuple[str, ...],
-    quote: Challenge,
-    proof: Mapping[str, Any],
-    what: str,
-    *,
-    operation: Operation | None = None,
-    patient: bool = False,
-    beyond: str | None = None,
-) -> Answer:
-    """Present a proof and judge by each row that it buys nothing; `patient`, when the rail says "not yet" no more.
-
-    `beyond` is what the interface leaves open of it (`Case.expect`).
-    """
-    name_live_values(case, proof)
-    target, send = operation or quote.operation, redeem if patient else present
-    answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
-    given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
-    for one in (row,) if isinstance(row, str) else row:
-        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
-    return answer
-
-
-def _judge_refusal(
-    case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
-) -> None:
-    """Judge that an answer hands nothing over, whatever its status; a server error decides nothing."""
-    if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
-        what = ", ".join(where.values())
-        case.inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
-        return
-    if row == "RAIL-PAY-06" and answer.status >= 500 and not given:
-        what = where.get("payment", "it")
-        case.note(f"{row}: {what} was answered {answer.status}, as if its node were away, which nobody made so")
-    found = told(answer) + (f" with {', '.join(given)}" if given else "")
-    holds = answer.status >= 300 and not given
-    case.expect(row, holds, "not served", found, exchange=answer, where=where, beyond=beyond)
-
-
-def price_of(entry: Mapping[str, Any]) -> int:
-    """Return an entry's price in atomic units.
-
-    Raises:
-        Inconclusive: It is none, which RAIL-402-08 and -09 judge.
-    """
-    price = atomic_amount(entry.get("maxAmountRequired"))
-    if price is None:
-        raise Inconclusive("maxAmountRequired is no atomic amount, so nothing can be paid")
-    return price
-
-
-async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
-    """Send the payment that a challenge asks for, with `changes` to it, and return its proof."""
-    entry, token = quote.entry("algorand"), quote.reference("algorand")
-    transfer: dict[str, Any] = {
-        "asset": payer.asset_id(entry),
-        "receiver": str(entry["payTo"]),
-        "amount": price_of(entry),
-        "note": token.encode(),
-    }
-    return {"tx_id": await payer.transfer(**{**transfer, **changes}), "payment_reference": token}
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand_payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, present
 
 
 @check(
@@ -120,7 +36,7 @@ async def unknown_transaction(case: Case) -> None:
         await refused(case, "RAIL-PAY-06", quote, proof, "an id that nobody sent")
 
     async def one(operation: Operation, raw: Sequence[bytes]) -> None:
-        paid = await control(case, operation)
+        paid = await honest_payment_is_served(case, operation)
         near = str(paid["tx_id"])
         ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
         quotes = [await challenge(case, operation) for _ in ids]
@@ -146,7 +62,7 @@ async def payment_of_something_else(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
     stranger = await payer.new_account(assets=[asset])
 
@@ -206,7 +122,7 @@ async def unconfirmed_transaction(case: Case) -> None:
         )
         return
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry("algorand")))
     await payer.control("fault", name="withhold", seed=1, count=1)
@@ -219,7 +135,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     await payer.confirmed(proof["tx_id"])
     answer = await present(case, operation, proof)
     if answer.status != 200:
-        case.inconclusive("RAIL-PAY-07", f"once confirmed it was answered {told(answer)}, not 200", exchange=answer)
+        case.inconclusive("RAIL-PAY-07", f"once confirmed it was answered {brief(answer)}, not 200", exchange=answer)
 
 
 @check(
@@ -237,7 +153,7 @@ async def failed_transaction(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     penniless = await payer.new_account()
     try:
@@ -276,7 +192,7 @@ async def proof_of_another_lane(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     proof = await welded(payer, quote)
     for what, other in foreign_shapes(case, payer, quote, proof).items():

@@ -7,13 +7,14 @@ from functools import partial
 
 from conformance.attacks.engine import Engine, receipts, send
 from conformance.attacks.replay import Material, Replay, changes
+from conformance.discovery.rail import Operation, variations
 from conformance.engine import clock
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.refusals import refused_body
 from conformance.lanes.payers import spellings
-from conformance.surfaces.rail.discovery import Operation, variations
+from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
 
 _FIX = (

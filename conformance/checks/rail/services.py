@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.checks.rail.challenges import entries
-from conformance.checks.rail.discovery import CATALOG, INDEX, OPENAPI, RESOURCES, texts
-from conformance.checks.rail.keys import DID, JWKS
-from conformance.checks.rail.paid_calls import ABSENT, receipts_in, result_of
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, texts
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.oracles.x402 import atomic_amount
-from conformance.surfaces.openapi_paths import at_their_paths
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
+from conformance.surfaces import binding_hints
+from conformance.surfaces.rail.challenges import entries
+from conformance.surfaces.rail.keys import DID, JWKS
+from conformance.surfaces.rail.paid_answers import ABSENT, receipts_in, result_of
 from conformance.surfaces.rail.purchase import purchase
-from conformance.target import binding_hints
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
-from conformance.checks.rail.solana_orders import Quoted, solana_payer
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana_orders import Quoted, solana_payer
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED
 from conformance.lanes.solana.payer import SolanaPayer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import brief
 
 _MORE_SLOTS = 10
 _TRIES = 4
@@ -66,7 +67,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
             "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
         )
         return
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     try:
@@ -78,7 +79,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     await payer.node.succeeded(tx_id, FINALIZED)
     answer = await quoted.present(tx_id)
     if answer.status != 200:
-        case.inconclusive("RAIL-PAY-07", f"once final it was answered {told(answer)}, not 200", exchange=answer)
+        case.inconclusive("RAIL-PAY-07", f"once final it was answered {brief(answer)}, not 200", exchange=answer)
 
 
 @check(
@@ -99,12 +100,12 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     if not payer.has_control:
         case.documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
         return
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     gone = await Quoted.ask(case, operation)
     tx_id = await gone.send(how={"wait": CONFIRMED})
     await taken_back(payer, tx_id)
     await gone.buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     going = await Quoted.ask(case, operation)
     tx_id = await going.send(how={"wait": CONFIRMED})
     answering = asyncio.create_task(going.present(tx_id))
@@ -113,7 +114,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
         await taken_back(payer, tx_id)
     finally:
         answer = await answering
-    case.note(f"a payment that was confirmed, not final, and then taken back was answered {told(answer)}")
+    case.note(f"a payment that was confirmed, not final, and then taken back was answered {brief(answer)}")
 
 
 @check(
@@ -133,14 +134,14 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
     if "early_finality" not in await payer.fault_names():
         case.documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
         return
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     async with fault(payer, "early_finality", 10_000):
         tx_id = await quoted.send(how={"wait": CONFIRMED})
         first = await quoted.present(tx_id)
         await taken_back(payer, tx_id)
     if first.status != 200:
-        case.note(f"a payment that the node called final too early was answered {told(first)}")
+        case.note(f"a payment that the node called final too early was answered {brief(first)}")
     second = await quoted.send()
     bought = [receipts(first)] if first.status == 200 else []
     for sent, what in ((tx_id, "the payment that was taken back"), (second, "a second payment for the same token")):
@@ -150,4 +151,4 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
         good = answer.status != 200 or receipts(answer) in bought
         where = {"operation": operation.path, "payment": what}
         expected = "the stored answer or a refusal"
-        case.expect("RAIL-WELD-11", good, expected, told(answer), exchange=answer, where=where)
+        case.expect("RAIL-WELD-11", good, expected, brief(answer), exchange=answer, where=where)

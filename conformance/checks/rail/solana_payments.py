@@ -9,17 +9,18 @@ from typing import Any
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from conformance.checks.rail.keys import published_keys
-from conformance.checks.rail.paid_calls import served, told
-from conformance.checks.rail.refused_payments import control, refused
-from conformance.checks.rail.solana_orders import Quoted, solana_payer
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.judging.rail.served import served
+from conformance.judging.rail.solana_orders import Quoted, solana_payer
 from conformance.lanes.algorand.payer import invented_id as invented_algorand_id
 from conformance.lanes.solana.instructions import TokenTransfer, memo
 from conformance.lanes.solana.payer import Refused, SolanaPayer, invented_id
-from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.keys import published_keys
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import lane_of
 
 
@@ -61,7 +62,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
     """
     payer = await solana_payer(case)
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     forms = other_forms(payer, case.rng.randbytes(32))
     quotes = [await Quoted.ask(case, operation) for _ in forms]
 
@@ -73,9 +74,9 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
             return
         good = answer.status == 200 or 400 <= answer.status < 500
         where = {"operation": operation.path, "payment": what}
-        case.expect("RAIL-PAY-03", good, "200, or a refusal", told(answer), exchange=answer, where=where)
+        case.expect("RAIL-PAY-03", good, "200, or a refusal", brief(answer), exchange=answer, where=where)
         if answer.status != 200:
-            case.note(f"{what}: a welded payment in this form was answered {told(answer)}")
+            case.note(f"{what}: a welded payment in this form was answered {brief(answer)}")
 
     await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
 
@@ -125,7 +126,7 @@ async def unknown_solana_transaction(case: Case) -> None:
 
 
 async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None:
-    near = str((await control(case, operation))["tx_id"])
+    near = str((await honest_payment_is_served(case, operation))["tx_id"])
     ids = {
         **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(drawn)},
         "a paid id with one letter changed": near[:-1] + ("2" if near[-1] != "2" else "3"),
@@ -159,7 +160,7 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
     and with the tokens of the other lanes that the challenge offers. Expects that none is served.
     """
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     proof = quoted.proof(await quoted.send())
     for what, other in _foreign_shapes(case, quoted, proof).items():

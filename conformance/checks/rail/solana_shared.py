@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.refused_payments import control
-from conformance.checks.rail.solana_orders import Quoted
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana_orders import Quoted
+from conformance.outcome import Inconclusive
 
 _CHALLENGES = 6
 
@@ -27,7 +28,7 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
     call each time.
     """
     operations = case.session.operations
-    await control(case, operations[0])
+    await honest_payment_is_served(case, operations[0])
     for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
         quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
         dearest = max(quotes, key=lambda quoted: quoted.order.price)

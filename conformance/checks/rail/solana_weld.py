@@ -12,18 +12,20 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 
-from conformance.checks.rail.algorand_weld import SUBMISSION_FAULTS, forgeries, judge_recovery
-from conformance.checks.rail.challenges import let_lapse
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
-from conformance.checks.rail.solana_orders import Quoted, derived_reference, solana_payer
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana_orders import Quoted, derived_reference, solana_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused, invented_id
 from conformance.lanes.solana.relay import through
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.challenges import let_lapse
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import header_value, pay, present
 
 Send = Callable[[Quoted], Awaitable[str]]
@@ -44,7 +46,7 @@ async def transfer_without_the_reference(case: Case) -> None:
     transfer of one unit to the payer, and in one to the payee. Expects that none is served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     stray = Pubkey(case.rng.randbytes(32))
     attacks = _without_reference(payer.main.key, stray)
     quotes = [await Quoted.ask(case, operation) for _ in attacks]
@@ -118,7 +120,7 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     the answer is noted only.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     try:
         relay = await payer.relay()
     except Refused as refusal:
@@ -134,7 +136,7 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     await quoted.buys_nothing("RAIL-WELD-04", await quoted.send(around), what)
     inner = await Quoted.ask(case, operation)
     answer = await inner.present(await inner.send(lambda made: [through(relay, made.instruction())]))
-    case.note(f"a transfer inside a program call that itself names the reference was answered {told(answer)}")
+    case.note(f"a transfer inside a program call that itself names the reference was answered {brief(answer)}")
 
 
 @check(
@@ -160,7 +162,7 @@ async def reference_of_another_challenge(case: Case) -> None:
             await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
         answer = await mine.present(paid_mine)
         if answer.status != 200:
-            raise Inconclusive(f"the control, the right pair, was answered {told(answer)}, not 200")
+            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
 
     await run_concurrently(map(one, case.sample(case.session.operations)))
 
@@ -180,7 +182,7 @@ async def stray_solana_transfer(case: Case) -> None:
     """
 
     async def one(operation: Operation) -> None:
-        await control(case, operation)
+        await honest_payment_is_served(case, operation)
         before = await (await Quoted.ask(case, operation)).send(references=())
         quoted = await Quoted.ask(case, operation)
         after = await quoted.send(references=())
@@ -206,7 +208,7 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     when time has to be waited for, nobody can send one that late, and its id must buy nothing still.
     """
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
     tx_id = str(draft.signatures[0])
@@ -219,7 +221,7 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
             raise
         case.note("the chain takes the transaction no more: its blockhash lapsed before the challenge did")
     await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
 
 @check(
@@ -236,7 +238,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     Expects that none is served.
     """
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     first = await Quoted.ask(case, operation)
     forged = forgeries(case, first.quote)
     quotes = [first, *[await Quoted.ask(case, operation) for _ in forged[1:]]]
@@ -270,7 +272,7 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quotes = [await Quoted.ask(case, operation) for _ in names]
     paid = await run_concurrently(quoted.send() for quoted in quotes)
     for name, quoted, tx_id in zip(names, quotes, paid, strict=True):
@@ -284,12 +286,12 @@ async def _through_a_fault(case: Case, quoted: Quoted, tx_id: str, name: str) ->
         answers = await run_concurrently(quoted.present(one) for one in (tx_id, fake))
         for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
             where = {"fault": name, "payment": what}
-            case.expect("RAIL-WELD-13", answer.status != 200, "not served", told(answer), exchange=answer, where=where)
+            case.expect("RAIL-WELD-13", answer.status != 200, "not served", brief(answer), exchange=answer, where=where)
     finally:
         await quoted.payer.control("fault", name=name, seed=0, count=0)
     answer = await quoted.present(tx_id)
     if answer.status != 200:
-        case.note(f"after the fault {name} ended, the payment was answered {told(answer)}: money was lost")
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}: money was lost")
 
 
 @check(
@@ -306,7 +308,7 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     served.
     """
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     draft = await quoted.payer.draft([(await quoted.transfer(references=())).instruction()])
     await _as_ordinary_clients_do(case, quoted, draft, "signed and not sent")
@@ -326,7 +328,7 @@ async def _as_ordinary_clients_do(case: Case, quoted: Quoted, draft: VersionedTr
                 "POST", quoted.quote.operation.url, json_body=quoted.quote.body, headers={header: value}
             )
             where = {"header": header, "version": str(payload["x402Version"]), "payment": what}
-            case.expect("RAIL-WELD-14", answer.status != 200, "not served", told(answer), exchange=answer, where=where)
+            case.expect("RAIL-WELD-14", answer.status != 200, "not served", brief(answer), exchange=answer, where=where)
 
 
 def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
@@ -360,7 +362,7 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     spent = await pay(case, bought.quote, "solana")
     first = await present(case, operation, spent)
     if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {told(first)}, not 200")
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
     quoted = await Quoted.ask(case, operation)
     token, payer = quoted.order.text, quoted.payer
     seen = {token, bought.order.text}

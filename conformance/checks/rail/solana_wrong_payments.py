@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from solders.compute_budget import ID as COMPUTE_BUDGET
 from solders.instruction import AccountMeta, Instruction
 
-from conformance.checks.rail.paid_calls import told
-from conformance.checks.rail.refused_payments import control
-from conformance.checks.rail.solana_orders import Quoted, solana_payer
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana_orders import Quoted, solana_payer
 from conformance.lanes.solana.instructions import TokenTransfer, hand_over, with_accounts
 from conformance.lanes.solana.payer import Refused, SolanaPayer
-from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.rail.paid_answers import brief
 
 _COMPUTE_PRICE = 3
 
@@ -35,7 +35,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     that none is served. One to a token account that is the payee's though not his associated one may be served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     mint = (await Quoted.ask(case, operation)).order.mint
     stranger, me = await payer.new_account(funded=False), payer.main.key
     foreign = await payer.associated(stranger.key, mint)
@@ -73,7 +73,7 @@ async def _beside(case: Case, operation: Operation) -> None:
     quoted = await Quoted.ask(case, operation)
     beside = await quoted.payer.token_account(quoted.order.mint, quoted.order.payee)
     answer = await quoted.present(await quoted.send(destination=beside))
-    case.note(f"a transfer to the payee's own, not associated token account was answered {told(answer)}")
+    case.note(f"a transfer to the payee's own, not associated token account was answered {brief(answer)}")
 
 
 @check(
@@ -91,7 +91,7 @@ async def solana_payment_of_less(case: Case) -> None:
     accounts read like a token transfer. Expects that none is served.
     """
     operation = case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
     async def once(what: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
         quoted = await Quoted.ask(case, operation)
@@ -143,7 +143,7 @@ async def solana_payment_in_something_else(case: Case) -> None:
     mint, once with and once without naming the mint, and in native coin. Expects that none is served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     fake = await payer.create_mint()
 
     async def alike(decimals: int | None, what: str) -> None:
@@ -173,7 +173,7 @@ async def failed_solana_transaction(case: Case) -> None:
     served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
 
     def too_much_after(made: TokenTransfer) -> list[Instruction]:
         return [made.instruction(), made.changed(amount=2**63, references=()).instruction()]
@@ -202,7 +202,7 @@ async def dropped_solana_transaction(case: Case) -> None:
     if "reject_late" not in await payer.fault_names():
         case.documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
         return
-    await control(case, operation)
+    await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     await payer.control("fault", name="reject_late", seed=1, count=1)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.rail.paid_calls import ABSENT, result_of
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import Agent, Subject, agent_of, answers
 from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.rail.paid_answers import ABSENT, result_of
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
 from conformance.target import REFERENCE_AGENT
 

@@ -13,12 +13,14 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from conformance.engine.check import Case, Inconclusive, check, shortened
+from conformance.discovery.recognising import says_later
+from conformance.engine.check import Case, check, shortened
 from conformance.engine.quick import one_of_several
 from conformance.fuzz.documents import operation_count, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.http.client import Answer, Unreachable, retry_after
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import token_of
 from conformance.target import Budgets
 
@@ -201,8 +203,3 @@ class _Calls:
         whole = f"{end.rounds} whole rounds" if end.rounds else "stopped by the time before the round was whole"
         more = "`--fuzz-seconds N` or [budgets] fuzz goes deeper"
         self.case.note(f"{self.surface}: {sent} generated requests in {seconds:.1f} s, {whole}; {more}")
-
-
-def says_later(answer: Answer) -> bool:
-    """Return whether a 5xx is no fault of the request's: 503 that says when to come again."""
-    return answer.status == 503 and "Retry-After" in answer.headers

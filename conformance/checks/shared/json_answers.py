@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.checks.shared.endpoints import Endpoint, endpoints
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.fuzz.corpora import JSON
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, json_text, literal_faults
+from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
 
 _ROWS = ("X-JSON-01", "X-JSON-02")

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from conformance.checks.shared.endpoints import Endpoint, endpoints
-from conformance.checks.shared.generated import says_later
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.discovery.recognising import says_later
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.fuzz import corpora
@@ -19,6 +18,8 @@ from conformance.http.client import Answer, Client, Late, Unreachable, retry_aft
 from conformance.http.raw import RawTransport
 from conformance.http.trust import context_of
 from conformance.oracles.strict_json import is_json_type, literal_faults
+from conformance.outcome import Inconclusive
+from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
 
 T = TypeVar("T")

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from conformance.checks.shared.endpoints import Endpoint, endpoints
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.fuzz.corpora import JSON
 from conformance.http.leaks import comes_back
 from conformance.oracles.keys import encode_base64url
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import token_of
+from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT, link
 from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 

@@ -8,16 +8,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.quick import WAITS
-from conformance.http import json_rpc
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.keys import did_key
+from conformance.outcome import Inconclusive
+from conformance.surfaces import json_rpc
 from conformance.surfaces.agent import A2A, Agent, Subject, agent_of, answers
 from conformance.surfaces.agent import subject as signed
-from conformance.surfaces.webhooks.inbox import Received
 from conformance.surfaces.webhooks.sales import deliveries, on_lane, sales
+from conformance.webhook_receiver.inbox import Received
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
 _SECONDS = 2.0

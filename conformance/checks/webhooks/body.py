@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Iterator
 
 from conformance.engine.check import Case, check
-from conformance.surfaces.gateway.checkout import figures
-from conformance.surfaces.webhooks.inbox import CONFIRMED, Received
+from conformance.pages import figures
 from conformance.surfaces.webhooks.sales import Sale, deliveries, sales
+from conformance.webhook_receiver.inbox import CONFIRMED, Received
 
 _DECIMALS = 6
 _DAY = 86_400

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.engine.check import Case, Inconclusive, check
+from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import WAITS
-from conformance.surfaces.gateway.checkout.orders import opened
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.orders import opened
 from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, on_lane, sales
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 

@@ -10,13 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.checks.webhooks.signature import judge_time
 from conformance.engine import clock
-from conformance.engine.check import Case, Inconclusive, check
-from conformance.surfaces.gateway.checkout.orders import again
-from conformance.surfaces.webhooks.inbox import Received
+from conformance.engine.check import Case, check
+from conformance.judging.webhooks.times import judge_time
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.orders import again
 from conformance.surfaces.webhooks.sales import Failed, Sale, failures
 from conformance.surfaces.webhooks.signatures import header_of, usable_header, verification
+from conformance.webhook_receiver.inbox import Received
 
 _PATIENCE = 30.0
 _MARGIN = 2.0

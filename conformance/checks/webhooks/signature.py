@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.engine.check import Case, Inconclusive, check
-from conformance.oracles.webhook_signature import HeaderFault, stale, verify
-from conformance.surfaces.webhooks.inbox import Received
+from conformance.engine.check import Case, check
+from conformance.judging.webhooks.times import judge_time
+from conformance.oracles.webhook_signature import HeaderFault, verify
+from conformance.outcome import Inconclusive
 from conformance.surfaces.webhooks.sales import deliveries, sales
 from conformance.surfaces.webhooks.signatures import (
     header_name,
@@ -15,7 +16,7 @@ from conformance.surfaces.webhooks.signatures import (
     usable_header,
     verification,
 )
-from conformance.target import binding_hints
+from conformance.webhook_receiver.inbox import Received
 
 # A sender that rotates its secret may send two; how long v1 is has a row of its own.
 _NO_MATTER_OF_FORM = frozenset({HeaderFault.V1_TWICE, HeaderFault.V1_LENGTH})
@@ -163,13 +164,3 @@ async def a_signature_is_of_its_time(case: Case) -> None:
     """
     for one in await told(case):
         judge_time(case, one)
-
-
-def judge_time(case: Case, one: Received) -> None:
-    """Judge WH-SIG-06 on one delivery."""
-    header = usable_header(case, one)
-    tolerance = case.profile.webhook_bindings.tolerance
-    t = header.t or 0
-    fresh = not stale(t, one.now, tolerance)
-    hint = binding_hints.of_time(tolerance)
-    case.expect("WH-SIG-06", fresh, f"within {tolerance} s", f"{t - one.now:+.0f} s", exchange=one, hint=hint)

@@ -8,9 +8,9 @@ from typing import Any
 
 from algosdk import transaction
 
-from conformance.engine.check import Inconclusive
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.outcome import Inconclusive
 
 
 @dataclass(slots=True)

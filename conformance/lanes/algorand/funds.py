@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 from algosdk import error, mnemonic, transaction
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
 from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain
 
 

@@ -16,10 +16,10 @@ from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.error import AlgodHTTPError, AlgodResponseError
 from algosdk.v2client.algod import AlgodClient
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl, read_secret
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, Budgets
 
 T = TypeVar("T")

@@ -10,13 +10,13 @@ from typing import Any
 
 from algosdk import encoding, transaction
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.algorand.funds import Funds, funds_of
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
 from conformance.lanes.networks import admit, payable
 from conformance.lanes.node_control import Controlled
 from conformance.lanes.spending import Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, Budgets
 
 __all__ = ["Account", "AlgorandPayer", "Refused", "invented_id", "spellings"]

@@ -11,12 +11,12 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from hexbytes import HexBytes
 
-from conformance.engine.check import Inconclusive
 from conformance.lanes.base.authorization import Authorization, Domain, cancellation, nonce_of
 from conformance.lanes.base.node import checksummed
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import Token, own_call
 from conformance.lanes.checkout_request import Bill, Way, respelled, smaller
+from conformance.outcome import Inconclusive
 
 _TRANSFER = bytes(keccak(b"Transfer(address,address,uint256)"))
 _LIFETIME = 3600

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
 from conformance.lanes.base.node import Account, BaseNode, Refused
@@ -18,6 +17,7 @@ from conformance.lanes.base.token import Token
 from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import BaseChain
 
 _TRANSFER_GAS = 21_000

@@ -13,12 +13,12 @@ from eth_utils.address import is_address, to_checksum_address
 from web3 import AsyncWeb3
 from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
 from conformance.lanes.base.provider import NodeProvider
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl
+from conformance.outcome import Inconclusive
 from conformance.target import BaseChain, Budgets
 
 T = TypeVar("T")

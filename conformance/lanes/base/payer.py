@@ -10,7 +10,6 @@ from typing import Any
 
 from eth_utils.address import is_address, to_checksum_address
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.base.authorization import Authorization, Domain, cancellation, nonce_of
 from conformance.lanes.base.funds import Funds, Home, funds_of
@@ -19,6 +18,7 @@ from conformance.lanes.base.token import SPLIT, Token, creation, own_call
 from conformance.lanes.networks import admit, payable
 from conformance.lanes.node_control import Controlled
 from conformance.lanes.spending import Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import BaseChain, Budgets
 
 __all__ = ["Account", "BasePayer", "Refused"]

@@ -11,7 +11,6 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 
-from conformance.engine.check import Inconclusive
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
 from conformance.lanes.solana.instructions import (
     Order,
@@ -23,6 +22,7 @@ from conformance.lanes.solana.instructions import (
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.lanes.solana.relay import through
+from conformance.outcome import Inconclusive
 
 _FAMILY = ("solana_mainnet", "solana_devnet")
 

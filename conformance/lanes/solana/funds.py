@@ -17,13 +17,13 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from spl.token.instructions import create_idempotent_associated_token_account
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.solana.instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
 from conformance.lanes.solana.node import CONFIRMED, Account, Refused, SolanaNode
 from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import SolanaChain
 
 _FEE = 5000

@@ -17,7 +17,7 @@ from spl.token.constants import ACCOUNT_LEN, MINT_LEN, TOKEN_PROGRAM_ID
 from spl.token.instructions import get_associated_token_address as associated_account
 from spl.token.models import AuthorityType
 
-from conformance.engine.check import Inconclusive
+from conformance.outcome import Inconclusive
 
 __all__ = ["Order", "TokenTransfer", "associated_account", "hand_over", "make_account", "make_mint", "memo", "mint_to"]
 

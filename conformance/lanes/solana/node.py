@@ -29,10 +29,10 @@ from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus, TransactionStatus
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl
+from conformance.outcome import Inconclusive
 from conformance.target import Budgets, SolanaChain
 
 T = TypeVar("T")

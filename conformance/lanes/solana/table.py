@@ -15,8 +15,8 @@ from solders.system_program import (
     extend_lookup_table,
 )
 
-from conformance.engine.check import Inconclusive
 from conformance.lanes.solana.node import CONFIRMED, Account, SolanaNode
+from conformance.outcome import Inconclusive
 
 _TRIES, _PAUSE = 100, 0.05
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.lanes.network_names import network_named
 from conformance.oracles.receipt_kinds import CANON_VERSION, VALUES, is_hash_reference, kind_of, service_word_of
 from conformance.receipts.offline.wording import (
     amount,
@@ -18,6 +17,7 @@ from conformance.receipts.offline.wording import (
     value_text,
     whole_number,
 )
+from conformance.target.network_names import network_named
 
 Sentence = Callable[[Any, Mapping[str, Any]], str]
 _SCREENED = {

@@ -13,11 +13,11 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from conformance.http.json_safe import json_safe
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection
 from conformance.receipts.offline.verifying import Verification, told
 from conformance.receipts.offline.wording import value_text
-from conformance.report.text import one_line, shown
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line, shown
 
 VALUE_LIMIT: Final = 4_000
 TOKEN_LIMIT: Final = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.selftest.seen import a2a, agent, gateway, gateway_events, http, hub, rail
 from conformance.selftest.seen.wire import Observer, Wire
 

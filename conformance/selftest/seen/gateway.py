@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
-from conformance.lanes.network_names import network_named
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
+from conformance.target.network_names import network_named
 
 _HASHES = ("expected_payment_hash", "bound_to")
 _STATED = frozenset({"checkout_url", "token", "chain", "amount_microunits", "expires_at"})

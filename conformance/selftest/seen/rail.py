@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.rail import INDEX, PAID_PREFIX
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, claims_of, each, names
-from conformance.surfaces.openapi_paths import at_their_paths
-from conformance.surfaces.rail.discovery import INDEX, PAID_PREFIX
 from conformance.surfaces.rail.purchase import lane_of
 
 _OPENAPI, _CATALOG, _LISTING = "/openapi.json", "/.well-known/x402", "/discovery/resources"

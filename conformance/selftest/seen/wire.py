@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from conformance.engine.events import Event
+from conformance.discovery.rail import INDEX, PAID_PREFIX
+from conformance.log.events import Event
 from conformance.oracles import jose
-from conformance.surfaces.rail.discovery import INDEX, PAID_PREFIX
 
 PAID = 200
 UNPAID = 402

@@ -1,6 +1,7 @@
 """Calling an agent and reading its answers, whatever names it gives to what the interface leaves open."""
 
-from conformance.surfaces.agent.access import Agent, agent_of
+from conformance.surfaces.agent.access import Agent
+from conformance.surfaces.agent.finding import agent_of
 from conformance.surfaces.agent.paths import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, OPERATIONS, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import Subject, signer, subject
 

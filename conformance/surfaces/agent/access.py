@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import answers
-from conformance.surfaces.agent.finding import PROBING_SEED, VALIDITY, Found, found_names
+from conformance.surfaces.agent.found import VALIDITY, Found
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
-from conformance.surfaces.agent.subjects import FIELDS, Subject, subject
+from conformance.surfaces.agent.subjects import Subject
 from conformance.surfaces.agent.templates import filled, unsigned, values_of
 from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
@@ -195,35 +195,3 @@ def key_in(one: MessageVector) -> bytes | None:
     """Return the expected key of a vector, None where it has none of Ed25519."""
     found = key_of(one.key)
     return found.material if found is not None and isinstance(found.material, bytes) else None
-
-
-async def agent_of(case: Case) -> Agent:
-    """Return the agent of a run, its names bound or found.
-
-    Raises:
-        Inconclusive: No body is known that verify understands.
-        Unreachable: It gave no answer.
-    """
-    profile = case.profile
-    agent = Agent(
-        case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.target.defaults == "reference"
-    )
-    if agent.ours:
-        return agent
-    found: Agent = await case.session.once("the agent's names", lambda: _found(agent))
-    return replace(agent, bindings=found.bindings, unbound=found.unbound, lines=found.lines)
-
-
-async def _found(agent: Agent) -> Agent:
-    """Return an agent with its names, and with what it makes of an array of a field's lines."""
-    found = agent.as_found(await found_names(agent))
-    if VALIDITY in found.unbound:
-        return found
-    fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
-    covered = ("@method", "@authority", "@path", "@query", "content-digest", "x-list")
-    one = subject(agent.case, read_private(PROBING_SEED), fields=fields, components=covered)
-    answer = await found.verify(one)
-    if answer.status == _OK and found.validity(answer) is not False:
-        return found
-    agent.case.note(f"two lines of a field as an array are answered {answer.status}: they are sent joined by a comma")
-    return replace(found, lines="misread" if answer.status == _OK else "refused")

@@ -4,44 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import Any, Final
 
-from conformance.engine.check import Inconclusive
+from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.keys import read_private
 from conformance.oracles.message_signatures.message import Message
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import answers
+from conformance.surfaces.agent.access import Agent
+from conformance.surfaces.agent.found import PROBING_SEED, VALIDITY, Found
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN
-from conformance.surfaces.agent.subjects import Subject, subject
+from conformance.surfaces.agent.subjects import FIELDS, Subject, subject
 from conformance.surfaces.agent.templates import CANDIDATES, unsigned
 from conformance.target import AgentBindings
 
-if TYPE_CHECKING:
-    from conformance.surfaces.agent.access import Agent
-
-VALIDITY: Final = "validity"
-# For asking before the first check: the same in every run, whichever check is first.
-PROBING_SEED = bytes(range(32))
 _OK = 200
 # A body that is refused so may be one of another shape; any other status says something of the operation.
 _NOT_UNDERSTOOD: Final = frozenset({400, 422})
 _LONGEST_WORD: Final = 40
 _TO_SIGN = Message("GET", "api.example.org", "https", "/orders", (("Accept", "application/json"),))
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What asking told of an agent.
-
-    Attributes:
-        bindings: Its names, bound or found.
-        unbound: Why something cannot be judged, with the key of the profile to bind: of `VALIDITY`, of explain and of
-            sign (by their paths).
-    """
-
-    bindings: AgentBindings
-    unbound: Mapping[str, str] = field(default_factory=dict)
 
 
 async def found_names(agent: Agent) -> Found:
@@ -220,3 +203,35 @@ def _usual_first(places: Sequence[str], names: Sequence[str]) -> str:
         return (names.index(name) if name in names else len(names), place.count("."))
 
     return min(places, key=rank)
+
+
+async def agent_of(case: Case) -> Agent:
+    """Return the agent of a run, its names bound or found.
+
+    Raises:
+        Inconclusive: No body is known that verify understands.
+        Unreachable: It gave no answer.
+    """
+    profile = case.profile
+    agent = Agent(
+        case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.target.defaults == "reference"
+    )
+    if agent.ours:
+        return agent
+    found: Agent = await case.session.once("the agent's names", lambda: _found(agent))
+    return replace(agent, bindings=found.bindings, unbound=found.unbound, lines=found.lines)
+
+
+async def _found(agent: Agent) -> Agent:
+    """Return an agent with its names, and with what it makes of an array of a field's lines."""
+    found = agent.as_found(await found_names(agent))
+    if VALIDITY in found.unbound:
+        return found
+    fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
+    covered = ("@method", "@authority", "@path", "@query", "content-digest", "x-list")
+    one = subject(agent.case, read_private(PROBING_SEED), fields=fields, components=covered)
+    answer = await found.verify(one)
+    if answer.status == _OK and found.validity(answer) is not False:
+        return found
+    agent.case.note(f"two lines of a field as an array are answered {answer.status}: they are sent joined by a comma")
+    return replace(found, lines="misread" if answer.status == _OK else "refused")

@@ -6,13 +6,15 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.engine.check import Case, Check, Inconclusive
-from conformance.engine.events import EventLog
+from conformance.discovery.recognising import is_there
+from conformance.engine.check import Case, Check
+from conformance.engine.session import Session
 from conformance.http.client import Client
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.access import Agent
 from conformance.surfaces.agent.finding import found_names
 from conformance.surfaces.agent.paths import VERIFY
-from conformance.surfaces.recognising import is_there
 from conformance.target import AgentBindings, Profile
 
 _OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
@@ -44,7 +46,9 @@ async def probe_agent(client: Client, url: str) -> AgentFound | None:
         if answer.status == 200 and isinstance(answer.object().get("openapi"), str):
             found.bindings["openapi_path"] = path
             break
-    case = Case(_NO_CHECK, Profile(), client, EventLog(), random.Random(1), None)  # noqa: S311 - nobody's secret
+    profile = Profile()
+    session = Session(profile, client, client.names, 1)
+    case = Case(_NO_CHECK, profile, client, EventLog(), random.Random(1), session)  # noqa: S311 - nobody's secret
     try:
         names = (await found_names(Agent(case, url, AgentBindings(), ours=False))).bindings
     except Inconclusive:

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
 from conformance.oracles import falcon_making
-from conformance.report.text import one_line
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.services import HEALTH, Named, played
 from conformance.target import ProfileError
 from conformance.target.hub import HubBindings
+from conformance.text.untrusted import one_line
 
 PKS, ATB_KEYS, ISSUERS = "/v1/issuer-pks", "/.well-known/atb-keys.json", "/v1/issuers"
 SERVICES, POSTURE, AUDIT = "/v1/services", "/v1/posture", "/v1/audit"

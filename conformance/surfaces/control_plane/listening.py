@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from conformance.engine.check import Case, Inconclusive
-from conformance.surfaces.webhooks.receiver import CannotListen, Receiver, bound
+from conformance.engine.check import Case
+from conformance.outcome import Inconclusive
+from conformance.webhook_receiver.receiver import CannotListen, Receiver, bound
 
 
 async def listening(case: Case, played: str) -> tuple[Receiver, str]:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Answer
 from conformance.oracles import audit_chain
+from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import AUDIT, Hub, documented, token_refused
 

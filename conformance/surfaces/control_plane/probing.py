@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.discovery.recognising import NOWHERE
 from conformance.http.client import Client, JsonFault
 from conformance.surfaces.control_plane.access import PKS
-from conformance.surfaces.recognising import NOWHERE
 
 TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 _OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")

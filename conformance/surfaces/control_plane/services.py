@@ -10,7 +10,7 @@ from typing import Protocol
 
 from conformance.engine.check import Case
 from conformance.surfaces.control_plane.listening import listening, sockets_and_host
-from conformance.surfaces.webhooks.receiver import SILENCE, Arrival, Receiver, Reply
+from conformance.webhook_receiver.receiver import SILENCE, Arrival, Receiver, Reply
 
 HEALTH = "/health"
 OK = Reply(200, (("Content-Type", "application/json"),), b'{"status":"ok"}')

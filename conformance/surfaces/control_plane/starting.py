@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
+from conformance.outcome import Inconclusive
 from conformance.processes.launching import Program, Running, running
 from conformance.processes.watch import temporary_folder
 from conformance.surfaces.control_plane.access import Hub

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer, JsonFault
 from conformance.oracles import jose
+from conformance.outcome import Inconclusive
+from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.unbound import asked_for
-from conformance.target import GatewayBindings, binding_hints
+from conformance.target import GatewayBindings
 
 LINKS = "/v1/payment-links"
 RESOURCES = "/v1/resources"

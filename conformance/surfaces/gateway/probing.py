@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.discovery.openapi_bodies import bodies, made_body, properties
+from conformance.discovery.openapi_paths import at_their_paths, resolved
+from conformance.discovery.recognising import is_there
 from conformance.http.client import Answer, Client
 from conformance.oracles import jose
+from conformance.pages.page import Page
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
-from conformance.surfaces.gateway.checkout.page import Page
 from conformance.surfaces.gateway.unbound import asked_for
-from conformance.surfaces.openapi_bodies import bodies, made_body, properties
-from conformance.surfaces.openapi_paths import at_their_paths, resolved
-from conformance.surfaces.recognising import is_there
 from conformance.target import Profile
 
 # Network keys of this family of services; a target may have others, which its operator adds.

@@ -13,11 +13,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from conformance.engine import clock
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
+from conformance.outcome import Inconclusive
+from conformance.target import clock_file
 
 REST_SECONDS = 61.0
 _CONNECTIONS = 128
@@ -71,7 +73,7 @@ class LimitedGateway:
         """Its time in unix seconds, by its clock file when there is one."""
         if self._own is None:
             return clock.now(self._case)
-        return time.time() + (clock.offset_of(self._own.offset_file) if self._own.offset_file is not None else 0.0)
+        return time.time() + (clock_file.offset_of(self._own.offset_file) if self._own.offset_file is not None else 0.0)
 
     async def advance(self, seconds: float) -> None:
         """Let seconds pass for it.
@@ -82,7 +84,7 @@ class LimitedGateway:
         if self._own is None:
             await clock.pass_time(self._case, round(seconds + 0.4999))
         elif self._own.offset_file is not None:
-            clock.advance(self._own.offset_file, seconds)
+            clock_file.advance(self._own.offset_file, seconds)
         elif seconds <= self._case.profile.budgets.wait_for_expiry:
             await asyncio.sleep(seconds)
         else:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http import json_rpc
 from conformance.http.client import Answer
+from conformance.surfaces import json_rpc
 from conformance.surfaces.agent.answers import leaves
 from conformance.surfaces.agent.templates import filled
-from conformance.surfaces.rail.discovery import Operation
 
 A2A: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"

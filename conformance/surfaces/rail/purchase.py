@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
 from conformance.http.client import Answer, retry_after
 from conformance.http.refusals import refused_body
 from conformance.lanes.payers import Payer
-from conformance.surfaces.rail.discovery import Operation
+from conformance.outcome import Inconclusive
 
 # Of an authorization on Base: who pays, until when, and for which challenge.
 _LIVE_TERMS = ("from", "to", "validBefore", "nonce")

@@ -7,11 +7,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.surfaces.gateway.checkout.orders import Opened, flip, look, opened, payer, way
-from conformance.surfaces.webhooks.inbox import Inbox, Place, Received
-from conformance.surfaces.webhooks.receiver import SILENCE, Reply
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.orders import Opened, flip, look, opened, payer, way
+from conformance.webhook_receiver.inbox import Inbox, Place, Received
+from conformance.webhook_receiver.receiver import SILENCE, Reply
 
 # Letters of several scripts and widths, one outside the first plane, one that is written with a combining mark and one
 # that is not, what a page would escape, and white space that somebody may think too much.

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.engine.check import Case, Inconclusive
+from conformance.engine.check import Case
 from conformance.oracles.webhook_signature import SignatureHeader, verify
+from conformance.outcome import Inconclusive
 from conformance.surfaces.webhooks.constructions import construction, usual_string
-from conformance.surfaces.webhooks.inbox import Place, Received
 from conformance.surfaces.webhooks.mac_keys import Form, decoded_keys, mac_key
+from conformance.webhook_receiver.inbox import Place, Received
 
 _NAMED = re.compile(r"x-[a-z0-9][a-z0-9-]*-signature", re.IGNORECASE)
 

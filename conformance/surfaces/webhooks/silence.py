@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from conformance.engine.check import Case, Inconclusive
-from conformance.surfaces.gateway.checkout.orders import Opened
+from conformance.engine.check import Case
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.orders import Opened
 
 ROW = "WH-DELIV-03"
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.outcome import Exit
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 from conformance.vectors.runner.comparison import Comparison, Line
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.judging import Outcome, Result

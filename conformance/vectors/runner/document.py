@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from conformance.http.json_safe import json_safe
 from conformance.oracles.strict_json import JsonTextFault, strict_json
-from conformance.report.text import cut
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import cut
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.judging import Outcome, Result
 from conformance.vectors.runner.running import Plan

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
 from conformance.oracles.strict_json import JsonTextFault, strict_json
-from conformance.report.text import cut
+from conformance.text.untrusted import cut
 
 PROTOCOL: Final = "weldproof-vectors/1"
 LONGEST_LINE: Final = 1 << 20

@@ -13,9 +13,9 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.attacks.engine import Engine
 from conformance.attacks.plan import plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import ENCODINGS, Material, Replay, changes
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.surfaces.rail.discovery import Operation
 
 HERE = Operation("receipt-verify", "http://h/pay/v1/a", "/pay/v1/a", {"jws": "x"}, ({"jws": "y"},))
 THERE = Operation("compliance-receipt", "http://h/pay/v1/b", "/pay/v1/b", {"who": "z"}, ())

@@ -12,8 +12,9 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.checks.shared import agent_rail_agreement
 from conformance.checks.shared.agent_rail_agreement import body_for_rail, paid_validity
 from conformance.engine.check import Case, Check
-from conformance.engine.events import EventLog
+from conformance.engine.session import Session
 from conformance.http.client import Answer, Client, Counter, Names, Transport
+from conformance.log.events import EventLog
 from conformance.oracles.message_signatures.message import Message
 from conformance.surfaces.agent import Agent, Subject
 from conformance.target import REFERENCE_AGENT, Claims, Profile
@@ -96,7 +97,12 @@ async def test_both_must_say_the_same_and_say_it(
     client = Client(cast("Transport", None), log, row.id, names, Counter())
     session = SimpleNamespace(service=lambda _: SimpleNamespace(body=None))
     case = Case(
-        row, Profile(claims=Claims(surfaces=("rail",), lanes=("base",))), client, log, random.Random(1), session
+        row,
+        Profile(claims=Claims(surfaces=("rail",), lanes=("base",))),
+        client,
+        log,
+        random.Random(1),
+        cast("Session", session),
     )
     told = SimpleNamespace(
         bindings=_OWN, ours=True, verify=lambda _: same(None), verify_body=lambda _: {}, validity=lambda _: free

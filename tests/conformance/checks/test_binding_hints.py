@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import EventLog
 from conformance.http.client import Answer
-from conformance.target import binding_hints
+from conformance.log.events import EventLog
+from conformance.surfaces import binding_hints
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign
 from tests.conformance.checks.control_plane import test_hub_checks as hubs
 from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub

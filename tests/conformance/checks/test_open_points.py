@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.rail.challenges import is_goods, leaks
+from conformance.checks.rail.challenges import is_goods
 from conformance.checks.rail.lanes import accounts, references
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.receipts.reports import telling
 from conformance.surfaces.control_plane.documents import is_ambiguous
+from conformance.surfaces.rail.challenges import leaks
 from tests.conformance.checks.gateway.scripted_gateway import judged
 
 SOLANA = "Ed25519SigVerify111111111111111111111111111"

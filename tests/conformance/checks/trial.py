@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from conformance import target
-from conformance.engine.check import Case, Inconclusive
-from conformance.engine.events import EventLog
+from conformance.engine.check import Case
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Transport
-from conformance.outcome import Verdict, worst
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive, Verdict, worst
 
 
 async def tried(

@@ -15,9 +15,9 @@ from conformance import target
 from conformance.cli.run import command
 from conformance.cli.running import _afterwards
 from conformance.cli.targets import bare_profile
-from conformance.engine.events import LOG, read
 from conformance.engine.runner import Plan
 from conformance.ledger import load
+from conformance.log.events import LOG, read
 from conformance.oracles import jose
 from conformance.report import json as json_report
 from tests import prepared

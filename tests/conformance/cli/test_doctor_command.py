@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from conformance import target
 from conformance.cli import doctor
 from conformance.cli.doctor import (
-    Finding,
     command,
     container_engine,
     free_port,
@@ -22,6 +21,7 @@ from conformance.cli.doctor import (
     python,
 )
 from conformance.cli.doctor import program as told
+from conformance.cli.doctor_finding import Finding
 from conformance.cli.doctor_profile import destinations
 from programs.found import Program
 from tests.reserved_port import reserved_port

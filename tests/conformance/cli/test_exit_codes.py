@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.engine import check
 from conformance.engine.check import Case
-from conformance.engine.events import LOG, read
 from conformance.engine.runner import Run
+from conformance.log.events import LOG, read
 from tests import prepared
 from tests.stack import running_stack
 

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.engine.events import LOG, EventLog
+from conformance.log.events import LOG, EventLog
 from tests.conformance.cli.ending import using
 from tests.reserved_port import reserved_port
 

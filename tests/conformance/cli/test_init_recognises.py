@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.lanes.network_names import network_named
-from conformance.surfaces.recognising import NOWHERE
+from conformance.discovery.recognising import NOWHERE
+from conformance.target.network_names import network_named
 from tests.conformance.served import served
 from tests.reserved_port import reserved_port
 

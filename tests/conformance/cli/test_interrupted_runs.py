@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance.engine.events import LOG, read
+from conformance.log.events import LOG, read
 from tests.conformance.cli.ending import using
 
 RUN = [sys.executable, "-m", "conformance", "run", "CP", "--own-stack"]

@@ -9,10 +9,10 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.cli.paying import _worth_paying
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.surfaces.gateway.checkout.paying import PaymentRefused
-from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail.purchase import Challenge
 
 OPERATION = Operation("receipt-verify", "http://rail.example/v1/x", "/v1/x", {"jws": "a"}, ())

@@ -16,8 +16,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.cli import main
 from conformance.cli.pay_keeping import ANSWER, RECEIPT, REQUEST, SETTLEMENT, Kept
 from conformance.cli.usage import UsageFault
+from conformance.discovery.rail import Operation
 from conformance.http.client import Answer
-from conformance.surfaces.rail.discovery import Operation
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 from tests.conformance.receipts.offline.signed_receipts import (
     HEX,

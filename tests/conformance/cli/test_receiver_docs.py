@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from conformance import target
 from conformance.cli import main
 from conformance.ledger import load
-from conformance.surfaces.webhooks.effects import MOST_REMEMBERED
-from conformance.surfaces.webhooks.listener import Reason
+from conformance.webhook_receiver.effects import MOST_REMEMBERED
+from conformance.webhook_receiver.listener import Reason
 
 PAGE = (Path(__file__).parents[3] / "docs" / "receiving-webhooks.md").read_text("utf-8")
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from conformance import target
 from conformance.cli import replaying
 from conformance.cli.replay import command
-from conformance.engine.events import LOG, EventLog
 from conformance.engine.runner import Plan
 from conformance.lanes.spending import Wallet
+from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.target import Profile
 

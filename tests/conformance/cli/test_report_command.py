@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli.report import command
-from conformance.engine.events import LOG, Event, EventLog
+from conformance.log.events import LOG, Event, EventLog
 from conformance.outcome import Verdict
 from conformance.report import formats
 from tests.conformance.report.run_builder import RunBuilder, every_verdict

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance import target
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import templates
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from tests.stack import running_stack
 
 SELECTION = ("RAIL-402", "RAIL-PAY", "RAIL-RCPT", "RAIL-WELD", "RAIL-SVC")

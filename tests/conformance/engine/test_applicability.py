@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from conformance.engine.check import Case, Check
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run, absent
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from conformance.target import Claims, LimitedService, Profile, Surface
 
 NOBODY = "http://127.0.0.1:9"

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.check import Case, Check, Inconclusive
-from conformance.engine.events import EventLog
+from conformance.engine.check import Case, Check
+from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.ledger import load
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive
 from conformance.target import Profile
 
 MUST = next(row.id for row in load() if row.decides)
@@ -38,7 +40,7 @@ def case_of(lane: str | None = "base") -> Case:
     log, names = EventLog(), Names()
     one = Check("made_up", (MUST, SHOULD), "rail", lane, False, "Mend it.", _nothing)
     client = Client(Answering(), log, one.id, names, Counter())
-    return Case(one, Profile(), client, log, random.Random(1), None)
+    return Case(one, Profile(), client, log, random.Random(1), Session(Profile(), client, names, 1))
 
 
 async def test_a_judgement_names_the_exchange_that_shows_it() -> None:

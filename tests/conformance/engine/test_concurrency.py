@@ -7,9 +7,9 @@ import inspect
 
 import pytest
 
-from conformance.engine.check import Inconclusive
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Unreachable
+from conformance.outcome import Inconclusive
 
 
 async def test_results_come_in_the_order_of_the_parts() -> None:

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 
 from conformance.engine.check import Case, Check
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from conformance.target import Claims, Profile, Surface
 
 ROW, ANOTHER = "X-ROB-01", "X-JSON-01"

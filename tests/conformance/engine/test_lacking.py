@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from conformance.engine.check import Case, Check, Inconclusive, Lacking
-from conformance.engine.events import Event, EventLog
+from conformance.engine.check import Case, Check
 from conformance.engine.runner import Plan, Run
 from conformance.lanes.node_control import NodeControl
 from conformance.ledger import load
+from conformance.log.events import Event, EventLog
+from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.target import Claims, Profile, Surface
 
 ROW = "RAIL-PAY-07"
@@ -48,12 +49,12 @@ async def control_of(*verbs: str) -> AsyncIterator[NodeControl]:
 
 
 async def test_a_verb_that_is_not_listed_is_lacking_and_not_asked_for() -> None:
-    """What GET /control does not list raises `Lacking` with the reason; what it lists is carried out."""
+    """What GET /control does not list raises `NodeCannotShow` with the reason; what it lists is carried out."""
     async with control_of("fund", "reorg") as control:
         assert (await control.carry_out("reorg", depth=1))["verb"] == "reorg"
         assert not await control.lacks("fund")
         assert await control.lacks("lag")
-        with pytest.raises(Lacking, match=r"this Base node lacks the control verb lag.*profile 9\.1"):
+        with pytest.raises(NodeCannotShow, match=r"this Base node lacks the control verb lag.*profile 9\.1"):
             await control.carry_out("lag", blocks=1)
         assert await control.fault_names() == ()
 
@@ -70,7 +71,7 @@ async def test_a_node_without_a_control_address_lacks_every_verb() -> None:
     control = NodeControl(None, "Solana", 5)
     try:
         assert await control.lacks("fund")
-        with pytest.raises(Lacking, match="no control verbs"):
+        with pytest.raises(NodeCannotShow, match="no control verbs"):
             await control.carry_out("fund")
     finally:
         await control.close()
@@ -93,7 +94,7 @@ async def passes(case: Case) -> None:
 
 
 async def lacks(case: Case) -> None:
-    raise Lacking(f"this {case.check.surface}'s node lacks reorg")
+    raise NodeCannotShow(f"this {case.check.surface}'s node lacks reorg")
 
 
 async def passes_and_lacks(case: Case) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from conformance.engine.check import Case, Check
-from conformance.engine.events import EventLog
 from conformance.engine.quick import WHOLE, Quick, left_out, one_of_several, sample
 from conformance.engine.quick_look import quick_look
 from conformance.engine.runner import registered
+from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
+from conformance.log.events import EventLog
 from conformance.outcome import Verdict, worst
 from conformance.target import Profile
 
@@ -36,7 +37,7 @@ def on_each(one: Check) -> list[Check]:
 def case(one: Check, log: EventLog, seed: int | None) -> Case:
     """Return a case of a check that sends nothing."""
     client: Any = Client(None, log, one.id, Names(), Counter())  # type: ignore[arg-type]
-    return Case(one, Profile(), client, log, random.Random(1), None, quick=seed)
+    return Case(one, Profile(), client, log, random.Random(1), Session(Profile(), client, Names(), 1), quick=seed)
 
 
 def test_a_check_that_runs_on_every_lane_is_tried_on_one() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.engine.check import Case, Check
-from conformance.engine.events import EventLog
 from conformance.engine.quick import WHOLE, Quick, left_out, sample
 from conformance.engine.quick_look import quick_look
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.report.summary import Shortened, summarise
 from conformance.target import Claims, Profile, Surface

@@ -11,11 +11,11 @@ import pytest
 
 from conformance.engine import clock
 from conformance.engine.check import Case, Check, Exclusive
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run
 from conformance.engine.typical import typical_seconds
 from conformance.ledger import load
-from conformance.target import Claims, Profile, Surface
+from conformance.log.events import EventLog
+from conformance.target import Claims, Profile, Surface, clock_file
 from conformance.target.chains import BaseChain, Chains
 from conformance.target.gateway import Gateway
 from conformance.target.profile import Clock
@@ -125,17 +125,17 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
     async def waits(case: Case) -> None:
         for _ in range(100):
             await asyncio.sleep(0)
-        before = clock.offset_of(file)
+        before = clock_file.offset_of(file)
         await clock.pass_time(case, 360)
         for _ in range(100):
             await asyncio.sleep(0)
-        moments.append((before, clock.offset_of(file)))
+        moments.append((before, clock_file.offset_of(file)))
 
     checks = [check(f"waits{n}", waits, exclusive=True) for n in range(4)]
     await run(*checks, workers=workers, clock_file=file)
     moves = -(-4 // workers)
     assert {after - before for before, after in moments} == {360.0}
-    assert clock.offset_of(file) == 360.0 * moves
+    assert clock_file.offset_of(file) == 360.0 * moves
 
 
 async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path) -> None:
@@ -156,9 +156,9 @@ async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path
         return body
 
     async def looks_on(_: Case) -> None:
-        before = clock.offset_of(file)
+        before = clock_file.offset_of(file)
         await others_go_on()
-        seen.append((before, clock.offset_of(file)))
+        seen.append((before, clock_file.offset_of(file)))
 
     bodies = {"a_sooner": waits(100), "b_later": waits(360), "c_looks_on": looks_on}
     await run(*(check(name, body, exclusive=True) for name, body in bodies.items()), workers=2, clock_file=file)

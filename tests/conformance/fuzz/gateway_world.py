@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 import httpx
 
 from conformance import target
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import USDC, Bill
 from conformance.lanes.payers import Payer, checkout_payer, payer_for
+from conformance.outcome import Inconclusive
 from tests import prepared
 from tests.conformance.fuzz.gateway_machine import Reply
 from tests.stack import running_stack

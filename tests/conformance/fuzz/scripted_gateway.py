@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
-from conformance.engine.check import Case, Inconclusive
-from conformance.engine.events import EventLog
+from conformance.engine.check import Case
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Unreachable
-from conformance.outcome import Verdict, worst
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive, Verdict, worst
 
 BASE = "http://gateway.test"
 KEY = "weld_" + "k" * 43

@@ -13,16 +13,16 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
-from conformance.checks.shared.endpoints import endpoints
 from conformance.engine.check import Case
-from conformance.engine.events import EventLog
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Answer, Client, Counter, Names, Unreachable
 from conformance.http.leaks import comes_back
 from conformance.http.raw import RawTransport
+from conformance.log.events import EventLog
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.outcome import Verdict
+from conformance.surfaces.endpoints import endpoints
 from tests.conformance.fuzz.scripted_gateway import BASE, KEY, Call, Gateway, Reply, judged, profile
 
 BODIES, TOKENS = "hostile_bodies_at_the_gateway", "hostile_checkout_tokens"

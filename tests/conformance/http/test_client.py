@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import EventLog
 from conformance.http.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.recorded import curl_line, template
+from conformance.log.events import EventLog
 
 
 class _Echo:

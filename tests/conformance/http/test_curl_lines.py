@@ -21,13 +21,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import Event, EventLog
 from conformance.http.client import Client, Counter, Names
 from conformance.http.recorded import curl_line
+from conformance.log.events import Event, EventLog
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.formats import FORMATS
-from conformance.report.text import visible
+from conformance.text.untrusted import visible
 from tests.conformance.report.run_builder import RunBuilder
 
 SHELLS = [[found] for name in ("sh", "bash", "zsh") if (found := shutil.which(name))]

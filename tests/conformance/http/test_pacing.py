@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import EventLog
 from conformance.http.client import Client, Counter, Names
-from conformance.http.measuring import measure
 from conformance.http.pacing import Pacer
+from conformance.log.events import EventLog
+from conformance.surfaces.measuring import measure
 from conformance.target import parse
 
 VERIFY = "http://gateway.test/v1/receipt/verify"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.engine.events import EventLog
 from conformance.http.recorded import curl_line, template, templates
+from conformance.log.events import EventLog
 
 
 def request(body: str | None, **others: Any) -> dict[str, Any]:

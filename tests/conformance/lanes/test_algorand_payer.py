@@ -14,10 +14,10 @@ import pytest
 from algosdk import account, mnemonic
 from algosdk.v2client.algod import AlgodClient
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import AlgorandNode
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused, invented_id, spellings
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, Budgets, Secret
 from tests import prepared
 from tests.reserved_port import reserved_port

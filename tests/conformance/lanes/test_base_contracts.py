@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.npm_solc import rebuilt
 
-CONTRACTS = Path(__file__).parents[3] / "conformance" / "payers" / "contracts"
+CONTRACTS = Path(__file__).parents[3] / "conformance" / "lanes" / "base" / "contracts"
 
 
 def test_artefacts_are_rebuilt_byte_for_byte(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from eth_account import Account as Signer
 from eth_account.messages import encode_typed_data
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.base.authorization import Authorization, Domain, nonce_of
 from conformance.lanes.base.checkout import BaseCheckout
@@ -22,6 +21,7 @@ from conformance.lanes.base.token import SPLIT, WHOLE, Token, own_call
 from conformance.lanes.checkout_request import Bill
 from conformance.lanes.payers import payer_for
 from conformance.lanes.spending import Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import BaseChain, Budgets, Chains, Profile, Secret
 from tests import prepared
 from tests.reserved_port import reserved_port

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.base.node import BaseNode
+from conformance.outcome import Inconclusive
 from conformance.target import BaseChain, Budgets
 from tests.conformance.served import served
 

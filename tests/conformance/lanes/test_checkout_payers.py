@@ -16,10 +16,10 @@ from solana.rpc.commitment import Confirmed
 from solders.keypair import Keypair
 from solders.signature import Signature
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer, Way
 from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.outcome import Inconclusive
 from conformance.target import LANES, AlgorandChain, BaseChain, Budgets, Chains, Profile, Secret, SolanaChain
 from tests import prepared
 

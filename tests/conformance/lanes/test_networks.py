@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.engine.check import Inconclusive
-from conformance.lanes.network_names import is_main
 from conformance.lanes.networks import Chain, Served, admit, guard, is_here, usdc_of
+from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Chains, Profile, ProfileError, Secret, SolanaChain, parse
+from conformance.target.network_names import is_main
 
 ELSEWHERE = "https://node.example/rpc"
 FUNDER = Secret(env="FUNDER")

@@ -18,7 +18,6 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from conformance.engine.check import Inconclusive
 from conformance.http.client import Names
 from conformance.lanes.payers import payer_for
 from conformance.lanes.solana.instructions import TokenTransfer, associated_account, hand_over
@@ -26,6 +25,7 @@ from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import Order, Refused, SolanaPayer, invented_id, spellings
 from conformance.lanes.solana.relay import through
 from conformance.lanes.spending import Wallet
+from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain
 from tests import prepared
 from tests.reserved_port import reserved_port

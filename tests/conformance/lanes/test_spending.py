@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from conformance.engine.check import Inconclusive
-from conformance.lanes.network_names import Network, network_named
 from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.outcome import Inconclusive
+from conformance.target.network_names import Network, network_named
 
 ALGORAND, BASE = "algorand_mainnet", "base_mainnet"
 

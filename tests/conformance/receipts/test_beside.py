@@ -12,17 +12,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import EventLog
+from conformance.discovery.rail import Operation
 from conformance.engine.runner import Plan, Run
 from conformance.http.client import Answer, Names
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Exit
 from conformance.receipts.beside import Beside, _names, _Telling
 from conformance.receipts.obtaining import BESIDE, Taken, _attestation, _taken
 from conformance.report.side_by_side import Side
-from conformance.surfaces.rail.discovery import Operation
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 from conformance.target import Chains, Claims, Profile, Secret, Surface, Target
 from tests.conformance.receipts.written_receipts import ATTESTATION, HEADER, PAYABLE, changed, segment

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.engine.events import Event, EventLog
 from conformance.ledger import load
+from conformance.log.events import Event, EventLog
 from conformance.outcome import Verdict, exit_code
 
 

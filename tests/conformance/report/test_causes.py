@@ -7,7 +7,7 @@ import json
 
 from rich.console import Console
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report

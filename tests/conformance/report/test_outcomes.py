@@ -11,8 +11,8 @@ import pytest
 from junitparser import JUnitXml
 from rich.console import Console
 
-from conformance.engine.events import Event
 from conformance.ledger import load
+from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report import console, formats
 from conformance.report.conclusion import headline

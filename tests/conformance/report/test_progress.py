@@ -17,9 +17,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from conformance.engine.events import EventLog
 from conformance.engine.runner import registered
 from conformance.engine.typical import typical_seconds
+from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.report.progress import Progress
 from conformance.report.remaining import Remaining, left_words
@@ -108,7 +108,7 @@ def test_nothing_is_wider_than_the_terminal() -> None:
 
 SCREEN = """
 import sys
-from conformance.engine.events import EventLog
+from conformance.log.events import EventLog
 from conformance.report.progress import Progress
 from conformance.engine.typical import typical_seconds
 now = [0.0]

@@ -11,7 +11,7 @@ import pytest
 from junitparser import JUnitXml, Skipped
 from rich.console import Console
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report

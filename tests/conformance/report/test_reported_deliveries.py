@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import jsonschema_rs
 import pytest
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report import formats
 from conformance.report import json as json_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.report.text import cut, one_line, visible
+from conformance.text.untrusted import cut, one_line, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 from rich.console import Console
 
-from conformance.engine.events import Event
+from conformance.log.events import Event
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.summary import LogFault, summarise

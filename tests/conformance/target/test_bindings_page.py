@@ -15,7 +15,7 @@ def tables(kind: type[Table] = Table) -> list[type[Table]]:
 
 def test_the_page_is_what_the_models_say() -> None:
     """`python -m conformance.target.bindings_page` writes it anew."""
-    assert (Path(__file__).parents[2] / PAGE).read_text("utf-8") == page()
+    assert (Path(__file__).parents[3] / PAGE).read_text("utf-8") == page()
 
 
 def test_every_key_is_explained() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from conformance import target
 from conformance.checks.addons import bundled
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run, registered
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from conformance.processes.sandbox import words_before
 from programs.node import node
 from tests import prepared

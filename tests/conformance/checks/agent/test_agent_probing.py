@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.engine.events import EventLog
 from conformance.http.client import Client, Counter, Names
+from conformance.log.events import EventLog
 from conformance.surfaces.agent import EXPLAIN, VERIFY
 from conformance.surfaces.agent.probing import AgentFound, probe_agent
 from conformance.target import parse

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from conformance.checks.agent.vectors import code_is_open
-from conformance.engine.check import Inconclusive
 from conformance.engine.runner import registered
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.message import Message
-from conformance.outcome import Verdict
+from conformance.outcome import Inconclusive, Verdict
 from conformance.surfaces.agent import EXPLAIN, SIGN, VERIFY
 from conformance.vectors import message_signatures
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look, Reply, at, judged

@@ -6,10 +6,10 @@ import random
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.events import EventLog
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
+from conformance.log.events import EventLog
 from conformance.vectors import message_signatures
 from tests.conformance.checks.agent.scripted_agent import PROFILE, Agent
 

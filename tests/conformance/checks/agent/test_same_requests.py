@@ -11,11 +11,11 @@ import pytest
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.events import EventLog
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.recorded import template
+from conformance.log.events import EventLog
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look
 
 CHECKS = [

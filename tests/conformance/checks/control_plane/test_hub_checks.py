@@ -12,10 +12,10 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import health, services
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run, registered
 from conformance.http.recorded import template
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub, serving
 
 PROFILE = """
@@ -42,7 +42,7 @@ CHECKS = {
     if one.run.__module__
     in {
         f"conformance.checks.control_plane.{name}"
-        for name in ("access", "at_once", "audit", "health", "issuers", "services", "trust", "ways_round")
+        for name in ("access", "audit", "concurrent_changes", "health", "issuers", "path_bypass", "services", "trust")
     }
 }
 LONG, SHORT = "60", "0.7"

@@ -12,9 +12,9 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import defaults
-from conformance.engine.events import EventLog
 from conformance.engine.runner import Plan, Run, registered
 from conformance.ledger import load
+from conformance.log.events import EventLog
 from conformance.processes.sandbox import words_before
 from conformance.surfaces.control_plane import starting
 from tests.reference.postgres_cluster import private_cluster

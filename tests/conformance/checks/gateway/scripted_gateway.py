@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine import clock
 from conformance.engine.runner import registered
 from conformance.outcome import Verdict
+from conformance.target import clock_file
 from tests.conformance.checks.trial import tried
 
 BASE, LIMITED, EDGE = "http://gateway.test", "http://limited.test", "http://edge.test"
@@ -71,7 +71,7 @@ class Gateway:
         host = f"{parts.scheme}://{parts.netloc}"
         number = next(self._numbers)
         if number >= self.slow_from and self.offset_file is not None:
-            clock.advance(self.offset_file, self.seconds)
+            clock_file.advance(self.offset_file, self.seconds)
         own = {"X-Request-Id": "req_same" if "one request id" in self.flaws else f"req_{number}"}
         try:
             status, document = await self._answer(method, parts.path, fields, body or b"", host)

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.check import Inconclusive
-from conformance.engine.events import EventLog
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
-from conformance.outcome import Verdict
-from conformance.surfaces.gateway.checkout import orders
-from conformance.surfaces.gateway.checkout.browser import Browser, Rendered
-from conformance.surfaces.gateway.checkout.page import Page
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive, Verdict
+from conformance.pages.browser import Browser, Rendered
+from conformance.pages.page import Page
+from conformance.surfaces.gateway import orders
 from conformance.target import parse
 from tests.conformance.checks.gateway.scripted_checkout import (
     ELSEWHERE,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.events import EventLog
+from conformance.log.events import EventLog
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import STEPS, ReceiptFault, verify_receipt
 from conformance.outcome import Verdict

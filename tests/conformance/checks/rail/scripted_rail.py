@@ -14,8 +14,8 @@ from algosdk import account
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.events import EventLog
 from conformance.engine.session import Session
+from conformance.log.events import EventLog
 from conformance.oracles.hashing import jcs_bytes, sha256_hex
 from conformance.outcome import Verdict
 from tests.conformance.checks.trial import tried
@@ -181,6 +181,7 @@ class Payer:
     network_key = "algorand_mainnet"
     caip2 = NETWORK
     has_control = False
+    address = "PAYER"
 
     def __init__(self, rail: Rail) -> None:
         self._rail = rail

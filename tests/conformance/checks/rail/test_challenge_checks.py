@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.rail.challenges import is_shareable, leaks, paid_methods
+from conformance.checks.rail.challenges import paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
+from conformance.surfaces.rail.challenges import is_shareable, leaks
 from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from conformance.discovery.rail import path_of
 from conformance.outcome import Verdict
-from conformance.surfaces.rail.discovery import path_of
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.rail.challenges import leaks
 from conformance.http.client import Answer, retry_after
 from conformance.oracles.hashing import jcs_bytes, response_hashes, settled_refs, sha256_hex
+from conformance.surfaces.rail.challenges import leaks
 from conformance.surfaces.rail.purchase import lane_of
 
 _JWS = ".".join(

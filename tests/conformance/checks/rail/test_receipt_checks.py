@@ -11,7 +11,7 @@ import pytest
 from conformance.checks.rail.keys import names_host
 from conformance.checks.rail.receipts import changed_once, claim_at, is_published
 from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
-from conformance.engine.events import EventLog
+from conformance.log.events import EventLog
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Verdict

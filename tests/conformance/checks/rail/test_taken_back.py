@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from conformance.checks.rail.solana_finality import taken_back
-from conformance.engine.check import Inconclusive
 from conformance.lanes.solana.payer import SolanaPayer
+from conformance.outcome import Inconclusive
 
 
 class Node:

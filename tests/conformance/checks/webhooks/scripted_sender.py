@@ -21,16 +21,16 @@ import aiohttp
 from multidict import CIMultiDictProxy
 
 from conformance import target
-from conformance.engine.check import Case, Inconclusive
-from conformance.engine.events import EventLog
+from conformance.engine.check import Case
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.checkout_request import USDC
-from conformance.outcome import Verdict, worst
-from conformance.surfaces.webhooks.inbox import Inbox, Received
-from conformance.surfaces.webhooks.receiver import SILENCE
+from conformance.log.events import EventLog
+from conformance.outcome import Inconclusive, Verdict, worst
 from conformance.target import Profile
+from conformance.webhook_receiver.inbox import Inbox, Received
+from conformance.webhook_receiver.receiver import SILENCE
 from tests.conformance.checks.gateway.scripted_checkout import (
     NETWORK,
     PAYOUT,

@@ -13,7 +13,7 @@ from multidict import CIMultiDictProxy
 
 from conformance.checks.webhooks import agent_is_silent
 from conformance.outcome import Verdict
-from conformance.surfaces.gateway.checkout import orders
+from conformance.surfaces.gateway import orders
 from tests.conformance.checks.agent import scripted_agent
 from tests.conformance.checks.agent.scripted_agent import Call, Reply
 from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, judged

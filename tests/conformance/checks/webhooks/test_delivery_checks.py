@@ -17,9 +17,9 @@ import pytest
 
 from conformance.checks.webhooks import delivery, redelivery
 from conformance.outcome import Verdict
-from conformance.surfaces.gateway.checkout import orders
-from conformance.surfaces.webhooks.receiver import bound
+from conformance.surfaces.gateway import orders
 from conformance.target import ProfileError
+from conformance.webhook_receiver.receiver import bound
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,

@@ -11,11 +11,11 @@ from algosdk import account
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.webhooks import rail_is_silent
+from conformance.discovery.rail import Operation
 from conformance.engine.session import Session
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
-from conformance.surfaces.gateway.checkout import orders
-from conformance.surfaces.rail.discovery import Operation
+from conformance.surfaces.gateway import orders
 from conformance.surfaces.rail.purchase import Challenge, Purchase
 from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, judged
 

@@ -13,10 +13,10 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from conformance import target
-from conformance.engine.events import LOG, EventLog, read
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import template
 from conformance.ledger import load
+from conformance.log.events import LOG, EventLog, read
 from tests import prepared
 from tests.conformance.checks.webhooks.flawed_receiver import SECRET, FlawedReceiver
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.lanes.network_names import network_named
 from conformance.oracles.forging import compact
 from conformance.oracles.receipt_kinds import MEMBERS
 from conformance.receipts.offline.claim_members import CLAIMS
 from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.reading import Found
 from conformance.receipts.offline.wording import amount, instant, micro_amount
+from conformance.target.network_names import network_named
 from tests.conformance.receipts.offline.signed_receipts import ATTESTATION, COMPLIANCE, HEADER, PAYABLE, SIGNER, signed
 
 GOOD = signed(PAYABLE)

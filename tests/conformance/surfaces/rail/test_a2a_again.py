@@ -12,11 +12,11 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.events import EventLog
 from conformance.engine.runner import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.recorded import template
+from conformance.log.events import EventLog
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import name_live_values
 from tests.conformance.checks.rail.scripted_rail import PROFILE

@@ -17,7 +17,7 @@ from conformance.cli import main
 from conformance.vectors import package
 from conformance.vectors.judges import Verdict, __main__, table
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def answers(*asked: Mapping[str, Any]) -> list[dict[str, Any]]:

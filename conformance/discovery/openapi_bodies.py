@@ -1,0 +1,90 @@
+"""Request bodies that an OpenAPI document suggests: those it gives as examples, and one made of required members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.discovery.openapi_paths import resolved
+
+
+def properties(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the members that an OpenAPI document describes for the body of POST `path`."""
+    found = _schema(document, path, "post").get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
+    """Yield bodies that may be accepted at POST `path`: the document's examples, then one made of required members.
+
+    A text without a form of its own is `{unique}` behind a word, so that it can be new each time.
+    """
+    yield from (one for one in examples(document, path) if isinstance(one, dict))
+    made = made_body(document, path)
+    if made is not None:
+        yield made
+
+
+def examples(document: Mapping[str, Any], path: str, method: str = "post") -> Iterator[Any]:
+    """Yield the bodies that the document gives as examples of an operation's request."""
+    media = _media(document, path, method)
+    schema = _schema(document, path, method)
+    named = media.get("examples")
+    for holder in (media, schema):
+        if "example" in holder:
+            yield holder["example"]
+    for one in named.values() if isinstance(named, dict) else ():
+        value = resolved(document, one)
+        if "value" in value:
+            yield value["value"]
+    yield from schema["examples"] if isinstance(schema.get("examples"), list) else ()
+
+
+def made_body(document: Mapping[str, Any], path: str, method: str = "post") -> dict[str, Any] | None:
+    """Return a body of the required members alone, None where the document requires none."""
+    schema = _schema(document, path, method)
+    required, members = schema.get("required"), schema.get("properties")
+    if not (isinstance(required, list) and required):
+        return None
+    known = members if isinstance(members, dict) else {}
+    return {str(name): _sample(document, known.get(name, {})) for name in required}
+
+
+def takes_no_body(document: Mapping[str, Any], path: str, method: str = "post") -> bool:
+    """Return whether the document describes the operation, and describes it without a request body."""
+    item = resolved(document, _member(document.get("paths"), path))
+    operation = item.get(method)
+    return isinstance(operation, dict) and "requestBody" not in operation
+
+
+def _sample(document: Mapping[str, Any], schema: Any) -> Any:
+    schema = resolved(document, schema)
+    for name in ("example", "default", "const"):
+        if name in schema:
+            return schema[name]
+    for name in ("enum", "examples"):
+        if isinstance(schema.get(name), list) and schema[name]:
+            return schema[name][0]
+    for name in ("allOf", "anyOf", "oneOf"):
+        if isinstance(schema.get(name), list) and schema[name]:
+            return _sample(document, schema[name][0])
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    least = schema.get("minimum", 1)
+    samples = {"integer": max(int(least), 1), "number": max(least, 1), "boolean": True, "array": [], "object": {}}
+    return samples.get(str(kind), "weldproof-{unique}")
+
+
+def _media(document: Mapping[str, Any], path: str, method: str) -> Mapping[str, Any]:
+    value: Any = document.get("paths")
+    for name in (path, method, "requestBody", "content", "application/json"):
+        value = resolved(document, _member(value, name))
+    return value if isinstance(value, dict) else {}
+
+
+def _schema(document: Mapping[str, Any], path: str, method: str) -> Mapping[str, Any]:
+    return resolved(document, _media(document, path, method).get("schema"))
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None

@@ -1,0 +1,213 @@
+"""Finding the rail's paid operations by what it publishes: OpenAPI, both catalogs and the index.
+
+The interface fixes the places of those documents and leaves the operations' paths open, so the suite reads them there.
+A profile that binds `[rail.services]` says which path is which service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.discovery.openapi_bodies import examples, made_body, takes_no_body
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.http.client import Client
+from conformance.target import Profile
+
+PAID_PREFIX = "/pay/v1/"
+INDEX = "/pay/v1/index"
+_ROLE_WORDS = {
+    "rfc9421-verify": ("9421", "message-signature", "httpsig", "http-signature"),
+    "compliance-receipt": ("compliance", "screen"),
+    "receipt-verify": ("receipt",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One paid operation.
+
+    Attributes:
+        role: Which of the three services it is, or None when that cannot be told.
+        url: Absolute URL, without a query; with one where somebody asks for that very address.
+        path: Its path below the rail's address.
+        body: A request body that the operation accepts.
+        other_bodies: Further bodies, each another request.
+        guessed: Whether those are guesses that the operation may refuse, because nobody bound any.
+        sure: Whether the operator or the target itself gave the body; else it was made from a schema, or is empty, and
+            the operation may rightly refuse it.
+    """
+
+    role: str | None
+    url: str
+    path: str
+    body: Any
+    other_bodies: tuple[Any, ...]
+    guessed: bool = False
+    sure: bool = True
+
+    @property
+    def query(self) -> str:
+        """The query of its URL, without the question mark."""
+        return urlsplit(self.url).query
+
+
+_REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {
+    "receipt-verify": ({"jws": "e30.e30.AA"}, {"jws": "e30.e30.AQ"}, {"jws": "e30.e30.AA", "receipt_required": True}),
+    "compliance-receipt": (
+        {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
+        {"recipient_address": "screen-block", "network": "algorand_mainnet"},
+        {"recipient_address": "screen-allow", "network": "base_mainnet"},
+    ),
+    "rfc9421-verify": tuple(
+        {
+            "method": "GET",
+            "authority": "example.com",
+            "path": path,
+            "headers": {},
+            "public_key_hex": "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8",
+        }
+        for path in ("/", "/other", "/third")
+    ),
+}
+
+
+async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
+    """Return the paid operations of the rail, ordered by path.
+
+    Raises:
+        Unreachable: The rail gave no answer.
+        JsonFault: A document is not JSON.
+    """
+    base = profile.surfaces["rail"].url.rstrip("/")
+    bindings = profile.rail_bindings
+    openapi = at_their_paths((await client.call("GET", base + "/openapi.json")).object(), base)
+    catalog = (await client.call("GET", base + "/.well-known/x402")).object()
+    listing = (await client.call("GET", base + "/discovery/resources?limit=100")).object()
+    index = (await client.call("GET", base + INDEX)).object()
+    described = {path: _described(openapi, path, method) for path, method in paid_operations(openapi)}
+    roles = {path: role for role, path in (bindings.services or {}).items()}
+    paths = (
+        set(roles)
+        | set(described)
+        | {path_of(base, url) for url in (*catalog_urls(catalog), *listing_urls(listing), *index_urls(index))}
+    )
+    found = []
+    for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
+        role = roles.get(path) or (None if roles else guess_role(path))
+        bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
+        bound = profile.target.defaults == "reference" or role in (bindings.other_bodies or {})
+        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], guessed=not bound, sure=sure))
+    return tuple(found)
+
+
+def _bodies(profile: Profile, role: str | None, described: tuple[Any, bool]) -> tuple[tuple[Any, ...], bool]:
+    bindings = profile.rail_bindings
+    bound = (bindings.bodies or {}).get(role or "")
+    others = (bindings.other_bodies or {}).get(role or "")
+    reference = profile.target.defaults == "reference"
+    if bound is None and reference and role is not None and role in _REFERENCE_BODIES:
+        return _REFERENCE_BODIES[role], True
+    suggested, sure = described
+    first: Any = next((body for body in (bound, suggested) if body is not None), {})
+    further = [others] if isinstance(others, dict) else others or variations(first)
+    return (first, *further), sure or reference or bound is not None
+
+
+def _described(openapi: Mapping[str, Any], path: str, method: str) -> tuple[Any, bool]:
+    """Return the body that the document suggests for an operation, and whether it says that this one is accepted."""
+    given = list(examples(openapi, path, method))
+    if given:
+        return given[0], True
+    return _named_once(made_body(openapi, path, method)), takes_no_body(openapi, path, method)
+
+
+def _named_once(body: Mapping[str, Any] | None) -> Any:
+    if body is None:
+        return None
+    return {
+        name: value.replace("{unique}", "probe") if isinstance(value, str) else value for name, value in body.items()
+    }
+
+
+def variations(body: Any) -> tuple[Any, ...]:
+    """Return bodies of the same shape that are other requests: one string member changed in each."""
+    if not isinstance(body, dict):
+        return ({"changed": True},)
+    changed = [{**body, name: value + "A"} for name, value in body.items() if isinstance(value, str) and value]
+    return tuple(changed) or ({**body, "changed": True},)
+
+
+def guess_role(path: str) -> str | None:
+    """Return which service a path names by its words, or None."""
+    text = path.lower()
+    return next((role for role, words in _ROLE_WORDS.items() if any(word in text for word in words)), None)
+
+
+def path_of(base: str, url: str) -> str:
+    """Return the path of `url` below the rail's address, or the empty string when it has none."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # a bracket that opens no IPv6 address, say
+        return ""
+    return path if url.startswith("/") else path.removeprefix(urlsplit(base).path.rstrip("/"))
+
+
+def paid_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (path, first paid method) of each path with an operation that says that it costs something."""
+    paths = document.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        for method in ("post", "get", "put", "patch", "delete"):
+            operation = item.get(method) if isinstance(item, dict) else None
+            if isinstance(operation, dict) and is_paid(operation):
+                yield path, method
+                break
+
+
+def is_paid(operation: Mapping[str, Any]) -> bool:
+    """Return whether an OpenAPI operation says that it costs something."""
+    responses = operation.get("responses")
+    return "x-payment-info" in operation or (isinstance(responses, dict) and "402" in responses)
+
+
+def catalog_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the resource addresses of /.well-known/x402, in any of the shapes seen in the field."""
+    return tuple(_strings(document.get("resources"), ("url", "resource")))
+
+
+def listing_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the resource addresses of /discovery/resources."""
+    return tuple(_strings(document.get("items", document.get("resources")), ("resource", "url")))
+
+
+def index_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the service addresses of /pay/v1/index, where it lists them."""
+    return tuple(_strings(document.get("services"), ("url", "path", "resource")))
+
+
+def _strings(value: Any, members: Iterable[str]) -> Iterator[str]:
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            yield from (item[name] for name in members if isinstance(item.get(name), str))
+
+
+CATALOG = "/.well-known/x402"
+
+
+RESOURCES = "/discovery/resources?limit=100"
+
+
+OPENAPI = "/openapi.json"
+
+
+def texts(value: Any, depth: int) -> Iterator[str]:
+    """Yield every text in a JSON value, at most `depth` objects and arrays deep."""
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, Mapping | list):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from texts(member, depth - 1)

@@ -1,0 +1,53 @@
+"""Whether a body that nobody vouches for is accepted, found out before anybody pays for it.
+
+Two faults in one request decide nothing: where the body of a call may be refused rightly, no payment is made for it
+and no row is judged by it, until somebody binds a body that the operation accepts.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.discovery.rail import Operation
+from conformance.http.client import Answer, Client
+from conformance.http.refusals import refused_body
+
+# Ids of the right form that name no transaction.
+_NO_TRANSACTION: Final[Mapping[str, str]] = {"algorand": "A" * 52, "solana": "1" * 88}
+
+
+async def refusal(client: Client, operation: Operation) -> str | None:
+    """Return how an operation refuses its body, None where it is not seen to.
+
+    Asks for the price, then presents a proof that names no transaction: a service that looks at the body before it
+    looks for the payment says so then, and nothing was paid.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    unpaid = await client.call("POST", operation.url, json_body=operation.body)
+    refused = refused_body(unpaid)
+    if refused is not None or unpaid.status != 402:
+        return refused
+    proof = _worthless(unpaid)
+    if proof is None:
+        return None
+    value = base64.b64encode(json.dumps(proof, separators=(",", ":")).encode()).decode()
+    client.names.name(value, "X_PAYMENT")
+    return refused_body(
+        await client.call("POST", operation.url, json_body=operation.body, headers={"X-PAYMENT": value})
+    )
+
+
+def _worthless(unpaid: Answer) -> dict[str, Any] | None:
+    accepts = unpaid.object().get("accepts")
+    for entry in accepts if isinstance(accepts, list) else ():
+        extra = entry.get("extra") if isinstance(entry, dict) else None
+        token = extra.get("payment_reference") if isinstance(extra, dict) else None
+        lane = str(entry.get("network", "")).partition(":")[0] if isinstance(entry, dict) else ""
+        if isinstance(token, str) and lane in _NO_TRANSACTION:
+            return {"tx_id": _NO_TRANSACTION[lane], "payment_reference": token}
+    return None

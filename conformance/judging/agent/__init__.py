@@ -1,0 +1,1 @@
+"""Judgements of verdicts and explanations that several checks of the agent share."""

@@ -1,0 +1,112 @@
+"""Whether an audit log is the chain that it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.oracles import audit_chain
+from conformance.outcome import Inconclusive
+from conformance.surfaces import binding_hints
+from conformance.surfaces.control_plane import documents
+from conformance.surfaces.control_plane.access import Hub
+from conformance.surfaces.control_plane.log_reading import refuse_full_page
+from conformance.target import ProfileError
+from conformance.target.hub import ChainNames
+
+Entries = Sequence[Mapping[str, Any]]
+
+
+_ENOUGH = 2
+
+
+async def may_be_missed(case: Case, hub: Hub, row: str, log: Entries) -> bool:
+    """Return whether an entry that is missing in a log could have been there; else the row is inconclusive."""
+    try:
+        await refuse_full_page(hub, log)
+    except Inconclusive as reason:
+        case.inconclusive(row, str(reason))
+        return False
+    return True
+
+
+async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
+    """Judge by CP-AUDIT-04 whether each entry of a log links to the one before it.
+
+    Raises:
+        Inconclusive: Only the chain key could tell, and there is none, or nobody knows how the log is made.
+    """
+    if len(log) < _ENOUGH:
+        case.expect("CP-AUDIT-04", False, "entries of the trust changes", f"{len(log)} entries")
+        return
+    chain = hub.bindings.audit_chain
+    if chain is not None and chain.prev is not None:
+        found = broken_link(log, chain)
+        expected, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
+        case.expect("CP-AUDIT-04", found is None, expected, found or "all are", hint=hint)
+        return
+    if audit_chain.linked(log) or audit_chain.linked(inner := [documents.flat(entry) for entry in log]):
+        case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
+        return
+    if not audit_chain.chain_values(inner):
+        found = "no value of an entry stands in the next, and none is like a MAC"
+        hint = binding_hints.of_chain(is_bound=chain is not None)
+        case.expect("CP-AUDIT-04", False, "a chain value in every entry", found, hint=hint)
+        return
+    form, key = await form_by(case, log)
+    fault = audit_chain.first_fault(log, audit_chain.key_bytes(key, form.key), form)
+    case.expect("CP-AUDIT-04", fault is None, "a chain", "it is one" if fault is None else fault.text)
+
+
+def broken_link(log: Entries, chain: ChainNames) -> str | None:
+    """Return where a log is not linked as its names tell, None where it is."""
+    before = chain.genesis
+    for place, entry in enumerate(log):
+        own = entry.get(chain.mac)
+        if not isinstance(own, str) or not own:
+            return f"entry {place + 1} has no {chain.mac}"
+        if before is not None and entry.get(str(chain.prev)) != before:
+            return f"entry {place + 1} does not name the one before it"
+        before = own
+    numbers = [entry.get(chain.seq) for entry in log] if chain.seq is not None else []
+    return None if not numbers or numbers == list(range(1, len(log) + 1)) else "its numbers are not 1, 2, 3 …"
+
+
+async def form_by(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
+    """Return how the log is made, bound or found, and the text of its key.
+
+    Raises:
+        Inconclusive: There is no key, or nobody knows how the log is made.
+    """
+    secret = case.profile.hub.audit_key
+    if secret is None:
+        raise Inconclusive("needs the chain key: give [hub] audit_key, an environment variable or a file")
+    try:
+        text = secret.read()
+    except ProfileError as fault:
+        raise Inconclusive(f"[hub] audit_key: {fault}") from fault
+    case.client.names.secret(text, "AUDIT_KEY")
+    return form_of(case, log, text), text
+
+
+def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
+    """Return how a log is made: as it is bound, else as it is found; only our own spells MACs in one way.
+
+    Raises:
+        Inconclusive: Nobody knows; or what is bound is no recipe, or the key is none.
+    """
+    bound, ours = case.profile.hub_bindings.audit_chain, case.profile.target.defaults == "reference"
+    if bound is None:
+        found = audit_chain.found_form(log, key)
+        if found is None:
+            raise Inconclusive("unbound: no usual recipe makes these MACs; give [hub.audit_chain]")
+        return found
+    if bound.recipe not in audit_chain.RECIPES or bound.key not in audit_chain.KEY_FORMS:
+        known = f"recipes {', '.join(audit_chain.RECIPES)}; keys {', '.join(audit_chain.KEY_FORMS)}"
+        raise Inconclusive(f"[hub.audit_chain] recipe or key is unknown; known: {known}")
+    try:
+        audit_chain.key_bytes(key, bound.key)
+    except ValueError as fault:
+        raise Inconclusive(f"[hub] audit_key: {fault}") from fault
+    return audit_chain.Form(bound.seq, bound.prev, bound.mac, bound.recipe, bound.key, bound.genesis, any_case=not ours)

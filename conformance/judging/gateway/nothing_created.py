@@ -1,0 +1,62 @@
+"""Whether a refused call created nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import (
+    LINKS,
+    RESOURCES,
+    Caller,
+    Creation,
+    is_created,
+    named,
+    payable,
+    post,
+    resource_body,
+    short,
+    target_of,
+    token_of,
+)
+
+# Amounts of an honest link and of one that is refused: what was made shows which of them was asked for.
+HONEST, REFUSED = 2.5, 1.25
+
+
+async def nothing_created(
+    case: Case, row: str, refused: Creation, where: Mapping[str, str], call: Caller | None = None
+) -> None:
+    """Judge that a refused creation left nothing: its key is free, and so is the name of its resource.
+
+    Raises:
+        Inconclusive: The target answered neither way.
+    """
+    send = call or target_of(case)
+    body = {
+        **refused.body,
+        **({"amount": payable(case.profile.gateway_bindings, HONEST)} if refused.path == LINKS else {}),
+    }
+    if refused.path == RESOURCES:
+        # The same body, without a key: a name that must be new still is.
+        named(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
+        found = f"{free.status} {short(free)}"
+        case.expect(row, is_created(case, free), "the name still free", found, exchange=free, where=where)
+        body = {**body, **resource_body(case)}
+    answer = await post(send, Creation(refused.path, body, refused.tenant, refused.key))
+    named(case, answer)
+    fresh_one = is_created(case, answer) and _is_of(answer, body)
+    found = f"{answer.status} {short(answer)}"
+    expected = "the Idempotency-Key of the refused call still free"
+    case.expect(row, fresh_one, expected, found, exchange=answer, where=where)
+
+
+def _is_of(answer: Answer, body: Mapping[str, Any]) -> bool:
+    """Return whether a creation's answer is of this body: its amount, where the answer tells one."""
+    told = answer.object().get("amount_microunits")
+    if "amount" not in body or not isinstance(told, int):
+        return True
+    refused = body["amount"] - (HONEST - REFUSED)
+    return told != round(refused * 1_000_000) and token_of(answer) is not None

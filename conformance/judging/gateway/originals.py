@@ -1,0 +1,76 @@
+"""Whether one answer of a creating call is the same thing as another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import LINKS, REQUEST_ID, Creation, is_created
+
+
+def judge_original(case: Case, row: str, creation: Creation, original: Answer, answer: Answer) -> None:
+    """Judge that an answer is the original creation."""
+    first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
+    apart = differences(first, again)
+    holds = is_created(case, answer) and not apart
+    found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
+    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer)
+
+
+_LINK = ("token", "checkout_url")
+
+
+_LINK_TERMS = ("amount_microunits", "expires_at", "chain")
+
+
+_NAME_OF_ID = re.compile(r"(^|[._])(id|uuid|token|key|ref|reference|url|uri|slug)$|Id$")
+
+
+_DEPTH = 4
+
+
+def whole(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a creation's answer that a repeat must bring again: its identity, and a link's terms."""
+    members = answer.object()
+    terms = {name: members.get(name) for name in _LINK_TERMS} if path == LINKS else {}
+    return {**identity(path, answer, sent), **terms}
+
+
+def identity(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a creation's answer that say which thing it is.
+
+    A link is known by its token and address. A resource has no known members: those count that are named like an
+    identifier or have the form of one, and that the request did not bring; where there are none, all that it did not
+    bring. The answer's own request id is no part of it.
+    """
+    members = dict(_leaves("", answer.object(), 0))
+    if path == LINKS:
+        return {name: members.get(name) for name in _LINK}
+    brought = {repr(value) for _, value in _leaves("", sent, 0)}
+    own = answer.headers.get(REQUEST_ID)
+    new = {name: value for name, value in members.items() if repr(value) not in brought and value != own}
+    new = {name: value for name, value in new.items() if "request_id" not in name.lower()}
+    named = {name: value for name, value in new.items() if _is_identifier(name, value)}
+    return named or new
+
+
+def _is_identifier(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        return False
+    return _NAME_OF_ID.search(name) is not None and not name.endswith("asset_id")
+
+
+def _leaves(prefix: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and depth < _DEPTH:
+        for name, member in value.items():
+            yield from _leaves(f"{prefix}.{name}" if prefix else str(name), member, depth + 1)
+    else:
+        yield prefix, value
+
+
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return the names of the members in which two identities differ."""
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))

@@ -1,0 +1,1 @@
+"""Judgements of paid and refused calls that several checks of the rail share."""

@@ -1,0 +1,97 @@
+"""Calls that must not be served: each first beside an honest payment that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.engine.quick import one_of_several
+from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.challenges import entries, leaks
+from conformance.surfaces.rail.paid_answers import brief, goods
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
+
+
+async def challenged_again(
+    case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]
+) -> None:
+    """Send the values as X-PAYMENT headers and judge that the answer is 402 with accepts and hands nothing over."""
+    for value in values:
+        case.client.names.name(value, "X_PAYMENT")
+    headers = [("X-PAYMENT", value) for value in values]
+    answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+    at = case.profile.rail_bindings.result_at
+    leaked = sorted(set(leaks(answer, at)) - set(leaks(unpaid, at)))
+    case.expect(
+        row,
+        is_challenged(answer) and not leaked,
+        "402 with accepts",
+        f"{answer.status} with {len(entries(answer))} accepts entries" + (f" and {leaked}" if leaked else ""),
+        exchange=answer,
+        where={"operation": operation.path, "X-PAYMENT": what},
+    )
+
+
+def is_challenged(answer: Answer) -> bool:
+    """Return whether an answer is 402 with at least one entry."""
+    return answer.status == 402 and bool(entries(answer))
+
+
+async def honest_payment_is_served(case: Case, operation: Operation) -> Mapping[str, Any]:
+    """Show that an honest payment is served, so that a rail which refuses everything gets no pass; return its proof.
+
+    Raises:
+        Inconclusive: It is not served.
+    """
+    proof = await pay(case, await challenge(case, operation), case.lane)
+    answer = await redeem(case, operation, proof)
+    if answer.status != 200:
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(answer)}, not 200")
+    return proof
+
+
+async def refused(
+    case: Case,
+    row: str | tuple[str, ...],
+    quote: Challenge,
+    proof: Mapping[str, Any],
+    what: str,
+    *,
+    operation: Operation | None = None,
+    patient: bool = False,
+    beyond: str | None = None,
+) -> Answer:
+    """Present a proof and judge by each row that it buys nothing; `patient`, when the rail says "not yet" no more.
+
+    `beyond` is what the interface leaves open of it (`Case.expect`).
+    """
+    name_live_values(case, proof)
+    target, send = operation or quote.operation, redeem if patient else present
+    answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
+    given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
+    for one in (row,) if isinstance(row, str) else row:
+        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
+    return answer
+
+
+def _judge_refusal(
+    case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
+) -> None:
+    """Judge that an answer hands nothing over, whatever its status; a server error decides nothing."""
+    if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
+        what = ", ".join(where.values())
+        case.inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
+        return
+    if row == "RAIL-PAY-06" and answer.status >= 500 and not given:
+        what = where.get("payment", "it")
+        case.note(f"{row}: {what} was answered {answer.status}, as if its node were away, which nobody made so")
+    found = brief(answer) + (f" with {', '.join(given)}" if given else "")
+    holds = answer.status >= 300 and not given
+    case.expect(row, holds, "not served", found, exchange=answer, where=where, beyond=beyond)
+
+
+# A hundred claims each; a quick look makes them on one lane.
+QUICK = one_of_several("claims that lock a payer out")

@@ -1,0 +1,40 @@
+"""A paid call that must be served, with everything a paid answer holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.oracles import jose
+from conformance.oracles.keys import Ed25519Key
+from conformance.surfaces.rail.challenges import cache, is_shareable
+from conformance.surfaces.rail.paid_answers import brief, receipts_in
+from conformance.surfaces.rail.purchase import challenge, pay, redeem
+
+
+async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
+    """Pay one call on the check's lane and judge the answer: `rows` by its status, RAIL-PAY-05 and -16 by the rest."""
+    where = {"operation": operation.path}
+    quote = await challenge(case, operation)
+    proof: dict[str, Any] = await pay(case, quote, case.lane)
+    answer = await redeem(case, operation, proof)
+    for row in rows:
+        case.expect(row, answer.status == 200, "200 for a welded payment", brief(answer), exchange=answer, where=where)
+    if answer.status != 200:
+        return
+    at = case.profile.rail_bindings.receipt_at
+    found = [place for place, token in receipts_in(answer, at) if at is not None or _is_signed(token, keys)]
+    expected = f"a compact JWS at {at}" if at else "a compact JWS that the rail signed"
+    case.expect("RAIL-PAY-05", bool(found), expected, found or "none", exchange=answer, where=where)
+    case.expect(
+        "RAIL-PAY-16", not is_shareable(answer), "private or no-store", cache(answer), exchange=answer, where=where
+    )
+
+
+def _is_signed(token: str, keys: list[Ed25519Key]) -> bool:
+    try:
+        jose.verify(token, keys)
+    except jose.JwsFault:
+        return False
+    return True

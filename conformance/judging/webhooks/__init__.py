@@ -1,0 +1,1 @@
+"""Judgements of deliveries that several checks of webhooks share."""

@@ -1,0 +1,98 @@
+"""A browser for pages that show nothing without their scripts; optional, through the extra `browser`.
+
+Without it such a page is inconclusive, with what to install: nobody is failed for what was not looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.outcome import Inconclusive
+from programs import chromium
+
+HOW = "pip install 'weldproof[browser]', and have chromium installed (or run: playwright install chromium)"
+_SETTLE_MILLISECONDS = 1_500
+_SIZE = {"width": 900, "height": 1400}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page after its scripts ran: the document as it then was, its visible text, and a PNG of all of it."""
+
+    html: str
+    text: str
+    picture: bytes
+
+
+class Browser:
+    """One browser for all pages of a run, started at first use."""
+
+    def __init__(self, seconds: float, *, insecure: bool = False) -> None:
+        """Take the time that a page may take, and whether any certificate is accepted."""
+        self._milliseconds = seconds * 1000
+        self._insecure = insecure
+        self._starting = asyncio.Lock()
+        # Two pages at once; more would only wait for each other's pixels.
+        self._rooms = asyncio.Semaphore(2)
+        self._driver: Any = None
+        self._browser: Any = None
+
+    async def close(self) -> None:
+        """End the browser."""
+        with suppress(Exception):
+            if self._browser is not None:
+                await self._browser.close()
+            if self._driver is not None:
+                await self._driver.stop()
+
+    async def render(self, url: str) -> Rendered:
+        """Open a page, let its scripts run and return what it shows.
+
+        Raises:
+            Inconclusive: No browser is installed, or the page cannot be opened in it.
+        """
+        browser = await self._opened()
+        async with self._rooms:
+            return await self._shown(browser, url)
+
+    async def _shown(self, browser: Any, url: str) -> Rendered:
+        context = await browser.new_context(viewport=_SIZE, device_scale_factor=2, ignore_https_errors=self._insecure)
+        try:
+            page = await context.new_page()
+            await page.goto(url, timeout=self._milliseconds, wait_until="load")
+            # A page that keeps a stream open never falls silent; then the time is up, and it shows what it shows.
+            with suppress(Exception):
+                await page.wait_for_load_state("networkidle", timeout=_SETTLE_MILLISECONDS)
+            return Rendered(
+                await page.content(),
+                await page.evaluate("document.body ? document.body.innerText : ''"),
+                await page.screenshot(full_page=True),
+            )
+        except Exception as fault:
+            raise Inconclusive(f"the browser could not show {url}: {fault}"[:300]) from fault
+        finally:
+            await context.close()
+
+    async def _opened(self) -> Any:
+        async with self._starting:
+            if self._browser is None:
+                self._browser = await self._started()
+            return self._browser
+
+    async def _started(self) -> Any:
+        try:
+            playwright = importlib.import_module("playwright.async_api")
+        except ImportError as fault:
+            raise Inconclusive(f"the page shows nothing without its scripts: {HOW}") from fault
+        # Nothing is got for a run against somebody's server: without one here it is Playwright's own, if any.
+        installed = await asyncio.to_thread(chromium.found)
+        given = {} if installed is None else chromium.launched(installed)
+        try:
+            self._driver = await playwright.async_playwright().start()
+            return await self._driver.chromium.launch(args=["--no-proxy-server"], **given)
+        except Exception as fault:
+            raise Inconclusive(f"the page shows nothing without its scripts, and no browser starts: {HOW}") from fault

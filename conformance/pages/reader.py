@@ -1,0 +1,135 @@
+"""Looking at checkout pages of one target: fetched over the recording client, and rendered only where it must be."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from urllib.parse import unquote_to_bytes, urljoin, urlsplit
+
+from conformance.http.client import Answer, Client
+from conformance.outcome import Inconclusive
+from conformance.pages import qr
+from conformance.pages.browser import Browser
+from conformance.pages.page import Page
+from conformance.pages.view import View
+
+_ACCEPT = {"accept": "text/html"}
+_MOST_IMAGES = 8
+
+
+class PageReader:
+    """Reads pages; remembers whether this target's pages need their scripts."""
+
+    def __init__(
+        self, selectors: Mapping[str, str] | None, seconds: float, *, whole: bool = False, insecure: bool = False
+    ) -> None:
+        """Take what the profile says of pages.
+
+        Args:
+            selectors: CSS selectors by name, as far as they are bound.
+            seconds: How long a page may take.
+            whole: Whether the documents show everything without their scripts, as the reference's do (P-CK-02).
+            insecure: Whether any certificate is accepted.
+        """
+        self._selectors = dict(selectors or {})
+        self._whole = whole
+        self._browser = Browser(seconds, insecure=insecure)
+        self._needs_scripts = False
+
+    async def close(self) -> None:
+        """End the browser, where one was started."""
+        await self._browser.close()
+
+    async def look(self, client: Client, url: str, *, codes: bool = False, retry: bool = False) -> tuple[View, Answer]:
+        """Look at a page once and return what it shows, with the answer that brought it.
+
+        Pages are rendered once `look_for` has learnt that this target's need it.
+
+        Args:
+            client: The client of the check that looks.
+            url: The page's address.
+            codes: Whether to decode its QR codes, too.
+            retry: Whether it is looked at again because nothing has happened yet.
+
+        Raises:
+            Inconclusive: It must be rendered, and there is no browser.
+            Unreachable: No answer came.
+        """
+        answer = await client.call("GET", url, headers=_ACCEPT, retry=retry)
+        page = Page(answer.body.decode("utf-8", "replace"))
+        if self._needs_scripts:
+            return await self._rendered(answer, url, codes=codes), answer
+        found = await self._codes(client, url, page) if codes else ()
+        return View(answer.status, page, page.text, found, self._selectors, self._unseen(url, page)), answer
+
+    async def look_for(self, client: Client, url: str, shows: Callable[[View], bool]) -> tuple[View, Answer]:
+        """Look at a page with its QR codes, and again with its scripts run when the first look does not show enough.
+
+        Where that cannot be done the first look is returned, and says what was not seen.
+
+        Raises:
+            Inconclusive: This target's pages must be rendered, and the browser no longer shows them.
+            Unreachable: No answer came.
+        """
+        view, answer = await self.look(client, url, codes=True)
+        enough = shows(view) and not view.lacking
+        if answer.status != 200 or enough or view.unseen is None or self._needs_scripts:
+            return view, answer
+        try:
+            rendered = await self._rendered(answer, url, codes=True)
+        except Inconclusive as reason:
+            return replace(view, unseen=str(reason)), answer
+        # Scripts are needed as well where they fill in what the profile binds: a state may be seen in no other way.
+        if shows(rendered) or set(rendered.lacking) < set(view.lacking):
+            self._needs_scripts = view.page.has_scripts
+        return rendered, answer
+
+    def _unseen(self, url: str, page: Page) -> str | None:
+        """Return what the document as sent may leave out of the page."""
+        return None if self._whole else _unseen(url, page)
+
+    async def _rendered(self, answer: Answer, url: str, *, codes: bool) -> View:
+        shown = await self._browser.render(url)
+        found = tuple(map(qr.read, qr.decode(shown.picture))) if codes else ()
+        return View(answer.status, Page(shown.html), shown.text, found, self._selectors)
+
+    async def _codes(self, client: Client, url: str, page: Page) -> tuple[qr.Payload, ...]:
+        """Return what the page's own images say; an image of somebody else's address is not fetched."""
+        texts: list[str] = []
+        for source in page.image_sources[:_MOST_IMAGES]:
+            if source.startswith("data:"):
+                texts += qr.decode(_of_data(source))
+            elif _same_host(url, address := urljoin(url, source)):
+                answer = await client.call("GET", address, headers={"accept": "image/*"})
+                texts += qr.decode(answer.body) if answer.status == 200 else ()
+        return tuple(map(qr.read, dict.fromkeys(texts)))
+
+
+def _of_data(url: str) -> bytes:
+    head, _, content = url.removeprefix("data:").partition(",")
+    raw = unquote_to_bytes(content)
+    if not head.endswith(";base64"):
+        return raw
+    try:
+        return base64.b64decode(raw)
+    except binascii.Error:
+        return b""
+
+
+def _same_host(one: str, other: str) -> bool:
+    first, second = urlsplit(one), urlsplit(other)
+    return second.scheme in {"http", "https"} and (first.hostname, first.port) == (second.hostname, second.port)
+
+
+def _unseen(url: str, page: Page) -> str | None:
+    """Return what the document as sent may leave out of the page."""
+    if page.has_scripts:
+        return "the page runs scripts, which were not run"
+    if page.has_drawings:
+        return "the page has drawings, which were not drawn"
+    elsewhere = [
+        one for one in page.image_sources if not one.startswith("data:") and not _same_host(url, urljoin(url, one))
+    ]
+    return "the page has images of another host, which were not fetched" if elsewhere else None

@@ -1,0 +1,152 @@
+"""What one look at a checkout page shows: address, amount, memo, QR codes and state. Pure: nothing is fetched here.
+
+A name that the profile binds to a CSS selector is read there and nowhere else. What is not bound is searched in the
+visible text, and a text that can be read in two ways is never held against the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from conformance.oracles.addresses import is_address
+from conformance.outcome import Inconclusive
+from conformance.pages import figures
+from conformance.pages.page import Element, Page
+from conformance.pages.qr import Payload
+
+_PAID = re.compile(r"\bpaid\b", re.IGNORECASE)
+# Before the word, these say that it is not so, or not yet; after it, these make it no state.
+_NOT = re.compile(
+    r"\b(not|never|isn.?t|hasn.?t|once|when|until|if|after|before|soon|to be|will be|must be|should be|can be|yet)\b"
+    r"|\bun-?paid\b",
+    re.IGNORECASE,
+)
+_OF = re.compile(r"\bpaid\s+(by|with|to|in|on|at|via|for|out)\b", re.IGNORECASE)
+_STATE_WORDS = 4
+_MEMO_LABEL = re.compile(r"\b(memo|note|reference|message)\b", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One look.
+
+    Attributes:
+        status: HTTP status of the page.
+        page: Its document, as sent or as it stood after its scripts ran.
+        text: Its visible text, one line a block.
+        codes: What its QR codes say.
+        selectors: CSS selectors that the profile binds, by name.
+        unseen: Why the page may show more than was seen; None when that is all there is.
+    """
+
+    status: int
+    page: Page
+    text: str
+    codes: tuple[Payload, ...] = ()
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    unseen: str | None = None
+
+    def bound(self, name: str) -> Element | None:
+        """Return the element that the profile binds to a name; None when it binds none or the page has it not.
+
+        Raises:
+            Inconclusive: What the profile binds is no CSS selector.
+        """
+        if name not in self.selectors:
+            return None
+        try:
+            return self.page.find(self.selectors[name])
+        except ValueError as fault:
+            raise Inconclusive(f"[gateway.checkout_selectors] {name}: {fault}") from fault
+
+    def _where(self, name: str) -> str:
+        """Return the text in which a name is to be found."""
+        if name not in self.selectors:
+            return self.text
+        element = self.bound(name)
+        return "" if element is None else element.text
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Names that the profile binds to elements which the page has not, or has with nothing in them."""
+        return tuple(name for name in self.selectors if name != "qr" and not self._holds(name))
+
+    def _holds(self, name: str) -> bool:
+        element = self.bound(name)
+        return element is not None and bool(element.text.strip() or element.attributes.get("data-state"))
+
+    def shows_address(self, address: str) -> bool:
+        """Return whether the page shows an address, in one piece or in groups; an EVM one in any case."""
+        shown, wanted = "".join(self._where("address").split()), address
+        if wanted.lower().startswith("0x"):
+            shown, wanted = shown.lower(), wanted.lower()
+        return wanted == shown if "address" in self.selectors else wanted in shown
+
+    def addresses(self, lane: str) -> tuple[str, ...]:
+        """Return every address of a lane that the page shows, each once."""
+        words = re.findall(r"[A-Za-z0-9]{26,}", self._where("address"))
+        return tuple(dict.fromkeys(word for word in words if is_address(lane, word)))
+
+    def shown_amount(self, microunits: int) -> str | None:
+        """Return how the page writes an amount, None when it does not show exactly that."""
+        return figures.shows(self._where("amount"), microunits)
+
+    def amounts(self) -> tuple[frozenset[int], ...]:
+        """Return the values that each number in the place of the amount can have, in millionths."""
+        return tuple(values for _, values in figures.numbers(self._where("amount")) if values)
+
+    def memo(self, link_token: str, told: str | None = None) -> str | None:
+        """Return the memo that the page shows; None when none can be told from the rest of the page.
+
+        Args:
+            link_token: The link's token, which a memo often has in it.
+            told: The memo text that the profile's rule gives for this link, where it has one.
+        """
+        if "memo" in self.selectors:
+            element = self.bound("memo")
+            return None if element is None else element.text.strip() or None
+        if told is not None:
+            return told if told in self.text else None
+        in_code = next((one.memo for one in self.codes if one.memo and one.memo in self.text), None)
+        return in_code or self._labelled_memo(link_token)
+
+    def _labelled_memo(self, link_token: str) -> str | None:
+        values = [value for label, value in self.page.labelled if _MEMO_LABEL.search(label) and " " not in value]
+        with_token = [word for word in self.text.split() if link_token in word and "/" not in word]
+        found = [one for one in (*values, *with_token) if len(one) > 1]
+        return found[0] if found else None
+
+    def paid_lines(self) -> frozenset[str]:
+        """Return the lines of the page by which it may say that it is paid."""
+        if "state" in self.selectors:
+            element = self.bound("state")
+            said = "" if element is None else f"{element.attributes.get('data-state', '')} {element.text}"
+            return frozenset({"Paid"}) if _says_paid(said) else frozenset()
+        return frozenset(line for line in self.text.split("\n") if _says_paid(line))
+
+    def turned_paid(self, before: View) -> frozenset[str]:
+        """Return the lines by which the page may say that it is paid, and did not in an earlier look."""
+        return self.paid_lines() - before.paid_lines()
+
+
+def _says_paid(line: str) -> bool:
+    return _PAID.search(line) is not None and _NOT.search(line) is None
+
+
+def is_state(line: str) -> bool:
+    """Return whether a line says `Paid` as a state and as nothing else: a few words, of nobody who paid anything."""
+    return _says_paid(line) and len(_WORD.findall(line)) <= _STATE_WORDS and _OF.search(line) is None
+
+
+def disagreements(view: View, address: str, microunits: int, memo: str | None) -> Sequence[str]:
+    """Return in what the QR codes of a page contradict its text; nothing when there is no code or it says no more."""
+    tests: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
+        (f"the receiving address {address}", lambda one: one.holds(address)),
+        (f"the amount of {microunits} micro-units", lambda one: one.microunits in {None, Decimal(microunits)}),
+        (f"the memo {memo}", lambda one: memo is None or one.memo is None or one.memo == memo),
+    )
+    return [f"a QR code does not say {what}" for what, agrees in tests if not all(map(agrees, view.codes))]

@@ -1,0 +1,206 @@
+"""Every operation of the claimed surfaces that is known: by the interface, by the profile, by what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES
+from conformance.engine.check import Case
+from conformance.fuzz.documents import published_document
+from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.strict_json import is_json_type
+from conformance.outcome import Inconclusive
+from conformance.surfaces import json_rpc
+from conformance.surfaces.agent import A2A, EXPLAIN, OPERATIONS, SIGN, VERIFY, Agent, Subject, agent_of
+from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, OPEN_READS, SERVICES, token_of
+from conformance.surfaces.gateway import calls
+from conformance.surfaces.rail.keys import DID, JWKS
+
+UNKNOWN_TOKEN = "A" * 22
+_METHODS = ("get", "post", "put", "patch", "delete")
+_NO_RECEIPT = "e30.e30.AA"
+_STREAM = "text/event-stream"
+_ANY_KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One operation with what a call of it needs.
+
+    Attributes:
+        surface: Surface it belongs to.
+        base: The surface's address, without a slash at its end.
+        method: HTTP method.
+        path: Path below the address.
+        template: The path for a reader, with `{token}` and the like for live values.
+        body: A body that it understands, or None when it takes none.
+        headers: Credentials.
+        answers_json: Whether its answers are JSON, as far as anybody says.
+        stated: Whether the interface names it, or the profile; otherwise a document of the target does.
+    """
+
+    surface: str
+    base: str
+    method: str
+    path: str
+    template: str
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    answers_json: bool = True
+    stated: bool = True
+
+    @property
+    def url(self) -> str:
+        """The whole address."""
+        return self.base + self.path
+
+    @property
+    def label(self) -> str:
+        """Method and path for a reader."""
+        return f"{self.method} {self.template}"
+
+
+async def endpoints(case: Case, surface: str) -> list[Endpoint]:
+    """Return every known operation of a claimed surface; a live checkout link is made where that can be done.
+
+    Streams of events are left out: they answer for ever.
+
+    Raises:
+        Inconclusive: The surface has no address, or the rail's operations cannot be found.
+    """
+    if surface not in case.profile.surfaces:
+        raise Inconclusive(f"needs the address: give [surfaces.{surface}] url")
+    base = case.profile.surfaces[surface].url.rstrip("/")
+    known = await _stated(case, surface, base)
+    labels = {one.label for one in known}
+    document = await published_document(case, surface) or {}
+    tokens = [UNKNOWN_TOKEN, *(await _live_token(case) if surface == "gateway" else [])]
+    return known + [one for one in _of_document(document, surface, base, tokens) if one.label not in labels]
+
+
+async def _stated(case: Case, surface: str, base: str) -> list[Endpoint]:
+    if surface == "agent":
+        return list(_of_agent(await agent_of(case), base))
+    if surface == "control_plane":
+        return list(_of_hub(case, base))
+    return list(_of_rail(case, base) if surface == "rail" else _of_gateway(case, base))
+
+
+def _of_agent(agent: Agent, base: str) -> Iterator[Endpoint]:
+    """Yield the nine operations of the agent, each body about one message that is the same in every run."""
+    message = Message("GET", "api.example.org", "https", "/orders?page=2", (("Accept", "application/json"),))
+    one = Subject(message, bytes.fromhex(_ANY_KEY))
+    bodies = {
+        VERIFY: agent.verify_body(one),
+        EXPLAIN: agent.explain_body(one),
+        SIGN: agent.sign_body(message),
+        A2A: json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1),
+    }
+    for method, path in OPERATIONS:
+        yield Endpoint("agent", base, method, path, path, bodies.get(path) if method == "POST" else None)
+
+
+def _of_hub(case: Case, base: str) -> Iterator[Endpoint]:
+    """Yield the eight operations of the control plane; no body is one that anybody should take, with the token or not.
+
+    What is hostile must not end up in a trust set, where a control plane looks at nothing.
+    """
+    token = token_of(case)
+    admin = {} if token is None else {"Authorization": f"Bearer {token}"}
+    for path in OPEN_READS:
+        yield Endpoint("control_plane", base, "GET", path, path)
+    issuer = {"did": "did:web:nobody.example", "public_key_b64": "AAAA"}
+    yield Endpoint("control_plane", base, "POST", ISSUERS, ISSUERS, issuer, admin)
+    did = f"{ISSUERS}/did%3Aweb%3Anobody.example"
+    yield Endpoint("control_plane", base, "DELETE", did, f"{ISSUERS}/{{did}}", None, admin)
+    service = {"name": "nobody", "base_url": "nowhere", "health_path": "nowhere"}
+    yield Endpoint("control_plane", base, "POST", SERVICES, SERVICES, service, admin)
+    yield Endpoint("control_plane", base, "GET", AUDIT, AUDIT, None, admin)
+
+
+def _named_once(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the resource body with one name for all: what stands in broken encodings, no log could name."""
+    return {
+        name: value.replace("{unique}", "hostile") if isinstance(value, str) else value for name, value in body.items()
+    }
+
+
+async def _live_token(case: Case) -> list[str]:
+    try:
+        token = calls.token_of(await calls.link(case))
+    except Inconclusive:
+        return []
+    return [] if token is None else [quote(token, safe="")]
+
+
+def _of_rail(case: Case, base: str) -> Iterator[Endpoint]:
+    for operation in case.session.operations:
+        yield Endpoint("rail", base, "POST", operation.path, operation.path, operation.body)
+    for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
+        yield Endpoint("rail", base, "GET", path, path)
+
+
+def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
+    bindings = case.profile.gateway_bindings
+    try:
+        tenant = case.session.tenant()
+        yield Endpoint("gateway", base, "POST", calls.LINKS, calls.LINKS, calls.link_body(case, tenant), tenant.headers)
+        resource = _named_once(bindings.resource_body or {})
+        yield Endpoint("gateway", base, "POST", calls.RESOURCES, calls.RESOURCES, resource, tenant.headers)
+    except Inconclusive:
+        for path in (calls.LINKS, calls.RESOURCES):
+            yield Endpoint("gateway", base, "POST", path, path, {})
+    receipt = {bindings.receipt_member or "jws": _NO_RECEIPT}
+    for path, wanted in ((calls.RECEIPT_VERIFY, receipt), (calls.SCREEN, bindings.screen_body or {})):
+        yield Endpoint("gateway", base, "POST", path, path, wanted, case.session.tenant_headers())
+    page = calls.CHECKOUT + UNKNOWN_TOKEN
+    yield Endpoint("gateway", base, "GET", page, calls.CHECKOUT + "{token}", answers_json=False)
+    if bindings.jwks_path is not None:
+        yield Endpoint("gateway", base, "GET", bindings.jwks_path, bindings.jwks_path)
+
+
+def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: list[str]) -> Iterator[Endpoint]:
+    paths = document.get("paths")
+    for template, item in paths.items() if isinstance(paths, dict) else ():
+        for method in _METHODS:
+            operation = item.get(method) if isinstance(item, dict) else None
+            if not isinstance(operation, dict) or _streams(operation):
+                continue
+            body: dict[str, Any] | None = {} if "requestBody" in operation else None
+            for token in tokens if "{" in template else tokens[:1]:
+                yield Endpoint(
+                    surface,
+                    base,
+                    method.upper(),
+                    _filled(template, token),
+                    template,
+                    body,
+                    answers_json=_says_json(operation),
+                    stated=False,
+                )
+
+
+def _filled(template: str, token: str) -> str:
+    return "/".join(token if part.startswith("{") else part for part in template.split("/"))
+
+
+def _media(operation: Mapping[str, Any]) -> set[str]:
+    responses = operation.get("responses")
+    media: set[str] = set()
+    for status, response in responses.items() if isinstance(responses, dict) else ():
+        content = response.get("content") if isinstance(response, dict) else None
+        if str(status).startswith("2") and isinstance(content, dict):
+            media |= {str(one) for one in content}
+    return media
+
+
+def _streams(operation: Mapping[str, Any]) -> bool:
+    return any(one.startswith(_STREAM) for one in _media(operation))
+
+
+def _says_json(operation: Mapping[str, Any]) -> bool:
+    media = _media(operation)
+    return bool(media) and all(is_json_type(one) for one in media)

@@ -1,0 +1,305 @@
+"""Links to pay: created for one lane, with what their pages must show and what a payer needs to pay them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from decimal import Decimal
+
+from conformance.engine.check import Case
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
+from conformance.outcome import Inconclusive
+from conformance.pages.view import View
+from conformance.surfaces.gateway.calls import fresh, link
+
+_LEAST, _MOST = 10_001, 19_999
+_LOOK_SECONDS, _SPARING_SECONDS = 0.2, 1.0
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One payment link.
+
+    Attributes:
+        url: Its checkout page.
+        token: Its token.
+        microunits: Millionths of the asset, as its creation answered.
+        network: Network key.
+        payout: The tenant's payout address on that network.
+        asset: Asset id on that network.
+        tenant: Whose link it is.
+        answer: The answer that created it.
+        label: Its label, as it was sent.
+        mark: A word of the label that no other link has.
+    """
+
+    url: str
+    token: str
+    microunits: int
+    network: str
+    payout: str
+    asset: str
+    tenant: Credentials
+    answer: Answer
+    label: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A link with the first look at its page.
+
+    Attributes:
+        order: The link.
+        before: What its page showed before anything was paid.
+        page: The answer that brought it.
+        memo: The memo that it shows.
+        address: The receiving address that it shows: the payout address, unless it shows another one only.
+    """
+
+    order: Order
+    before: View
+    page: Answer
+    memo: str
+    address: str
+
+    @property
+    def bill(self) -> Bill:
+        """What the page asks for; USDC has six decimals on all three lanes."""
+        reference = next((one.reference for one in self.before.codes if one.reference), None)
+        order_ = self.order
+        return Bill(order_.asset, self.address, order_.microunits, self.memo, reference)
+
+
+async def order(
+    case: Case,
+    *,
+    microunits: int | None = None,
+    label: str = "Weldproof order",
+    ending: str = "",
+    network: str | None = None,
+    tenant: Credentials | None = None,
+) -> Order:
+    """Create a link on the network of the check's lane, of an odd amount unless one is given.
+
+    Args:
+        case: The check that needs it.
+        microunits: Its amount.
+        label: What its label begins with; a word follows that no other link has.
+        ending: What follows that word.
+        network: Another network.
+        tenant: Whose link it is; by default the first that is paid on the network.
+
+    Raises:
+        Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
+    """
+    network = network or network_of(case)
+    tenant = tenant or case.session.tenant_on(network)
+    wanted = microunits or odd_amount(case)
+    # The float's shortest decimal text, which is what is sent, is exactly this decimal.
+    amount = float(Decimal(wanted).scaleb(-6))
+    mark = fresh(case, "order")
+    longest = case.profile.gateway_bindings.longest_label
+    whole = f"{label} {mark}{ending}"
+    if longest is not None and len(whole) > longest:
+        if not whole.isascii():
+            raise Inconclusive(f"[gateway] longest_label = {longest} leaves no room for a label beyond ASCII")
+        # Marks differ at their ends, which count.
+        mark = mark[-longest:]
+        case.client.names.name(mark, "ORDER")
+        whole = mark
+    answer = await link(case, tenant, preferred_network=network, amount=amount, label=whole)
+    members = answer.object()
+    url, token, told = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
+    if not isinstance(url, str) or not isinstance(token, str) or not isinstance(told, int) or isinstance(told, bool):
+        raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
+    asset = members.get("asset_id")
+    known = str(asset) if isinstance(asset, str | int) else USDC.get(case.profile.usual_network(network))
+    if known is None:
+        raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
+    _name(case, url, token)
+    return Order(url, token, told, network, tenant.payout[network], known, tenant, answer, whole, mark)
+
+
+def odd_amount(case: Case) -> int:
+    """Draw an odd amount of micro-units, about a cent above the least that a link may be for."""
+    return _above_the_least(case, case.rng.randrange(_LEAST, _MOST, 2))
+
+
+def _above_the_least(case: Case, microunits: int) -> int:
+    least = int(Decimal(case.profile.gateway_bindings.smallest_amount or "0") * 1_000_000)
+    return microunits + least if least > _LEAST else microunits
+
+
+def _name(case: Case, url: str, token: str) -> None:
+    """Keep a link's addresses out of the log, whole and as paths."""
+    for text, name in ((url, "CHECKOUT_URL"), (token, "TOKEN")):
+        case.client.names.name(text, name)
+    for below in ("", "/qr"):
+        case.client.names.name(f"/checkout/{token}{below}", f"CHECKOUT_PATH{below.upper().replace('/', '_')}")
+        case.client.names.name(url + below, f"CHECKOUT_URL{below.upper().replace('/', '_')}")
+
+
+def network_of(case: Case) -> str:
+    """Return the target's key of the network on which the lane's checkout payments are made.
+
+    Raises:
+        Inconclusive: The profile gives no node for them.
+    """
+    chain = getattr(case.profile.gateway_chains, case.lane)
+    if chain is None:
+        raise Inconclusive(f"needs a node to pay on: give [gateway.chains.{case.lane}] or [chains.{case.lane}]")
+    return str(case.profile.own_network(chain.network))
+
+
+async def opened(
+    case: Case,
+    *,
+    microunits: int | None = None,
+    label: str = "Weldproof order",
+    ending: str = "",
+    network: str | None = None,
+    tenant: Credentials | None = None,
+) -> Opened:
+    """Create a link and look at its page; see `order`.
+
+    Raises:
+        Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
+    """
+    made = await order(case, microunits=microunits, label=label, ending=ending, network=network, tenant=tenant)
+    # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
+    if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
+        view, answer = await case.session.pages.look(case.client, made.url)
+        if view.unseen is not None and view.lacking:
+            view, answer = await look(case, made)
+    else:
+        view, answer = await look(case, made)
+    return told(case, made, view, answer)
+
+
+def told(case: Case, made: Order, view: View, answer: Answer) -> Opened:
+    """Return a link with what its page tells a payer.
+
+    Raises:
+        Inconclusive: No memo can be told from it.
+    """
+    memo = view.memo(made.token)
+    if memo is None:
+        bind = "; bind [gateway.checkout_selectors] memo" if "memo" not in view.selectors else ""
+        why = "" if view.unseen is None else f": {view.unseen}"
+        raise Inconclusive(f"no memo can be told from the checkout page{why}{bind} (GW-CHK-05 judges it)")
+    case.client.names.name(memo, "MEMO")
+    others = () if view.shows_address(made.payout) else view.addresses(case.lane)
+    return Opened(made, view, answer, memo, others[0] if others else made.payout)
+
+
+async def look(case: Case, made: Order, *, whole: bool = False) -> tuple[View, Answer]:
+    """Look at an active link's page, harder where the document as sent does not show all that a payer needs.
+
+    Args:
+        case: The check that looks.
+        made: The link.
+        whole: Whether the exact amount is among it, too.
+    """
+
+    def shows(view: View) -> bool:
+        amount = not whole or view.shown_amount(made.microunits) is not None
+        return amount and view.shows_address(made.payout) and bool(view.codes) and view.memo(made.token) is not None
+
+    pages = case.session.pages
+    view, answer = await pages.look_for(case.client, made.url, shows)
+    return view, answer
+
+
+async def payer(case: Case) -> CheckoutPayer:
+    """Return who pays the check's lane."""
+    found: CheckoutPayer = await case.session.checkout_payer(case.lane)
+    return found
+
+
+def way(case: Case) -> str | None:
+    """Return how the profile says that a memo is carried on the check's lane; None when it is not bound."""
+    return (case.profile.gateway_bindings.memo or {}).get(case.lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A page that turned to Paid.
+
+    Attributes:
+        lines: The lines by which it says so.
+        seconds: How long it took since it was first looked at.
+        view: What it then showed.
+        answer: The answer that brought it.
+    """
+
+    lines: frozenset[str]
+    seconds: float
+    view: View
+    answer: Answer
+
+
+async def flip(case: Case, link_: Opened, *, seconds: float | None = None) -> Flip | None:
+    """Look at a page until it says that it is paid; None when it does not within the budget."""
+    loop = asyncio.get_running_loop()
+    started, budget = loop.time(), case.profile.budgets.paid if seconds is None else seconds
+    retry = False
+    while True:
+        view, answer = await again(case, link_, retry=retry)
+        lines = view.turned_paid(link_.before)
+        passed = loop.time() - started
+        if lines:
+            return Flip(lines, passed, view, answer)
+        if passed >= budget:
+            return None
+        await asyncio.sleep(_SPARING_SECONDS if case.profile.pace.requests_per_second else _LOOK_SECONDS)
+        retry = True
+
+
+async def first_flip(case: Case, link_: Opened, other: Opened) -> Flip | None:
+    """Look at two pages until one says that it is paid; None when the first one is not, for all that is seen then."""
+    own, another = (asyncio.ensure_future(flip(case, one)) for one in (link_, other))
+    try:
+        await asyncio.wait((own, another), return_when=asyncio.FIRST_COMPLETED)
+        # Whichever came first, the own page is given as long again.
+        return await own if own.done() else await flip(case, link_, seconds=_LONGEST_PAUSE)
+    finally:
+        for task in (own, another):
+            task.cancel()
+        await asyncio.gather(own, another, return_exceptions=True)
+
+
+async def again(case: Case, link_: Opened, *, retry: bool = False) -> tuple[View, Answer]:
+    """Look at a link's page once more, for its state."""
+    view, answer = await case.session.pages.look(case.client, link_.order.url, retry=retry)
+    return view, answer
+
+
+async def paid_rightly(case: Case, who: CheckoutPayer, link_: Opened) -> Flip:
+    """Pay a link as its page says and wait until it shows Paid.
+
+    Raises:
+        Inconclusive: It does not, which GW-CHK-09 judges.
+    """
+    await who.settle(link_.bill, way(case))
+    done = await flip(case, link_)
+    if done is None:
+        raise Inconclusive(
+            f"the control, an honest payment, did not turn its page to Paid within {case.profile.budgets.paid:g} s"
+        )
+    return done
+
+
+async def several(case: Case, count: int) -> list[Opened]:
+    """Create links of different amounts and look at their pages."""
+    amounts = [_above_the_least(case, one) for one in case.rng.sample(range(_LEAST, _MOST, 2), count)]
+    return await run_concurrently(opened(case, microunits=amount) for amount in amounts)
+
+
+async def settle_down(flipped: Flip) -> None:
+    """Give the target as long again as it took for an honest payment, so that what was paid before had its chance."""
+    await asyncio.sleep(min(max(flipped.seconds, _LOOK_SECONDS), _LONGEST_PAUSE))

@@ -1,0 +1,193 @@
+"""Paying one hosted checkout as a careful payer does: reads the page, holds it against its own QR code, pays, waits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.engine.session import Session
+from conformance.http.client import Client
+from conformance.lanes.checkout_request import USDC, Bill
+from conformance.oracles.addresses import is_address
+from conformance.pages.view import View, disagreements, is_state
+from conformance.target import LANES
+
+_PATH = re.compile(r".*/checkout/([A-Za-z0-9_%.~-]+)/?")
+_LOOK_SECONDS = 0.5
+
+Say = Callable[[str, str], None]
+# Agrees on millionths of USDC, a payee and a network's key, or raises `PaymentRefused`.
+Agree = Callable[[int, str, str], Awaitable[None]]
+
+
+class PaymentRefused(Exception):
+    """The link was not paid, or its page never said so; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a page asks for, told apart and held against its QR code.
+
+    Attributes:
+        lane: Lane of the receiving address.
+        network: Network key of the node that is paid on.
+        microunits: Millionths of the asset.
+        bill: What is paid.
+    """
+
+    lane: str
+    network: str
+    microunits: int
+    bill: Bill
+
+
+def token_in(url: str) -> str | None:
+    """Return the token of a checkout page's address, None when it is none (path shape /checkout/<token>)."""
+    match = _PATH.fullmatch(urlsplit(url).path)
+    return None if match is None else match[1]
+
+
+async def pay_checkout(
+    session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree
+) -> dict[str, Any]:
+    """Pay the link of a checkout page and wait until the page shows Paid.
+
+    Returns:
+        Members for a machine: what was paid, to whom, in which transaction, and how long Paid took.
+
+    Raises:
+        PaymentRefused: The page cannot be paid as it stands, the amount is not agreed to, or the page does not show
+            Paid within the budget.
+        Inconclusive: A node or a browser could not do its part.
+        Unreachable: The page's host gave no answer.
+    """
+    before, answer = await session.pages.look_for(client, url, lambda view: bool(view.codes) and bool(_lanes(view)))
+    if answer.status != 200:
+        raise PaymentRefused(f"{url} answered {answer.status}: there is no page to pay. Nothing was paid")
+    demand = _demand(session, url, before, lane)
+    bill = demand.bill
+    say("amount", f"{demand.microunits} micro-units of {bill.asset} on {demand.network}")
+    say("address", bill.address)
+    say("memo", bill.memo)
+    await agree(demand.microunits, bill.address, demand.network)
+    payer = await session.gateway_payer(demand.lane)
+    _same_chain(before, payer.caip2)
+    till = await session.checkout_payer(demand.lane)
+    tx_id = await till.settle(bill, (session.profile.gateway_bindings.memo or {}).get(demand.lane))
+    say("paid", f"on {demand.lane}, {tx_id}")
+    seconds = await _paid(session, client, url, before, tx_id)
+    say("Paid", f"the page shows it after {seconds:.1f} s")
+    return {
+        "checkout_url": url,
+        "status": "paid",
+        "lane": demand.lane,
+        "network": demand.network,
+        "asset": bill.asset,
+        "address": bill.address,
+        "amount_microunits": demand.microunits,
+        "memo": bill.memo,
+        "tx_id": tx_id,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _lanes(view: View) -> tuple[str, ...]:
+    """Return the lanes of which the page shows an address; those that a QR code pays to, where one says so."""
+    shown = tuple(lane for lane in LANES if view.addresses(lane))
+    coded = tuple(lane for lane in shown if any(one.address and is_address(lane, one.address) for one in view.codes))
+    return coded or shown
+
+
+def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
+    """Return what the page asks for.
+
+    Raises:
+        PaymentRefused: It does not say all of it, says it in two ways, or asks for what this node does not have.
+    """
+    states = sorted(filter(is_state, view.paid_lines()))
+    if states:
+        raise PaymentRefused(f"the page says {states[0]!r} already. Nothing was paid")
+    lanes = _lanes(view)
+    if lane is None and len(lanes) != 1:
+        shown = f"addresses of {', '.join(lanes)}: choose one with --lane" if lanes else _nothing(view)
+        raise PaymentRefused(f"the page shows {shown}. Nothing was paid")
+    chosen = lane or lanes[0]
+    address = _address(view, chosen)
+    microunits = _microunits(view)
+    memo = view.memo(token_in(url) or "")
+    if memo is None:
+        raise PaymentRefused("the page shows no memo, without which nobody is credited. Nothing was paid")
+    against = disagreements(view, address, microunits, memo)
+    if against:
+        raise PaymentRefused(f"{'; '.join(against)}: the page contradicts itself. Nothing was paid")
+    network, asset = _asset(session, view, chosen)
+    reference = next((one.reference for one in view.codes if one.reference), None)
+    return Demand(chosen, network, microunits, Bill(asset, address, microunits, memo, reference))
+
+
+def _nothing(view: View) -> str:
+    return "no receiving address" + (f"; {view.unseen}" if view.unseen else "")
+
+
+def _address(view: View, lane: str) -> str:
+    found = view.addresses(lane)
+    coded = [one for one in found if any(code.holds(one) for code in view.codes)]
+    wanted = coded or list(found)
+    if len(wanted) != 1:
+        what = f"{len(wanted)} addresses of {lane}" if wanted else f"no address of {lane}"
+        raise PaymentRefused(f"the page shows {what}, so there is no telling who is paid. Nothing was paid")
+    return wanted[0]
+
+
+def _microunits(view: View) -> int:
+    """Return the one amount that the page shows, in millionths; the QR code tells which number it is."""
+    shown = {value for values in view.amounts() for value in values if value > 0}
+    coded = {one.microunits for one in view.codes if one.microunits is not None}
+    if len(coded) > 1 or (coded and not coded <= shown):
+        said = ", ".join(map(str, sorted(coded)))
+        raise PaymentRefused(f"a QR code asks for {said} micro-units, which the page does not show. Nothing was paid")
+    wanted = [value for value in shown if not coded or value in coded]
+    if len(wanted) != 1:
+        raise PaymentRefused("the page's amount cannot be told for certain. Nothing was paid")
+    return wanted[0]
+
+
+def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
+    """Return network key and USDC of the profile's node, which must be what the QR code asks for."""
+    chain = getattr(session.profile.gateway_chains, lane)
+    if chain is None:
+        raise PaymentRefused(
+            f"the page is paid on {lane}, and the profile has neither [gateway.chains.{lane}] nor [chains.{lane}]. "
+            "Nothing was paid"
+        )
+    asset = USDC.get(chain.network)
+    coded = {one.asset for one in view.codes if one.asset is not None}
+    if asset is None or any(one.lower() != asset.lower() for one in coded):
+        raise PaymentRefused(
+            f"the page asks for {', '.join(sorted(coded)) or 'an asset'}, and USDC of {chain.network} is {asset}. "
+            "Nothing was paid"
+        )
+    return chain.network, asset
+
+
+def _same_chain(view: View, caip2: str) -> None:
+    ids = {f"eip155:{one.chain_id}" for one in view.codes if one.chain_id is not None}
+    if ids and ids != {caip2}:
+        raise PaymentRefused(f"the page is paid on {', '.join(sorted(ids))}, the node is {caip2}. Nothing was paid")
+
+
+async def _paid(session: Session, client: Client, url: str, before: View, tx_id: str) -> float:
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    budget = max(session.profile.budgets.paid, session.profile.budgets.confirmation)
+    while True:
+        view, _ = await session.pages.look(client, url)
+        if view.turned_paid(before):
+            return loop.time() - started
+        if loop.time() - started > budget:
+            raise PaymentRefused(f"paid by {tx_id}, and the page did not show Paid within {budget:g} s")
+        await asyncio.sleep(_LOOK_SECONDS)

@@ -1,0 +1,44 @@
+"""Payments on Algorand as a check makes them: from a payer of the lane, welded to one challenge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.lanes.algorand.payer import AlgorandPayer
+from conformance.oracles.x402 import atomic_amount
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.purchase import Challenge
+
+
+async def algorand_payer(case: Case) -> AlgorandPayer:
+    """Return the Algorand payer with its lane's own powers."""
+    payer = await case.session.payer("algorand")
+    if not isinstance(payer, AlgorandPayer):
+        raise Inconclusive("the Algorand lane has no payer")
+    return payer
+
+
+def price_of(entry: Mapping[str, Any]) -> int:
+    """Return an entry's price in atomic units.
+
+    Raises:
+        Inconclusive: It is none, which RAIL-402-08 and -09 judge.
+    """
+    price = atomic_amount(entry.get("maxAmountRequired"))
+    if price is None:
+        raise Inconclusive("maxAmountRequired is no atomic amount, so nothing can be paid")
+    return price
+
+
+async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
+    """Send the payment that a challenge asks for, with `changes` to it, and return its proof."""
+    entry, token = quote.entry("algorand"), quote.reference("algorand")
+    transfer: dict[str, Any] = {
+        "asset": payer.asset_id(entry),
+        "receiver": str(entry["payTo"]),
+        "amount": price_of(entry),
+        "note": token.encode(),
+    }
+    return {"tx_id": await payer.transfer(**{**transfer, **changes}), "payment_reference": token}

@@ -1,0 +1,32 @@
+"""Other spellings of one proof on Base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.lanes.base.authorization import Authorization
+
+Spelling = Callable[[Authorization], Mapping[str, Any]]
+
+
+def spellings(caip2: str) -> dict[str, Spelling]:
+    """Return other spellings of the same proof, by what they are."""
+
+    def terms(given: Authorization, **changes: Any) -> dict[str, Any]:
+        proof = given.proof()
+        return {**proof, "authorization": {**proof["authorization"], **changes}}
+
+    return {
+        "v as 0 or 1": lambda given: given.with_recovery(given.signature[64] - 27).proof(),
+        "numbers as JSON integers": lambda given: terms(
+            given, value=given.value, validAfter=given.valid_after, validBefore=given.valid_before
+        ),
+        "addresses in lower case": lambda given: terms(given, **{"from": given.sender.lower(), "to": given.to.lower()}),
+        "the nonce in upper case": lambda given: terms(given, nonce="0x" + given.nonce.hex().upper()),
+        "the signature in upper case": lambda given: {
+            **given.proof(),
+            "signature": "0x" + given.signature.hex().upper(),
+        },
+        "the network named beside": lambda given: {**given.proof(), "network": caip2},
+    }

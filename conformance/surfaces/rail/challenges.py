@@ -1,0 +1,122 @@
+"""Reading an unpaid answer: the lanes it offers, the references it names, and what it may not let out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from conformance.engine import clock
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.oracles import jose
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.purchase import challenge, pay, redeem
+
+# Where x402 lets a server describe by examples what it would answer.
+EXAMPLES = frozenset({"extensions", "outputSchema"})
+
+
+_TERMS = frozenset({"accepts", "resource"})
+
+
+FEWEST = 2
+
+
+def entries(answer: Answer) -> list[Mapping[str, Any]]:
+    """Return the `accepts` entries of an answer that are objects."""
+    accepts = answer.object().get("accepts")
+    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
+
+
+def references(answer: Answer) -> set[str]:
+    """Return the challenge tokens of an answer."""
+    extras = [entry.get("extra") for entry in entries(answer)]
+    tokens = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
+    return {token for token in tokens if isinstance(token, str) and token}
+
+
+def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
+    """Return the places of a 402 that hold something one has to pay for.
+
+    That is a result by its name, an object with the members of the result that the server itself gives as an example,
+    or a signed token. Extensions do not count: that is where a server gives examples, and offers that it signs.
+    """
+    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
+    wanted = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
+    headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
+    named = [name for name in body if name in wanted and body[name] is not None]
+    rest = {name: member for name, member in body.items() if name not in _TERMS}
+    examples = [one.keys() for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
+    alike = [place for place, one in objects(rest, "body") if any(names <= one.keys() for names in examples)]
+    # A challenge token may be a JWS itself, and stands there for whoever pays.
+    own = references(answer)
+    return named + alike + [place for place, token in jose.tokens_in(body, headers) if token not in own]
+
+
+def example_of(answer: Answer) -> Any:
+    """Return the example of a paid answer that a 402 carries by the bazaar extension, or None."""
+    value: Any = answer.object()
+    for name in ("extensions", "bazaar", "info", "output", "example"):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def objects(value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every object in a value with its place."""
+    if isinstance(value, Mapping):
+        yield place, value
+        for name, member in value.items():
+            yield from objects(member, f"{place}.{name}")
+    elif isinstance(value, list):
+        for number, member in enumerate(value):
+            yield from objects(member, f"{place}[{number}]")
+
+
+def cache(answer: Answer) -> str:
+    """Return the Cache-Control of an answer."""
+    return ", ".join(answer.headers.getall("Cache-Control", []))
+
+
+def is_shareable(answer: Answer) -> bool:
+    """Return whether a shared cache may give the answer to somebody else by its own word."""
+    given = [part.strip().lower().partition("=") for part in cache(answer).split(",")]
+    directives = {name.strip(): value.strip(' "') for name, _, value in given}
+    if directives.keys() & {"no-store", "private"}:
+        return False
+    lives = [directives[name] for name in ("s-maxage", "max-age") if name in directives]
+    if "public" in directives or any(life.strip("0") for life in lives):
+        return True
+    return not lives and "no-cache" not in directives and _expires_later(answer)
+
+
+def _expires_later(answer: Answer) -> bool:
+    try:
+        expires, sent = (parsedate_to_datetime(answer.headers.get(name, "")) for name in ("Expires", "Date"))
+        later = expires > sent
+    except (TypeError, ValueError):  # no date, or one with a zone beside one without
+        return False
+    return later
+
+
+async def let_lapse(case: Case) -> None:
+    """Let the challenges that were asked for so far lapse.
+
+    Their lifetime is the bound one, else what maxTimeoutSeconds says; that is x402's word for something else, so that
+    then a challenge is paid late, to see whether it did lapse.
+
+    Raises:
+        Inconclusive: The lifetime is not known.
+        NodeCannotShow: The lane's chain does not follow the clock.
+    """
+    operation = case.session.operations[0]
+    bound = case.profile.rail_bindings.challenge_ttl
+    probe = await challenge(case, operation)
+    lifetime = bound or probe.entry(case.lane).get("maxTimeoutSeconds")
+    if not isinstance(lifetime, int) or isinstance(lifetime, bool):
+        raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")
+    await clock.pass_time(case, lifetime + 61)
+    if bound is None:
+        answer = await redeem(case, operation, await pay(case, probe, case.lane))
+        if answer.status < 300:
+            raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")

@@ -1,0 +1,56 @@
+"""A paid answer as a payer reads it: its receipts, its result, and whether it is goods at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.oracles import jose
+from conformance.surfaces.rail.challenges import EXAMPLES
+
+ABSENT = object()
+
+
+def receipts_in(answer: Answer, at: str | None) -> list[tuple[str, str]]:
+    """Return the tokens of an answer that may be the payable receipt: the one at the bound place, else all."""
+    found = jose.tokens_in(answer.object(), dict(answer.headers))
+    if at is None:
+        return found
+    wanted = at.lower() if at.startswith("header:") else at
+    return [(place, token) for place, token in found if (place.lower() if "header:" in place else place) == wanted]
+
+
+def result_of(case: Case, answer: Answer) -> Any:
+    """Return the service's result in a paid answer: at the bound place, else `result`; `ABSENT` without one."""
+    place = (case.profile.rail_bindings.result_at or "body:result").removeprefix("body:")
+    value: Any = answer.object()
+    for name in place.split(".") if place else ():
+        value = value.get(name, ABSENT) if isinstance(value, Mapping) else ABSENT
+    return value
+
+
+def looks_payable(token: str) -> bool:
+    """Return whether a token says by its claims that it is a payable receipt."""
+    try:
+        claims = jose.parse(token).claims()
+    except jose.JwsFault:
+        return False
+    return "payable" in str(claims.get("kind", "")) or {"request_hash", "response_hash"} <= claims.keys()
+
+
+def goods(case: Case, answer: Answer) -> list[str]:
+    """Return the places of an answer that hold what only a payment buys: a payable receipt or the service's result."""
+    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
+    headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
+    bound = case.profile.rail_bindings.receipt_at
+    found = [place for place, token in jose.tokens_in(body, headers) if place == bound or looks_payable(token)]
+    result = result_of(case, answer)
+    return found if result is ABSENT or result is None else [*found, "the result"]
+
+
+def brief(answer: Answer) -> str:
+    """Return a status with the error an answer names."""
+    error = answer.object().get("error")
+    return f"{answer.status} {error}" if isinstance(error, str) else str(answer.status)

@@ -1,0 +1,17 @@
+"""Proofs as they go into X-PAYMENT, whole or spoilt."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+
+def encoded(data: bytes) -> str:
+    """Return standard base64 with padding."""
+    return base64.b64encode(data).decode()
+
+
+def encoded_json(value: Any) -> str:
+    """Return standard base64 of compact JSON."""
+    return encoded(json.dumps(value, separators=(",", ":")).encode())

@@ -1,0 +1,53 @@
+"""The receipt that a paid call brings, read and not yet judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.http.client import json_bytes
+from conformance.oracles import hashing, jose
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import looks_payable, receipts_in
+from conformance.surfaces.rail.purchase import Purchase, purchase
+
+
+async def bought(case: Case, operation: Operation, *, body: Any = None) -> tuple[Purchase, str]:
+    """Buy one call and return it with its payable receipt.
+
+    Raises:
+        Inconclusive: It was not served, or the answer holds no token that may be the receipt.
+    """
+    served = await purchase(case, operation, case.lane, body=body)
+    return served, receipt_of(case, served)[1]
+
+
+def receipt_of(case: Case, served: Purchase) -> tuple[str, str]:
+    """Return the payable receipt of a served call as (place, token).
+
+    Raises:
+        Inconclusive: The answer holds no token that may be the receipt.
+    """
+    found = receipts_in(served.answer, case.profile.rail_bindings.receipt_at)
+    for place, token in found:
+        if looks_payable(token) or (len(found) == 1 and claims_of(token)):
+            return place, token
+    raise Inconclusive("unbound: no token of the paid answer is the payable receipt; bind [rail] receipt_at")
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """Return a receipt's claims, verified or not; a check of its own judges the signature."""
+    try:
+        return jose.parse(token).claims()
+    except jose.JwsFault:
+        return {}
+
+
+def request_hashes(served: Purchase) -> dict[str, set[str]]:
+    """Return, for each usual recipe, the digests that the request of a served call may be bound by."""
+    body = served.challenge.body
+    extra = served.challenge.accepts[0].get("extra")
+    service_id = extra.get("service_id") if isinstance(extra, dict) else None
+    operation = served.operation
+    return hashing.request_hashes("POST", operation.path, "", json_bytes(body), body, service_id or operation.role)

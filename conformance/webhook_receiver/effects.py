@@ -1,0 +1,109 @@
+"""One effect per event id, also when deliveries of it arrive together (P-WH-13)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from conformance.webhook_receiver.receiver import Reply
+
+MOST_REMEMBERED = 50_000
+
+
+class Full(Exception):
+    """As many ids are remembered as there is room for, and none is old enough to be forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an attempt at an event's effect.
+
+    Attributes:
+        reply: The answer to everybody who waits for it.
+        done: Whether the event had its effect; if not, a later delivery of it is a first one again.
+    """
+
+    reply: Reply
+    done: bool
+
+
+@dataclass(slots=True)
+class _Remembered:
+    effects: int
+    last: float
+
+
+class Effects:
+    """Event ids that had their effect, and those that are having it.
+
+    Ids are forgotten in the order in which they were last delivered, when room is needed, and never within `window`
+    seconds of that: a delivery that can still be repeated is still known.
+    """
+
+    def __init__(
+        self, window: float, *, most: int = MOST_REMEMBERED, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._window = window
+        self._most = most
+        self._monotonic = monotonic
+        self._done: OrderedDict[str, _Remembered] = OrderedDict()
+        self._running: dict[str, asyncio.Task[Outcome]] = {}
+
+    def count(self, event_id: str) -> int:
+        """Return how many effects an event had, as far as it is remembered."""
+        return self._done[event_id].effects if event_id in self._done else 0
+
+    async def once(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome | None:
+        """Give an event its effect, unless it had it.
+
+        Whoever delivers an event while its effect is under way waits for that one and gets its outcome. The effect goes
+        on when the one who waits for it goes away.
+
+        Returns:
+            What became of it; None when it had its effect before.
+
+        Raises:
+            Full: Nothing more can be remembered; the event had no effect.
+        """
+        if event_id in self._done:
+            self._done[event_id].last = self._monotonic()
+            self._done.move_to_end(event_id)
+            return None
+        if event_id not in self._running:
+            self._make_room()
+            self._running[event_id] = asyncio.create_task(self._perform(event_id, effect))
+        return await asyncio.shield(self._running[event_id])
+
+    async def close(self) -> None:
+        """End the effects that are under way."""
+        running = tuple(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _perform(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        try:
+            outcome = await effect()
+            if outcome.done:
+                known = self._done.setdefault(event_id, _Remembered(0, 0.0))
+                known.effects += 1
+                known.last = self._monotonic()
+            return outcome
+        finally:
+            del self._running[event_id]
+
+    def _make_room(self) -> None:
+        """Forget the id that was delivered longest ago, where there is no room for another.
+
+        Raises:
+            Full: It may still be repeated.
+        """
+        if len(self._done) + len(self._running) < self._most:
+            return
+        oldest = next(iter(self._done), None)
+        if oldest is None or self._monotonic() - self._done[oldest].last <= self._window:
+            raise Full
+        del self._done[oldest]

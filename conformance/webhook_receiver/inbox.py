@@ -1,0 +1,309 @@
+"""What arrives at the profile's webhook destinations during a run, each with its place in the event log."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.http.client import Client, Names
+from conformance.oracles.strict_json import JsonTextFault, strict_json
+from conformance.oracles.webhook_signature import SignatureHeader, read
+from conformance.outcome import Inconclusive
+from conformance.target import Destination, Profile, clock_file
+from conformance.webhook_receiver.receiver import Arrival, CannotListen, Receiver, Reply, bound
+
+CONFIRMED = "payment.confirmed"
+_NOWHERE = Reply(404)
+_HTTP_PORT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A destination that is received at.
+
+    Attributes:
+        name: Its name in the profile.
+        destination: What the profile says of it.
+        secret: The secret that its deliveries are signed with; the log has its name only.
+        host: Where the suite listens, as its sockets are bound.
+        port: Likewise.
+        path: Path of its URL.
+    """
+
+    name: str
+    destination: Destination
+    secret: str = field(repr=False)
+    host: str
+    port: int
+    path: str
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request that the target sent to a destination.
+
+    Attributes:
+        n: Its number in the event log.
+        place: The destination; None where no destination has the path that it came to.
+        arrival: What came.
+        now: The target's time when it came, in unix seconds.
+    """
+
+    n: int
+    place: Place | None
+    arrival: Arrival
+    now: float
+
+    @cached_property
+    def fault(self) -> str | None:
+        """Why the body is no JSON object, None when it is one."""
+        try:
+            value = strict_json(self.arrival.body)
+        except JsonTextFault as fault:
+            return str(fault)
+        return None if isinstance(value, dict) else f"the body is JSON and no object: {type(value).__name__}"
+
+    @cached_property
+    def event(self) -> Mapping[str, Any]:
+        """The event, empty where the body is no JSON object."""
+        return {} if self.fault is not None else strict_json(self.arrival.body)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The event's `data`, empty where it has none."""
+        found = self.event.get("data")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def id(self) -> object:
+        """The event's id, whatever it is."""
+        return self.event.get("id")
+
+    @property
+    def at_its_url(self) -> bool:
+        """Whether it came to path and query of its destination's URL; a proxy of the operator's own may change them."""
+        if self.place is None:
+            return False
+        parts = urlsplit(self.place.destination.url)
+        url = self.place.path + (f"?{parts.query}" if parts.query else "")
+        return self.arrival.target == url or self.place.destination.listen is not None
+
+    @property
+    def confirms(self) -> bool:
+        """Whether it says that a payment is confirmed."""
+        return self.event.get("type") == CONFIRMED
+
+    def tells_of(self, words: Sequence[str]) -> bool:
+        """Return whether one of the words stands in a string of the event, or in its bytes where it is no JSON."""
+        return any(_has(text, word) for text in self._texts for word in words)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        """What words may stand in."""
+        return tuple(_texts(self.event)) if self.fault is None else (self.arrival.body.decode("utf-8", "replace"),)
+
+    def signature(self, header: str) -> SignatureHeader | None:
+        """Return what its signature header says, None where it has none or several."""
+        values = self.arrival.values(header)
+        return read(values[0]) if len(values) == 1 else None
+
+
+def _has(text: str, word: str) -> bool:
+    """Return whether a word stands in a text by itself, in any case; it may be the beginning of another one's."""
+    return _by_itself(word).search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _by_itself(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", re.IGNORECASE)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield str(name)
+            yield from _texts(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+class Inbox:
+    """Opened once a run when something of it is about webhooks; it judges nothing.
+
+    A place that cannot be received at, and why, becomes the reason of the rows that need it.
+    """
+
+    def __init__(self, profile: Profile, client: Client, names: Names) -> None:
+        """Take what names the destinations, what records deliveries, and what keeps secrets out of the log."""
+        self._profile = profile
+        self._client = client
+        self._names = names
+        self._places: dict[str, Place] = {}
+        self._trouble: dict[str, str] = {}
+        self._receivers: list[Receiver] = []
+        self._received: list[Received] = []
+        self._scripts: dict[tuple[str, str], list[Reply]] = defaultdict(list)
+        self._changed = asyncio.Event()
+
+    async def open(self) -> None:
+        """Receive at every destination of the profile, as far as its address can be bound."""
+        found: dict[tuple[str, int], list[Place]] = defaultdict(list)
+        for name, one in self._profile.webhook.destinations.items():
+            secret = one.secret.read()
+            self._names.secret(secret, f"WEBHOOK_{name.upper()}_SECRET")
+            try:
+                host, port = listening_at(one)
+            except ValueError as fault:
+                self._trouble[name] = f"[webhook.destinations.{name}] {fault}"
+                continue
+            found[host, port].append(Place(name, one, secret, host, port, urlsplit(one.url).path or "/"))
+        for places in found.values():
+            await self._open(places)
+
+    async def _open(self, places: Sequence[Place]) -> None:
+        host, port = places[0].host, places[0].port
+        try:
+            receiver = await Receiver(lambda arrival: self._reply(places, arrival)).start(bound(host, port))
+        except CannotListen as fault:
+            for one in places:
+                self._trouble[one.name] = (
+                    f"[webhook.destinations.{one.name}] {fault}: end what listens there, or give listen = "
+                    '"HOST:PORT", an address of this machine that deliveries are forwarded to'
+                )
+            return
+        receiver.listen(lambda arrival: self._take(places, arrival))
+        self._receivers.append(receiver)
+        self._places |= {one.name: one for one in places}
+
+    async def close(self) -> None:
+        """Free every address."""
+        for receiver in self._receivers:
+            await receiver.close()
+
+    @property
+    def received(self) -> tuple[Received, ...]:
+        """Everything that came so far, in order."""
+        return tuple(self._received)
+
+    def of_tenant(self, tenant: str) -> tuple[Place, ...]:
+        """Return the destinations that payments of a tenant are told to.
+
+        Raises:
+            Inconclusive: There is none, or one of them cannot be received at.
+        """
+        wanted = [
+            name
+            for name, one in self._profile.webhook.destinations.items()
+            if one.tenant == tenant and CONFIRMED in one.events
+        ]
+        trouble = [self._trouble[name] for name in wanted if name in self._trouble]
+        if trouble:
+            raise Inconclusive("; ".join(trouble))
+        if not wanted:
+            raise Inconclusive(
+                f"no destination of the tenant {tenant} is known: configure one at the target and give "
+                "[webhook.destinations.NAME] with its url and secret"
+            )
+        return tuple(self._places[name] for name in wanted)
+
+    def script(self, word: str, place: Place, replies: Sequence[Reply]) -> None:
+        """Answer the next deliveries at a place that have a word in their body with these replies, one each.
+
+        Events of a type that is not payment.confirmed are taken as they come.
+        """
+        self._scripts[place.name, word] = list(replies)
+
+    async def wait(
+        self, matches: Callable[[Received], bool], *, seconds: float, count: int = 1
+    ) -> tuple[Received, ...]:
+        """Return what matches, as soon as there are so many or the time is over."""
+        ends = time.monotonic() + seconds
+        while True:
+            self._changed.clear()
+            found = tuple(filter(matches, self._received))
+            left = ends - time.monotonic()
+            if len(found) >= count or left <= 0:
+                return found
+            try:
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def _reply(self, places: Sequence[Place], arrival: Arrival) -> Reply:
+        place = _place(places, arrival)
+        if place is None:
+            return _NOWHERE
+        for (name, word), replies in self._scripts.items():
+            if name == place.name and replies and _has(arrival.body.decode("utf-8", "replace"), word):
+                # An event of another type is the target's own matter, and takes no reply of the one that is tried.
+                return Reply() if _is_of_another_type(arrival.body) else replies.pop(0)
+        return Reply()
+
+    def _take(self, places: Sequence[Place], arrival: Arrival) -> None:
+        reply = arrival.reply or Reply()
+        place = _place(places, arrival)
+        n = self._client.delivered(
+            "no destination" if place is None else place.name,
+            (
+                arrival.method,
+                f"http://{places[0].host}:{places[0].port}{arrival.target}",
+                arrival.headers,
+                arrival.body,
+            ),
+            reply.told if reply.ending != "answer" else (reply.status, reply.headers, reply.body),
+        )
+        self._received.append(Received(n, place, arrival, arrival.at + self._offset()))
+        self._changed.set()
+
+    def _offset(self) -> float:
+        file = self._profile.clock.offset_file
+        try:
+            return 0.0 if file is None else clock_file.offset_of(file)
+        except Inconclusive:
+            return 0.0
+
+
+def _is_of_another_type(body: bytes) -> bool:
+    try:
+        event = strict_json(body)
+    except JsonTextFault:
+        return False
+    type_ = event.get("type") if isinstance(event, dict) else None
+    return isinstance(type_, str) and type_ != CONFIRMED
+
+
+def _place(places: Sequence[Place], arrival: Arrival) -> Place | None:
+    """Return where a request came to; behind a proxy of the operator's own the path may be another one."""
+    only = places[0] if len(places) == 1 and places[0].destination.listen is not None else None
+    return next((one for one in places if one.path == arrival.path), only)
+
+
+def listening_at(destination: Destination) -> tuple[str, int]:
+    """Return host and port that the suite binds for a destination.
+
+    Raises:
+        ValueError: They cannot be told; the text says what to give.
+    """
+    if destination.listen is not None:
+        host, colon, port = destination.listen.rpartition(":")
+        if not (colon and host and port.isdecimal() and int(port) < 65_536):
+            raise ValueError(f"listen = {destination.listen!r} is no HOST:PORT")
+        return host.strip("[]"), int(port)
+    parts = urlsplit(destination.url)
+    if parts.scheme != "http" or parts.hostname is None:
+        raise ValueError(
+            "the suite receives plain HTTP: end TLS in front of it and give listen, the HOST:PORT that the deliveries "
+            "are forwarded to"
+        )
+    return parts.hostname, parts.port or _HTTP_PORT

@@ -1,0 +1,308 @@
+"""A webhook receiver as the profile wants one (P-WH-13): it verifies, and gives each event one effect.
+
+The effect is that an event is told, and forwarded where there is an address to forward to. It is done when both are:
+an event whose forwarding failed has had no effect, and may come again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import unquote
+
+from conformance.oracles import webhook_signature
+from conformance.webhook_receiver.effects import MOST_REMEMBERED, Effects, Full, Outcome
+from conformance.webhook_receiver.forwarding import Forwarder
+from conformance.webhook_receiver.receiver import Arrival, Reply
+
+EFFECTS_PATH: Final = "/effects/"
+_LONGEST_ID = 255
+_MARGIN_SECONDS = 60.0
+
+
+class Reason(StrEnum):
+    """Why a delivery had no effect."""
+
+    METHOD = "method_not_allowed"
+    MISSING = "signature_missing"
+    MALFORMED = "signature_malformed"
+    WRONG = "signature_wrong"
+    STALE = "timestamp_stale"
+    NOT_JSON = "not_json"
+    NO_ID = "no_event_id"
+    TOO_LARGE = "too_large"
+    INCOMPLETE = "incomplete"
+    LOOP = "forwarding_loop"
+    FULL = "too_many_events"
+    WANTED = "failed_as_wanted"
+    FORWARD = "forward_failed"
+
+
+_STATUS: Final[Mapping[Reason, int]] = {
+    Reason.METHOD: HTTPStatus.METHOD_NOT_ALLOWED,
+    Reason.LOOP: HTTPStatus.LOOP_DETECTED,
+    Reason.FULL: HTTPStatus.SERVICE_UNAVAILABLE,
+    Reason.WANTED: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+
+
+class Refused(Exception):
+    """A delivery that is not taken.
+
+    Attributes:
+        reason: Its code, which the answer's body carries.
+        detail: One sentence.
+    """
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+    @property
+    def reply(self) -> Reply:
+        """The answer: 400 with the reason, except where another status says more."""
+        allow = (("Allow", "POST"),) if self.reason is Reason.METHOD else ()
+        body = {"error": self.reason.value, "message": self.detail}
+        return _json(_STATUS.get(self.reason, HTTPStatus.BAD_REQUEST), body, *allow)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a delivery is held against.
+
+    Attributes:
+        header: Name of the signature header.
+        secrets: Secrets that are accepted: during a rotation the new one and the old one.
+        signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
+        tolerance: Seconds that `t` may be away from now.
+        service_word: The word that the key of v2 is derived with; None where it is not known, so that no v2 is checked.
+    """
+
+    header: str
+    secrets: tuple[str, ...] = field(repr=False)
+    signed_string: str = "{t}.{body}"
+    tolerance: float = 300.0
+    service_word: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookEvent:
+    """A delivery that verified.
+
+    Attributes:
+        id: Event id, 1 to 255 printable characters.
+        members: The whole body; members that nobody knows are among them.
+        secret: Which secret it verified with, from 1.
+        v2: Whether v2 verified, too; None where the delivery has none, or it was not checked.
+    """
+
+    id: str
+    members: Mapping[str, Any]
+    secret: int
+    v2: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of one arrival.
+
+    Attributes:
+        what: `delivered` (it had its effect), `repeated` (it had it before), `refused` or `failed` (neither).
+        arrival: The request.
+        reply: What it is answered with.
+        event: The event, where the delivery verified.
+        reason: Why it had no effect.
+        detail: The same in words.
+    """
+
+    what: str
+    arrival: Arrival
+    reply: Reply
+    event: WebhookEvent | None = None
+    reason: Reason | None = None
+    detail: str | None = None
+
+
+def verified(arrival: Arrival, terms: Terms) -> WebhookEvent:
+    """Return the event that a request delivers; a signature is verified before its time and its body are looked at.
+
+    Raises:
+        Refused: It is no delivery, its signature or its time is wrong, or it is no event.
+    """
+    if arrival.method != "POST":
+        raise Refused(Reason.METHOD, "events are delivered with POST")
+    values = arrival.values(terms.header)
+    if not values:
+        raise Refused(Reason.MISSING, f"the header {terms.header} is missing")
+    header = webhook_signature.read(values[0])
+    if len(values) > 1 or not header.usable or header.t is None:
+        fault = next((fault for fault in header.faults if fault in webhook_signature.UNUSABLE), "it came twice")
+        raise Refused(Reason.MALFORMED, f"the header {terms.header} is malformed: {fault}")
+    place = webhook_signature.verify(header, terms.secrets, terms.signed_string, arrival.body)
+    if place is None:
+        raise Refused(Reason.WRONG, "v1 verifies with none of the secrets")
+    second = _second(header, terms, arrival.body)
+    if second is False:
+        word = f"the key is derived with the service word {terms.service_word}"
+        raise Refused(Reason.WRONG, f"v1 verifies, and v2 with none of the secrets ({word})")
+    if webhook_signature.stale(header.t, arrival.at, terms.tolerance):
+        away = round(arrival.at - header.t)
+        where = f"{away} s ago" if away > 0 else f"{-away} s ahead"
+        raise Refused(Reason.STALE, f"t is {where}; {terms.tolerance:g} s are accepted")
+    return _event(arrival.body, place + 1, second)
+
+
+def _second(header: webhook_signature.SignatureHeader, terms: Terms, body: bytes) -> bool | None:
+    """Return whether v2 verifies; None where there is none, or nobody knows what its key is derived with."""
+    if not header.v2 or terms.service_word is None:
+        return None
+    found = webhook_signature.verify_v2(header, terms.secrets, terms.service_word, terms.signed_string, body)
+    return found is not None
+
+
+def _event(body: bytes, secret: int, second: bool | None) -> WebhookEvent:
+    try:
+        members = json.loads(body.decode(), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as fault:
+        raise Refused(Reason.NOT_JSON, "the body is not JSON") from fault
+    event_id = members.get("id") if isinstance(members, dict) else None
+    if not isinstance(event_id, str) or not 0 < len(event_id) <= _LONGEST_ID or not event_id.isprintable():
+        raise Refused(Reason.NO_ID, "the body is no object with a printable `id`")
+    return WebhookEvent(event_id, members, secret, second)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+class Listener:
+    """Answers arrivals: `plan` is what a `Receiver` asks.
+
+    Attributes:
+        counts: Arrivals by what became of them, and refusals by reason.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        tell: Callable[[Told], None],
+        *,
+        forwarder: Forwarder | None = None,
+        fail_first: int = 0,
+        delay: float = 0.0,
+        most: int = MOST_REMEMBERED,
+    ) -> None:
+        """Make a listener.
+
+        Args:
+            terms: What deliveries are held against.
+            tell: Called once for every arrival but questions about effects.
+            forwarder: Passes new events on; its answer is passed back.
+            fail_first: As many good deliveries are answered 500 first, without effect.
+            delay: Seconds that the answer to a good delivery waits, its effect done.
+            most: Most event ids that are remembered.
+        """
+        self._terms = terms
+        self._tell_reader = tell
+        self._forwarder = forwarder
+        self._to_fail = fail_first
+        self._delay = delay
+        # One delivery may be repeated from `tolerance` seconds before its t to as long after it.
+        self._effects = Effects(2 * terms.tolerance + _MARGIN_SECONDS, most=most)
+        self.counts: Counter[str] = Counter()
+
+    async def plan(self, arrival: Arrival) -> Reply:
+        """Return the answer to an arrival, its effect done."""
+        if arrival.method in {"GET", "HEAD"} and arrival.path.startswith(EFFECTS_PATH):
+            event_id = unquote(arrival.path.removeprefix(EFFECTS_PATH))
+            return Reply(200, (("Content-Type", "text/plain"),), str(self._effects.count(event_id)).encode())
+        event: WebhookEvent | None = None
+        try:
+            event = verified(arrival, self._terms)
+            self._take_no_loop(arrival)
+            self._fail_as_wanted()
+            reply = await self._once(arrival, event)
+        except Refused as refused:
+            what = "failed" if refused.reason in {Reason.WANTED, Reason.FULL} else "refused"
+            reply = refused.reply
+            self._tell(Told(what, arrival, reply, event, refused.reason, refused.detail))
+            return reply
+        return replace(reply, delay=self._delay)
+
+    def unread(self, arrival: Arrival) -> None:
+        """Tell of an arrival that the receiver refused by itself, because its body did not come whole."""
+        if arrival.whole or arrival.reply is None:
+            return
+        large = arrival.reply.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        reason = Reason.TOO_LARGE if large else Reason.INCOMPLETE
+        detail = "the body is longer than is read" if large else "the body did not come whole"
+        self._tell(Told("refused", arrival, arrival.reply, None, reason, detail))
+
+    async def close(self) -> None:
+        """End the effects that are under way."""
+        await self._effects.close()
+
+    async def _once(self, arrival: Arrival, event: WebhookEvent) -> Reply:
+        first = False
+
+        async def effect() -> Outcome:
+            nonlocal first
+            first = True
+            return await self._effect(arrival, event)
+
+        try:
+            outcome = await self._effects.once(event.id, effect)
+        except Full as full:
+            raise Refused(Reason.FULL, "too many events within the tolerance; deliver this one later") from full
+        reply = _taken(event, "repeated") if outcome is None else outcome.reply
+        if not first:
+            done = outcome is None or outcome.done
+            detail = None if done else "what it waited for failed"
+            self._tell(
+                Told("repeated" if done else "failed", arrival, reply, event, None if done else Reason.FORWARD, detail)
+            )
+        return reply
+
+    async def _effect(self, arrival: Arrival, event: WebhookEvent) -> Outcome:
+        if self._forwarder is None:
+            reply = _taken(event, "done")
+            self._tell(Told("delivered", arrival, reply, event))
+            return Outcome(reply, done=True)
+        forwarded = await self._forwarder.forward(arrival)
+        if forwarded.accepted:
+            self._tell(Told("delivered", arrival, forwarded.reply, event))
+            return Outcome(forwarded.reply, done=True)
+        detail = forwarded.fault or f"the answer was {forwarded.reply.status}"
+        body = {"error": Reason.FORWARD.value, "message": "the event could not be forwarded"}
+        reply = _json(forwarded.reply.status, body) if forwarded.fault else forwarded.reply
+        self._tell(Told("failed", arrival, reply, event, Reason.FORWARD, f"{self._forwarder.url}: {detail}"))
+        return Outcome(reply, done=False)
+
+    def _take_no_loop(self, arrival: Arrival) -> None:
+        if self._forwarder is not None and self._forwarder.has_passed(arrival):
+            raise Refused(Reason.LOOP, "this delivery was forwarded from here")
+
+    def _fail_as_wanted(self) -> None:
+        if self._to_fail > 0:
+            self._to_fail -= 1
+            raise Refused(Reason.WANTED, f"{self._to_fail} more will be failed")
+
+    def _tell(self, told: Told) -> None:
+        self.counts[told.what] += 1
+        if told.reason is not None:
+            self.counts[told.reason.value] += 1
+        self._tell_reader(told)
+
+
+def _taken(event: WebhookEvent, effect: str) -> Reply:
+    return _json(HTTPStatus.OK, {"id": event.id, "effect": effect})
+
+
+def _json(status: int, body: Mapping[str, Any], *fields: tuple[str, str]) -> Reply:
+    return Reply(status, (("Content-Type", "application/json"), *fields), json.dumps(body).encode())

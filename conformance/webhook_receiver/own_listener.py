@@ -1,0 +1,78 @@
+"""Our own `weldproof listen` as a child process: the receiver under test where the operator names none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from conformance.outcome import Inconclusive
+from conformance.processes.children import ended
+
+_VARIABLE = "WELDPROOF_LISTENER_SECRET"
+_READY_SECONDS = 100.0
+_END_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A listener that runs.
+
+    Attributes:
+        url: Where it receives.
+        effects: URL that tells how often the event `{id}` had its effect.
+        secret: The secret that it verifies with, made for this run.
+    """
+
+    url: str
+    effects: str
+    secret: str = field(repr=False)
+
+
+@asynccontextmanager
+async def own_listener(header: str, signed_string: str, tolerance: float) -> AsyncIterator[Started]:
+    """Start our listener on a free port and yield what it is; end it on leaving.
+
+    Raises:
+        Inconclusive: It did not start.
+    """
+    secret = f"weldw_{secrets.token_urlsafe(32)}"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "conformance", "listen", "--json", "--port", "0", "--secret-env", _VARIABLE),
+        *("--header", header, "--signed-string", signed_string, "--tolerance", str(tolerance)),
+        env={**os.environ, _VARIABLE: secret},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout is not None  # noqa: S101 - always piped above
+    reading: asyncio.Task[None] | None = None
+    try:
+        ready = await _ready(process.stdout)
+        reading = asyncio.create_task(_read_on(process.stdout))
+        yield Started(ready["url"] + "/", ready["effects"], secret)
+    finally:
+        await ended(process, _END_SECONDS)
+        if reading is not None:
+            await reading
+
+
+async def _ready(lines: asyncio.StreamReader) -> dict[str, str]:
+    try:
+        async with asyncio.timeout(_READY_SECONDS):
+            ready: dict[str, str] = json.loads(await lines.readline())
+    except (TimeoutError, ValueError) as fault:
+        raise Inconclusive("our own listener did not start") from fault
+    return ready
+
+
+async def _read_on(lines: asyncio.StreamReader) -> None:
+    """Take what the listener prints, so that it never waits for a reader."""
+    while await lines.read(65_536):
+        continue

@@ -1,0 +1,338 @@
+"""The suite's webhook receiver: records each request that arrives, and answers it as a plan says.
+
+It judges nothing and knows no secret. Whatever comes from whomever gets an orderly answer: a body beyond the limit 413,
+one that breaks off 400, and what is no HTTP at all the 400 of the server underneath.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import inspect
+import itertools
+import logging
+import socket
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Literal, Self, TypeAlias
+
+from aiohttp import web
+
+from conformance.target.webhook_defaults import BODY_LIMIT
+
+_BODY_SECONDS = 30.0
+_CHUNK = 65_536
+_SHUTDOWN_SECONDS = 0.1
+_QUIET = logging.getLogger("conformance.webhook_receiver.receiver")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+Ending: TypeAlias = Literal["answer", "silence", "hang_up"]
+
+
+class CannotListen(Exception):
+    """An address cannot be bound; the text says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is done about an arrival.
+
+    Attributes:
+        status: HTTP status of the answer.
+        headers: Header fields of the answer, in order.
+        body: Its body.
+        delay: Seconds until it is given.
+        ending: `answer`; `silence` keeps the connection open and never answers; `hang_up` closes it without an answer.
+    """
+
+    status: int = 204
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    delay: float = 0.0
+    ending: Ending = "answer"
+
+    @property
+    def told(self) -> str:
+        """What is done, for a reader."""
+        late = f" after {self.delay:g} s" if self.delay else ""
+        return {"answer": f"{self.status}{late}", "silence": "no answer", "hang_up": f"connection closed{late}"}[
+            self.ending
+        ]
+
+
+SILENCE = Reply(ending="silence")
+HANG_UP = Reply(ending="hang_up")
+
+
+def redirect(url: str, status: int = 307) -> Reply:
+    """Return a redirect to `url`."""
+    return Reply(status, (("Location", url),))
+
+
+@dataclass(slots=True)
+class Arrival:
+    """One request that arrived.
+
+    Attributes:
+        number: 1, 2, … at this receiver.
+        at: Time of arrival in unix seconds.
+        monotonic: The same moment on the monotonic clock, in seconds.
+        method: HTTP method.
+        target: Path with query, as sent.
+        peer: `HOST:PORT` of the sender.
+        headers: Header fields as sent, in order, repeats and case kept; bytes beyond ASCII as Latin-1.
+        body: The body's bytes as sent; its beginning where it is beyond the limit.
+        whole: Whether the body came whole.
+        reply: What is done about it, once that is decided.
+        answered: Monotonic time at which the answer was handed to the connection; None where there is none (yet).
+        left: Monotonic time at which the sender closed the connection without having been answered; None if it did not.
+    """
+
+    number: int
+    at: float
+    monotonic: float
+    method: str
+    target: str
+    peer: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    whole: bool = True
+    reply: Reply | None = None
+    answered: float | None = None
+    left: float | None = None
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return every value of a header field, its name in any case."""
+        return tuple(value for given, value in self.headers if given.lower() == name.lower())
+
+
+Plan: TypeAlias = Callable[[Arrival], Reply | Awaitable[Reply]]
+Matches: TypeAlias = Callable[[Arrival], bool]
+
+
+def accept(_: Arrival) -> Reply:
+    """Take everything with 204."""
+    return Reply()
+
+
+@dataclass(slots=True)
+class Receiver:
+    """Receives at given sockets between `start` and `close`.
+
+    Attributes:
+        plan: Decides what is done about an arrival; it may be replaced at any time. Where it fails the answer is 500.
+        limit: Most bytes of a body.
+        keep: Most arrivals that are remembered, the latest; None: all.
+    """
+
+    plan: Plan = accept
+    limit: int = BODY_LIMIT
+    keep: int | None = None
+    _arrivals: deque[Arrival] = field(init=False)
+    _listeners: list[Callable[[Arrival], None]] = field(default_factory=list)
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _runner: web.ServerRunner | None = None
+    _sockets: list[socket.socket] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._arrivals = deque(maxlen=self.keep)
+
+    async def start(self, sockets: Sequence[socket.socket]) -> Self:
+        """Receive at sockets that `bound` gave, or that are bound otherwise; `close` closes them."""
+        self._sockets = list(sockets)
+        server = web.Server(
+            self._take, access_log=None, logger=_QUIET, auto_decompress=False, handler_cancellation=True
+        )
+        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_SHUTDOWN_SECONDS)
+        await self._runner.setup()
+        for one in sockets:
+            await web.SockSite(self._runner, one).start()
+        return self
+
+    async def close(self) -> None:
+        """End every connection, also those that wait for an answer, and free the address."""
+        self._closing.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        for one in self._sockets:
+            one.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def port(self) -> int:
+        """The port that is received at."""
+        return int(self._sockets[0].getsockname()[1])
+
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """Everything that arrived so far, in order."""
+        return tuple(self._arrivals)
+
+    def listen(self, listener: Callable[[Arrival], None]) -> None:
+        """Call `listener` with each later arrival, once it is decided what is done about it and before that is done."""
+        self._listeners.append(listener)
+
+    async def next(
+        self, matches: Matches = lambda _: True, *, seconds: float, count: int = 1, after: int = 0
+    ) -> tuple[Arrival, ...]:
+        """Return the first arrivals that match, as many as there are when `count` came or the time is over.
+
+        Args:
+            matches: What is waited for.
+            seconds: Longest wait.
+            count: How many.
+            after: Only arrivals with a greater number.
+        """
+        ends = time.monotonic() + seconds
+        while True:
+            self._changed.clear()
+            found = [one for one in self._arrivals if one.number > after and matches(one)][:count]
+            left = ends - time.monotonic()
+            if len(found) >= count or left <= 0:
+                return tuple(found)
+            try:
+                # Each arrival wakes all who wait, whoever clears the event: nobody sleeps over one he has not seen.
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _take(self, request: web.BaseRequest) -> web.StreamResponse:
+        arrived, monotonic = time.time(), time.monotonic()
+        body, whole, refused = await self._body(request)
+        arrival = Arrival(
+            next(self._numbers),
+            arrived,
+            monotonic,
+            request.method,
+            request.raw_path,
+            _peer(request),
+            tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers),
+            body,
+            whole,
+        )
+        self._arrivals.append(arrival)
+        self._changed.set()
+        reply = refused or await self._decided(arrival)
+        arrival.reply = reply
+        for listener in self._listeners:
+            listener(arrival)
+        return await self._done(request, arrival, reply)
+
+    async def _body(self, request: web.BaseRequest) -> tuple[bytes, bool, Reply | None]:
+        """Return the body, whether it is whole, and the refusal of one that is not."""
+        held = bytearray()
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                while len(held) <= self.limit:
+                    chunk = await request.content.read(_CHUNK)
+                    if not chunk:
+                        return bytes(held), True, None
+                    held += chunk
+        except TimeoutError:
+            return bytes(held), False, Reply(HTTPStatus.REQUEST_TIMEOUT, (("Connection", "close"),))
+        except (web.RequestPayloadError, ConnectionError, ValueError):
+            return bytes(held), False, Reply(HTTPStatus.BAD_REQUEST, (("Connection", "close"),))
+        too_large = Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, (("Connection", "close"),))
+        return bytes(held[: self.limit]), False, too_large
+
+    async def _decided(self, arrival: Arrival) -> Reply:
+        try:
+            decided = self.plan(arrival)
+            return await decided if inspect.isawaitable(decided) else decided
+        except Exception:  # noqa: BLE001 - a plan's fault must not take the receiver down
+            _QUIET.exception("the plan failed")
+            return Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    async def _done(self, request: web.BaseRequest, arrival: Arrival, reply: Reply) -> web.StreamResponse:
+        try:
+            if reply.ending == "silence":
+                await self._closing.wait()
+            elif reply.delay:
+                await self._passed(reply.delay)
+        except asyncio.CancelledError:
+            arrival.left = time.monotonic()
+            self._changed.set()
+            raise
+        if reply.ending != "answer" and request.transport is not None:
+            request.transport.abort()
+        else:
+            arrival.answered = time.monotonic()
+        response = web.Response(status=reply.status, body=reply.body)
+        for name, value in reply.headers:
+            response.headers.add(name, value)
+        return response
+
+    async def _passed(self, seconds: float) -> None:
+        """Wait, but no longer than the receiver is open."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        except TimeoutError:
+            return
+
+
+def _peer(request: web.BaseRequest) -> str:
+    name = None if request.transport is None else request.transport.get_extra_info("peername")
+    return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "unknown"
+
+
+def bound(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets at every address of a host, of one port; port 0 picks a free one.
+
+    Raises:
+        CannotListen: It cannot be bound.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as fault:
+        raise CannotListen(f"{host} is no address of this machine: {fault.strerror}") from fault
+    sockets: list[socket.socket] = []
+    trouble: list[OSError] = []
+    for family, kind, protocol, _, address in dict.fromkeys(found):
+        try:
+            place = (address[0], sockets[0].getsockname()[1], *address[2:]) if sockets else address
+            sockets.append(_listening(family, kind, protocol, place))
+        except OSError as fault:
+            trouble.append(fault)
+    # An address family that the machine does not have is no trouble; an address that another program has is.
+    taken = [fault for fault in trouble if fault.errno == errno.EADDRINUSE]
+    if taken or not sockets:
+        for one in sockets:
+            one.close()
+        raise CannotListen(f"cannot listen at {host}:{port}: {(taken or trouble)[0].strerror}")
+    return sockets
+
+
+def _listening(
+    family: int, kind: int, protocol: int, address: tuple[str | int, ...] | tuple[int, bytes]
+) -> socket.socket:
+    one = socket.socket(family, kind, protocol)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.bind(address)
+        one.listen(socket.SOMAXCONN)
+        one.setblocking(False)
+    except OSError:
+        one.close()
+        raise
+    return one

@@ -1,0 +1,75 @@
+"""What a stack is made of: which chains and surfaces, at which ports, and how they differ from the usual ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from localnet.chains import LANES
+from localnet.hub import ADDONS
+from localnet.surface_names import SURFACES
+
+# Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
+PORTS = {
+    "algod": 4001,
+    "indexer": 8980,
+    "rail": 8402,
+    "base": 8545,
+    "base_sepolia": 8546,
+    "solana": 8899,
+    "solana_ws": 8900,
+    "gateway": 8090,
+    "agent": 8403,
+    "control_plane": 8094,
+    "federation_validator": 8092,
+    "zkp_receipt": 8093,
+    "atb_verifier": 8095,
+}
+COMPANIONS = ("limited", "edge", "offline")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to bring up.
+
+    Attributes:
+        data_dir: Folder for keys, databases, logs and the profile.
+        port_base: None for the usual ports, 0 for free ones, else the first of consecutive ones.
+        block_seconds: Time between blocks.
+        mutant: Id of the broken variant that its surface runs as, or None.
+        faults: Chain faults to switch on, as (name, seed).
+        lanes: Chains to start, and lanes that the rail offers on them.
+        settings: Further settings of the surfaces, by environment name.
+        kinds: What each lane's chain is, `sim` or `localnet`.
+        surfaces: Surfaces to start.
+        companions: Whether further services come along: a gateway with the limits that users meet, an edge host, and
+            an agent that can reach no network.
+        chameleon: Seed of the look that the surfaces take, or None.
+        addons: Addons that come along with the control plane.
+    """
+
+    data_dir: Path
+    port_base: int | None = None
+    block_seconds: float = 0.2
+    mutant: str | None = None
+    faults: tuple[tuple[str, int], ...] = ()
+    lanes: tuple[str, ...] = LANES
+    settings: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANES, "sim"))
+    surfaces: tuple[str, ...] = SURFACES
+    companions: bool = False
+    chameleon: int | None = None
+    addons: tuple[str, ...] = ADDONS
+
+    def of_kind(self, kind: str) -> tuple[str, ...]:
+        """Return the lanes of this stack whose chain is of a kind."""
+        return tuple(lane for lane in self.lanes if self.kinds[lane] == kind)
+
+    def port(self, name: str) -> int:
+        """Return the port of an address; 0 picks a free one."""
+        if name in COMPANIONS:
+            return 0
+        if self.port_base is None:
+            return PORTS[name]
+        return self.port_base + list(PORTS).index(name) if self.port_base else 0

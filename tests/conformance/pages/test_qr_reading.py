@@ -1,0 +1,87 @@
+"""QR codes of every usual image are decoded, and their payloads are taken apart."""
+
+from __future__ import annotations
+
+import io
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import segno
+from PIL import Image
+
+from conformance.pages import qr
+
+TEXT = "algorand://ABC?amount=8410000&asset=10458941&xnote=weldproof%3AAAE"
+PAYEE = "0x0000000000000000000000000000000000000001"
+TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+
+
+def drawn(kind: str, **how: Any) -> bytes:
+    """Return a QR code as an image file."""
+    made, file = io.BytesIO(), io.BytesIO()
+    segno.make(TEXT, micro=False).save(made, kind="png", **how)
+    Image.open(made).convert("RGB" if kind == "JPEG" else "RGBA").save(file, kind)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
+def test_images_of_any_kind_are_decoded(kind: str) -> None:
+    """The file's form does not matter."""
+    assert qr.decode(drawn(kind, scale=4)) == (TEXT,)
+
+
+def test_small_borderless_and_transparent_codes_are_decoded() -> None:
+    """A pixel a module, no quiet zone, and no background are what pages really send."""
+    assert qr.decode(drawn("PNG", scale=1, border=0)) == (TEXT,)
+    assert qr.decode(drawn("PNG", scale=3, light=None, dark="darkblue")) == (TEXT,)
+
+
+def test_codes_of_black_and_white_and_of_grey_are_decoded() -> None:
+    """An image without colours, with or without something transparent, is read as any other."""
+    for how in ({"scale": 1, "border": 0}, {"scale": 8}, {"scale": 3, "light": None}, {"dark": "#333", "scale": 3}):
+        file = io.BytesIO()
+        segno.make(TEXT, micro=False).save(file, kind="png", **how)
+        assert qr.decode(file.getvalue()) == (TEXT,)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n" + bytes(40), drawn("PNG", scale=4)[:200]]
+)
+def test_what_is_no_image_has_no_code(data: bytes) -> None:
+    """Broken files decide nothing and break nothing."""
+    assert qr.decode(data) == ()
+
+
+def test_payloads_of_three_lanes_are_taken_apart() -> None:
+    """ARC-26, Solana Pay, and EIP-681 alone or in a page's fragment say address, amount, asset and memo."""
+    algorand = qr.read(TEXT)
+    assert (algorand.address, algorand.microunits, algorand.asset, algorand.memo) == (
+        "ABC",
+        Decimal(8_410_000),
+        "10458941",
+        "weldproof:AAE",
+    )
+    solana = qr.read("solana:9xyz?amount=8.41&spl-token=4zMM&reference=2X2&memo=weldproof%3AA%2BB+C")
+    assert (solana.address, solana.microunits, solana.asset) == ("9xyz", Decimal(8_410_000), "4zMM")
+    assert (solana.memo, solana.reference) == ("weldproof:A+B+C", "2X2")
+    ethereum = f"ethereum:{TOKEN}@84532/transfer?address={PAYEE}&uint256=8410000"
+    for text in (ethereum, f"http://localhost:8090/checkout/x#{ethereum}"):
+        base = qr.read(text)
+        assert (base.address, base.microunits, base.asset, base.chain_id) == (PAYEE, Decimal(8_410_000), TOKEN, 84532)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello", "https://pay.test/checkout/x", "solana:", "algorand://?amount=x", "ethereum:0x1"]
+)
+def test_other_texts_say_what_they_say(text: str) -> None:
+    """A payload of no known form has its text and no amount."""
+    found = qr.read(text)
+    assert (found.text, found.microunits) == (text, None)
+
+
+def test_address_is_found_whatever_its_case_and_escapes() -> None:
+    """An EVM address counts in any case, another one as it stands, percent-encoded or not."""
+    assert qr.read(f"ethereum:{TOKEN.lower()}@1/transfer?address={PAYEE.upper().replace('0X', '0x')}").holds(PAYEE)
+    assert qr.read("https://pay.test/?to=A%42C").holds("ABC")
+    assert not qr.read("https://pay.test/?to=abc").holds("ABC")
