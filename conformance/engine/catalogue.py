@@ -21,6 +21,7 @@ from conformance.engine.quick import Quick
 if TYPE_CHECKING:
     from conformance.engine.check import Check, Exclusive
 
+_FOLDER: Final = "conformance.engine"
 _FILE: Final = "catalogue.json"
 
 
@@ -56,7 +57,7 @@ class Described:
 @cache
 def catalogue() -> tuple[Described, ...]:
     """Return every check of the suite, by name."""
-    values = orjson.loads(files("conformance").joinpath(_FILE).read_bytes())
+    values = orjson.loads(files(_FOLDER).joinpath(_FILE).read_bytes())
     return tuple(Described(**{**one, "rows": tuple(one["rows"]), "quick": Quick(**one["quick"])}) for one in values)
 
 
@@ -83,12 +84,12 @@ def typical(log: Path) -> bytes:
 
 def main() -> None:
     """Write the catalogue anew, and from an event log, where one is given, what checks typically take."""
-    folder = Path(str(files("conformance.engine")))
+    folder = Path(str(files(_FOLDER)))
     checks = import_module("conformance.engine.runner").registered()
     (folder / _FILE).write_bytes(encoded(described(checks)))
     sys.stdout.write(f"{len(checks)} checks\n")
     for log in sys.argv[1:]:
-        (folder / "typical_seconds.json").write_bytes(typical(Path(log)))
+        Path(str(files("conformance.ledger")), "typical_seconds.json").write_bytes(typical(Path(log)))
 
 
 if __name__ == "__main__":

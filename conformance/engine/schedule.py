@@ -20,7 +20,7 @@ from typing import Final
 from conformance.engine import clock
 from conformance.engine.check import Check
 from conformance.engine.session import Session
-from conformance.engine.typical import typical_seconds
+from conformance.ledger.typical import typical_seconds
 from conformance.target import Profile
 
 # Their answers come from no chain.

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES
 from conformance.engine.check import Case
-from conformance.fuzz.documents import published_document
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive
@@ -17,6 +16,7 @@ from conformance.surfaces import json_rpc
 from conformance.surfaces.agent import A2A, EXPLAIN, OPERATIONS, SIGN, VERIFY, Agent, Subject, agent_of
 from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, OPEN_READS, SERVICES, token_of
 from conformance.surfaces.gateway import calls
+from conformance.surfaces.openapi_documents import published_document
 from conformance.surfaces.rail.keys import DID, JWKS
 
 UNKNOWN_TOKEN = "A" * 22

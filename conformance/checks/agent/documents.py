@@ -7,10 +7,10 @@ from typing import Any
 
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.engine.check import Case, check
-from conformance.fuzz.documents import published_answer
 from conformance.oracles.openapi import faults_of_openapi
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import OPERATIONS
+from conformance.surfaces.openapi_documents import published_answer
 
 _METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 

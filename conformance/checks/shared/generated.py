@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from conformance.discovery.recognising import says_later
 from conformance.engine.check import Case, check, shortened
 from conformance.engine.quick import one_of_several
-from conformance.fuzz.documents import operation_count, published_document
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.http.client import Answer, Unreachable, retry_after
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import token_of
+from conformance.surfaces.openapi_documents import operation_count, published_document
 from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")

@@ -16,8 +16,8 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.outcome import OUR_LISTENER, STAND_IN, Inconclusive
 from conformance.surfaces.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
+from conformance.surfaces.webhooks.own_listener import own_listener
 from conformance.target import Profile, ProfileError
-from conformance.webhook_receiver.own_listener import own_listener
 
 UNBOUND_EFFECTS: Final = (
     "unbound: give [webhook.receiver] effects, a URL that answers how often the event {id} had its effect"

@@ -12,8 +12,8 @@ import pytest
 from conformance.engine import clock
 from conformance.engine.check import Case, Check, Exclusive
 from conformance.engine.runner import Plan, Run
-from conformance.engine.typical import typical_seconds
 from conformance.ledger import load
+from conformance.ledger.typical import typical_seconds
 from conformance.log.events import EventLog
 from conformance.target import Claims, Profile, Surface, clock_file
 from conformance.target.chains import BaseChain, Chains

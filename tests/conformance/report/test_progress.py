@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from conformance.engine.runner import registered
-from conformance.engine.typical import typical_seconds
+from conformance.ledger.typical import typical_seconds
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.report.progress import Progress
@@ -110,7 +110,7 @@ SCREEN = """
 import sys
 from conformance.log.events import EventLog
 from conformance.report.progress import Progress
-from conformance.engine.typical import typical_seconds
+from conformance.ledger.typical import typical_seconds
 now = [0.0]
 progress, log = Progress(seconds=lambda: now[0]), EventLog()
 log.listen(progress)

@@ -16,6 +16,6 @@ import orjson
 def typical_seconds() -> Mapping[str, float]:
     """Return what each check took in the recorded run."""
     seconds: Mapping[str, float] = orjson.loads(
-        files("conformance.engine").joinpath("typical_seconds.json").read_bytes()
+        files("conformance.ledger").joinpath("typical_seconds.json").read_bytes()
     )
     return seconds
