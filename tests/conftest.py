@@ -55,7 +55,14 @@ _WAITING = (
     "simulation",
     *("conformance/checks/control_plane", "conformance/checks/addons", "conformance/cli", "outside", "browser"),
     *("conformance/checks/webhooks", "conformance/fuzz", "conformance/determinism", "localnet", "reference/rail"),
-    *("reference/gateway", "sim/algorand", "reference/addons", "reference/bench", "differential", "reference/webhooks"),
+    *(
+        "reference/gateway",
+        "sim/algorand",
+        "reference/addons",
+        "tools/bench/reference",
+        "differential",
+        "reference/webhooks",
+    ),
     *("reference/control_plane", "conformance/checks", "sim"),
 )
 _OVER_BY = 0.85

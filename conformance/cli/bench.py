@@ -1,38 +1,34 @@
-"""`weldproof bench`: what the reference costs, beside floors and peers that were measured in the same run."""
+"""`weldproof bench`: hands over to the bench, which is a tool of the source tree and no part of the wheel."""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import click
 
-from conformance.bench import goals
-from conformance.bench.record import RECORD
+import conformance
+from conformance.cli.usage import UsageFault
+
+_TREE: Final = Path(conformance.__file__).parents[1]
+_ABSENT: Final = "measures the reference beside floors and peers: run it in the source tree, whose tools it needs"
 
 
-@click.command("bench")
-@click.option("--only", multiple=True, type=click.Choice([*goals.JOBS, "lanes"]), help="Only this job.")
-@click.option("--rounds", type=click.IntRange(1), default=7, show_default=True, help="Rounds that count.")
-@click.option(
-    "--seconds", type=click.FloatRange(0.01), default=0.7, show_default=True, help="Work of a server a round."
+@click.command(
+    "bench",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
-@click.option("--quick", is_flag=True, help="In process only, compared with the figures recorded last.")
-@click.option("--record", is_flag=True, help="Write docs/performance.md and docs/performance.json.")
-@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), default=RECORD, show_default=True)
-@click.option(
-    "--suite", "log", type=click.Path(path_type=Path, exists=True), help="Where a run's seconds went, by check."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
-    """Measure the reference beside floors and peers in one run, and hold it against the goals.
-
-    Peers are installed into a cache of the bench's own at first use; one that cannot be is named, and the rest goes on.
-    With --suite REPORT alone: where the seconds of that run of the suite went, by check.
-
-    Exit codes: 0 measured, with --quick also nothing became slower; 1 something did; 2 usage; 4 the bench failed.
-    """
-    from conformance.cli.benching import bench  # noqa: PLC0415 - `--help` waits for nothing that it imports
-
-    bench(ctx, **options)
+def command(ctx: click.Context) -> None:
+    """Measure the reference beside floors and peers in one run; `--help` says more."""
+    if not (_TREE / "tools" / "bench" / "__main__.py").is_file():
+        if "--help" in ctx.args:
+            click.echo(f"weldproof bench {_ABSENT}")
+            return
+        raise UsageFault(f"bench {_ABSENT}")
+    paths = (str(_TREE), os.environ.get("PYTHONPATH", ""))
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    os.execv(sys.executable, [sys.executable, "-m", "tools.bench", *ctx.args])  # noqa: S606 - our own tool

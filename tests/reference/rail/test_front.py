@@ -15,7 +15,6 @@ from typing import Any
 import algosdk
 import pytest
 
-from reference.bench.memory_rail import NoNode
 from reference.chains.algorand import AlgorandLane
 from reference.protocol.networks import NETWORKS
 from reference.rail.runtime import opened
@@ -23,6 +22,7 @@ from reference.rail.settings import RailSettings
 from reference.rail.unpaid_fast_path import Front
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope, Message, Scope
+from tools.bench.reference.memory_rail import NoNode
 
 NETWORK = NETWORKS["algorand_mainnet"]
 PATHS = ("/pay/v1/verify/receipt", "/pay/v1/verify/rfc9421", "/pay/v1/compliance/receipt")

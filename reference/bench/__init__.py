@@ -1,1 +1,0 @@
-"""What the reference costs, in process: each job beside the least it could cost (`python -m reference.bench`)."""

@@ -1,0 +1,34 @@
+"""The suite's own verifier in the bench: a program that does a round for each line it reads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.bench.reference import material
+
+
+@pytest.mark.parametrize("who", ["verifier", "cryptography"])
+def test_a_round_for_each_line(who: str, tmp_path: Path) -> None:
+    """The first line says that it is ready, each later one what a receipt cost."""
+    given = tmp_path / "receipt.json"
+    given.write_text(json.dumps(material.given("receipt", 0)), "utf-8")
+    words = [sys.executable, "-m", "tools.bench.offline", who, "0.002", str(given)]
+    done = subprocess.run(words, input="\n\n", capture_output=True, text=True, check=True, timeout=600)
+    first, *costs = map(json.loads, done.stdout.splitlines())
+    assert first == {"ready": True}
+    assert len(costs) == 2
+    assert min(costs) > 0
+
+
+def test_what_does_not_verify_is_not_measured(tmp_path: Path) -> None:
+    """A receipt that the suite refuses ends the program."""
+    given = tmp_path / "receipt.json"
+    given.write_text(json.dumps({**material.given("receipt", 0), "jws": "e30.e30.AA"}), "utf-8")
+    words = [sys.executable, "-m", "tools.bench.offline", "verifier", "0.002", str(given)]
+    done = subprocess.run(words, input="\n", capture_output=True, text=True, check=False, timeout=600)
+    assert (done.stdout, done.returncode) == ("", 1)

@@ -1,0 +1,49 @@
+"""`weldproof bench`, or `python -m tools.bench`: what the reference costs, beside floors and peers of the same run."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance.outcome import Exit
+from tools.bench import goals
+from tools.bench.measuring import bench
+from tools.bench.record import RECORD
+
+
+@click.command("bench")
+@click.option("--only", multiple=True, type=click.Choice([*goals.JOBS, "lanes"]), help="Only this job.")
+@click.option("--rounds", type=click.IntRange(1), default=7, show_default=True, help="Rounds that count.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.01), default=0.7, show_default=True, help="Work of a server a round."
+)
+@click.option("--quick", is_flag=True, help="In process only, compared with the figures recorded last.")
+@click.option("--record", is_flag=True, help="Write docs/performance.md and docs/performance.json.")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), default=RECORD, show_default=True)
+@click.option(
+    "--suite", "log", type=click.Path(path_type=Path, exists=True), help="Where a run's seconds went, by check."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Measure the reference beside floors and peers in one run, and hold it against the goals.
+
+    Peers are installed into a cache of the bench's own at first use; one that cannot be is named, and the rest goes on.
+    With --suite REPORT alone: where the seconds of that run of the suite went, by check.
+
+    Exit codes: 0 measured, with --quick also nothing became slower; 1 something did; 2 usage; 4 the bench failed.
+    """
+    try:
+        bench(ctx, **options)
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is, it is no slowdown
+        click.echo(traceback.format_exc(), err=True)
+        ctx.exit(Exit.SUITE_FAULT)
+
+
+if __name__ == "__main__":
+    command(prog_name="weldproof bench")

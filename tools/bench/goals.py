@@ -1,0 +1,150 @@
+"""The goals: how fast we mean to be beside whom. A table; the document and the verdicts follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tools.bench.ratios import Job, Ratio, ratio
+
+OURS = "weldproof"
+SUITE = "the suite's verifier"
+HYPERCORN, UVICORN = "weldproof / Hypercorn", "weldproof / uvicorn"
+QUART_UVICORN = "weldproof, through Quart / uvicorn"
+X402_UVICORN, X402_HYPERCORN, HONO = "x402 FastAPI / uvicorn", "x402 FastAPI / Hypercorn", "@x402/hono"
+HELLO_HYPERCORN = "bare ASGI hello / Hypercorn"
+ATTEMPT = "weldproof, an attempt"
+
+JOBS: Mapping[str, str] = {
+    "challenge": "an unpaid call answered with a 402 of three lanes, in process",
+    "paid-call": "a paid call, the chain in memory, in process",
+    "receipt": "a receipt verified",
+    "message": "an RFC 9421 request with Content-Digest verified",
+    "redemption": "a payment redeemed once, 32 at a time",
+    "delivery": "a webhook event posted to a receiver, 32 at a time",
+    "falcon": "a Falcon-1024 signature verified",
+    "audit-chain": "an entry of the control plane's log checked, in memory",
+    "zk-issue": "a ZK receipt's range proof made, and a receipt issued",
+    "zk-verify": "a ZK receipt's range proof verified, and a receipt judged",
+    "receipt-peers": "a receipt verified, beside other programs",
+    "receipt-offline": "a receipt verified by the suite's own verifier, as weldproof receipt verify does",
+    "message-peers": "an RFC 9421 request with Content-Digest verified, beside other programs",
+    "challenge-http": "an unpaid call answered with a 402 of three lanes, over HTTP",
+    "paid-http": "a paid call, the chain in memory, over HTTP",
+}
+"""What each job is. The first ten are measured in one process by `python -m tools.bench.reference`."""
+
+IN_PROCESS = tuple(JOBS)[:10]
+IN_TURNS = ("receipt-peers", "receipt-offline", "message-peers")
+"""Those of programs that are asked for one round at a time."""
+
+COUNTED: Mapping[str, str] = {name: "receipts" for name in JOBS if name.startswith("receipt")}
+"""What is told as so many a second and core, too: a million by the CPU microseconds of one."""
+
+WITHIN: Mapping[str, float] = {"zk-issue": 0.5, "zk-verify": 0.3}
+"""CPU seconds that one of these jobs may take at most, whatever it is beside others; each contender of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One goal.
+
+    Attributes:
+        id: Its number.
+        job: The job.
+        ours: Which of ours.
+        other: Beside whom.
+        at_least: How many times as fast we must be.
+    """
+
+    id: str
+    job: str
+    ours: str
+    other: str
+    at_least: float
+
+
+GOALS: tuple[Goal, ...] = (
+    Goal("G1", "receipt", OURS, "libsodium", 0.88),
+    Goal("G1", "receipt", OURS, "cryptography", 1.6),
+    Goal("G1", "receipt-peers", OURS, "npm jose compactVerify", 2.5),
+    Goal("G2", "message", OURS, "libsodium + sha256", 0.80),
+    Goal("G2", "message-peers", OURS, "http-message-signatures", 2.8),
+    Goal("G3", "challenge-http", HYPERCORN, X402_UVICORN, 1.3),
+    Goal("G3", "challenge-http", HYPERCORN, X402_HYPERCORN, 2.2),
+    Goal("G3", "challenge-http", HYPERCORN, HELLO_HYPERCORN, 0.62),
+    Goal("G3b", "challenge-http", UVICORN, X402_UVICORN, 7.0),
+    Goal("G3b", "challenge-http", UVICORN, HONO, 3.5),
+    Goal("G3b", "challenge-http", QUART_UVICORN, X402_UVICORN, 2.0),
+    Goal("G3b", "challenge-http", QUART_UVICORN, HONO, 1.1),
+    Goal("G4", "paid-http", HYPERCORN, X402_HYPERCORN, 2.0),
+    Goal("G4", "paid-http", UVICORN, X402_UVICORN, 2.0),
+    Goal("G4", "paid-http", HYPERCORN, X402_UVICORN, 1.25),
+    Goal("G4", "paid-call", OURS, "Quart hello", 1 / 2.2),
+    Goal("G6", "falcon", OURS, "bare pqcrypto", 0.95),
+    Goal("G7", "delivery", ATTEMPT, "bare aiohttp POST loop", 0.9),
+    Goal("G7", "delivery", ATTEMPT, "httpx, signing", 15.0),
+    Goal("G9", "audit-chain", OURS, "plain SHA-256", 0.45),
+    Goal("G9", "audit-chain", OURS, "json + rfc8785 + hmac.new", 10.0),
+    Goal("G10", "redemption", "weldproof, durable", "sqlite3 direct, not durable", 0.95),
+    Goal("G10", "redemption", "weldproof, durable", "SQLAlchemy async + aiosqlite", 8.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where we stand: a goal with what was measured; costs in CPU microseconds."""
+
+    goal: Goal
+    ours: float
+    other: float
+    ratio: Ratio
+
+    @property
+    def reached(self) -> bool:
+        """Whether the median reaches the goal."""
+        return self.ratio.median >= self.goal.at_least
+
+
+def standings(jobs: Sequence[Job]) -> list[Standing]:
+    """Return every goal whose two contenders were measured."""
+    by_name = {job.name: job for job in jobs}
+    found = []
+    for goal in GOALS:
+        job = by_name.get(goal.job)
+        ours, other = (job.find(goal.ours), job.find(goal.other)) if job is not None else (None, None)
+        if ours is not None and other is not None:
+            found.append(Standing(goal, ours.cost, other.cost, ratio(ours.rounds, other.rounds)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Whether one of ours keeps within its job's limit; both in CPU microseconds."""
+
+    job: str
+    ours: str
+    cost: float
+    limit: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether it does."""
+        return self.cost <= self.limit
+
+
+def holdings(jobs: Sequence[Job]) -> list[Holding]:
+    """Return how ours stand beside the limits of the jobs that were measured."""
+    return [
+        Holding(job.name, one.name, one.cost, WITHIN[job.name] * 1_000_000)
+        for job in jobs
+        if job.name in WITHIN
+        for one in job.contenders
+        if one.role == "ours"
+    ]
+
+
+def unmeasured(jobs: Sequence[Job]) -> list[Goal]:
+    """Return the goals that this run says nothing about."""
+    measured = {standing.goal for standing in standings(jobs)}
+    return [goal for goal in GOALS if goal not in measured]

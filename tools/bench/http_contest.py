@@ -1,0 +1,265 @@
+"""Servers in turn under the same load: CPU time of each one's process group, divided by the requests it answered."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from programs.missing import Missing
+from programs.node import node
+from tools.bench import goals, load, peer_home, servers
+from tools.bench.peer_home import PEERS
+from tools.bench.processor import pinned, server_and_client
+from tools.bench.ratios import Contender, Job
+from tools.bench.servers import Server
+
+PATH = "/pay/v1/verify/receipt"
+# What everybody is asked without paying. A paid call of ours brings a receipt to verify; the peers' is as long.
+_UNPAID = b'{"jws":"e30.e30.AA"}'
+_AS_LONG_AS_OURS = b'{"jws":"%b"}' % (b"A" * 1400)
+_WARM_UP = 64
+_MICRO = 1_000_000
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Entrant:
+    """One server that takes part.
+
+    Attributes:
+        name: Its name.
+        role: `ours`, `floor` or `peer`.
+        server: The process.
+        status: What it answers.
+        requests: What it is asked, for ever or until its payments run out.
+        count: Requests a round.
+        rounds: CPU microseconds a request, by round.
+    """
+
+    name: str
+    role: str
+    server: Server
+    status: int
+    requests: Iterator[bytes]
+    count: int = _WARM_UP
+    rounds: list[float] = field(default_factory=list)
+
+    def calibrate(self, seconds: float, most: int) -> None:
+        """Warm the server up and find how many requests fill a round."""
+        self._cost()
+        cost = self._cost()
+        while cost * self.count < seconds / 8 * _MICRO and self.count * 4 <= most:
+            self.count *= 4
+            cost = self._cost()
+        self.count = max(_WARM_UP, min(most, round(seconds * _MICRO / cost) if cost else most))
+
+    def measure(self) -> None:
+        """Add a round."""
+        self.rounds.append(self._cost())
+
+    def _cost(self) -> float:
+        before = self.server.seconds()
+        asked = itertools.islice(self.requests, self.count)
+        try:
+            answered = asyncio.run(load.send_all(self.server.port, asked, self.status))
+        except (load.LoadFault, OSError) as fault:
+            raise load.LoadFault(f"{self.name}: {fault}") from fault
+        if answered != self.count:
+            raise load.LoadFault(f"{self.name}: {answered} of {self.count} requests were answered")
+        return (self.server.seconds() - before) / answered * _MICRO
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an HTTP contest is run.
+
+    Attributes:
+        rounds: Rounds that count.
+        seconds: CPU seconds that each server works in a round, at the most.
+        folder: Where servers keep what they write.
+        say: Told what happens.
+    """
+
+    rounds: int
+    seconds: float
+    folder: Path
+    say: Say
+
+
+class Arena:
+    """The servers of one contest, started on demand and ended together."""
+
+    def __init__(self, plan: Plan, exits: ExitStack) -> None:
+        self.plan = plan
+        self._exits = exits
+        self._processors = server_and_client()[0]
+
+    def ours(self, server: str, *, app: str = "rail", proofs: int = 0) -> tuple[Server, Path]:
+        """Start the rail in memory, or a hello, on a server; the folder holds what it wrote."""
+        folder = self.plan.folder / f"{app}-{server}"
+        words = [sys.executable, "-m", "tools.bench.reference", "serve", app, "--server", server, "--fd", "{fd}"]
+        words += ["--folder", str(folder), "--proofs", str(proofs)]
+        path = {"PYTHONPATH": self._path()} if server == "uvicorn" else {}
+        return self._start(words, folder, path), folder
+
+    def _path(self) -> str:
+        """Return the module path that adds uvicorn and httptools to our own environment."""
+        added = str(peer_home.python_home(self.plan.say).servers)
+        return os.pathsep.join(filter(None, (added, os.environ.get("PYTHONPATH", ""))))
+
+    def x402(self, server: str) -> Server:
+        """Start the x402 middleware for FastAPI."""
+        home = peer_home.python_home(self.plan.say)
+        words = [str(home.python), str(PEERS / "x402_app.py"), server, "{fd}"]
+        return self._start(words, self.plan.folder / f"x402-{server}", {})
+
+    def hono(self) -> Server:
+        """Start the x402 middleware for Hono."""
+        home = peer_home.node_home(self.plan.say)
+        return self._start([str(node().path), str(home / "x402_hono.mjs"), "{fd}"], self.plan.folder / "hono", {})
+
+    def _start(self, words: Sequence[str], folder: Path, environment: dict[str, str]) -> Server:
+        started = servers.running(words, folder=folder, processors=self._processors, environment=environment)
+        server = self._exits.enter_context(started)
+        servers.await_ready(server)
+        return server
+
+
+Entry = Callable[[Arena], list[Entrant]]
+
+
+def challenges() -> list[Entry]:
+    """Return who answers unpaid calls."""
+
+    def ours(arena: Arena, server: str, name: str, quart_name: str) -> list[Entrant]:
+        running, _ = arena.ours(server)
+        through = load.request("POST", PATH, _UNPAID, {"PAYMENT-SIGNATURE": "e30="})
+        return [
+            Entrant(name, "ours", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID))),
+            Entrant(quart_name, "ours", running, 402, itertools.repeat(through)),
+        ]
+
+    def peer(name: str, start: Callable[[Arena], Server]) -> Entry:
+        unpaid = load.request("POST", PATH, _UNPAID)
+        return lambda arena: [Entrant(name, "peer", start(arena), 402, itertools.repeat(unpaid))]
+
+    def prepared(server: str, name: str) -> Entry:
+        def start(arena: Arena) -> list[Entrant]:
+            running, _ = arena.ours(server, app="prepared")
+            return [Entrant(name, "floor", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))]
+
+        return start
+
+    def hello(arena: Arena) -> list[Entrant]:
+        asked = itertools.repeat(load.request("GET", "/"))
+        return [Entrant(goals.HELLO_HYPERCORN, "floor", arena.ours("hypercorn", app="hello")[0], 200, asked)]
+
+    return [
+        lambda arena: ours(arena, "hypercorn", goals.HYPERCORN, "weldproof, through Quart / Hypercorn"),
+        lambda arena: ours(arena, "uvicorn", goals.UVICORN, goals.QUART_UVICORN),
+        peer(goals.X402_UVICORN, lambda arena: arena.x402("uvicorn")),
+        peer(goals.X402_HYPERCORN, lambda arena: arena.x402("hypercorn")),
+        peer(goals.HONO, Arena.hono),
+        prepared("hypercorn", "the same bytes, prepared / Hypercorn"),
+        prepared("uvicorn", "the same bytes, prepared / uvicorn"),
+        hello,
+    ]
+
+
+def paid_calls(plan: Plan) -> list[Entry]:
+    """Return who answers paid calls; ours get a payment of its own for each call."""
+    stock = _most(plan) * (plan.rounds + 2)
+
+    def ours(server: str, name: str) -> Entry:
+        def start(arena: Arena) -> list[Entrant]:
+            running, folder = arena.ours(server, proofs=stock)
+            body = (folder / "body").read_bytes()
+            proofs = (folder / "proofs").read_text("ascii").splitlines()
+            asked = (load.request("POST", PATH, body, {"X-PAYMENT": proof}) for proof in proofs)
+            return [Entrant(name, "ours", running, 200, asked)]
+
+        return start
+
+    def peer(name: str, server: str) -> Entry:
+        def start(arena: Arena) -> list[Entrant]:
+            running = arena.x402(server)
+            signed = {"PAYMENT-SIGNATURE": x402_payment(running.port, _AS_LONG_AS_OURS)}
+            asked = load.request("POST", PATH, _AS_LONG_AS_OURS, signed)
+            return [Entrant(name, "peer", running, 200, itertools.repeat(asked))]
+
+        return start
+
+    return [
+        ours("hypercorn", goals.HYPERCORN),
+        ours("uvicorn", goals.UVICORN),
+        peer(goals.X402_UVICORN, "uvicorn"),
+        peer(goals.X402_HYPERCORN, "hypercorn"),
+    ]
+
+
+def _most(plan: Plan) -> int:
+    """Return how many requests a round has at the most, where each needs a payment: such as cost 500 microseconds."""
+    return max(_WARM_UP, round(plan.seconds * 2000))
+
+
+def x402_payment(port: int, body: bytes) -> str:
+    """Return a stock x402 payment of what a server asks, with an authorization that only a stub would take."""
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}{PATH}", body, {"Content-Type": "application/json"})
+    try:
+        urllib.request.urlopen(asked, timeout=10).close()  # noqa: S310 - same
+    except urllib.error.HTTPError as answer:
+        required = json.loads(base64.b64decode(answer.headers["PAYMENT-REQUIRED"]))
+    else:
+        raise load.LoadFault("an unpaid call was served")
+    accepted: dict[str, Any] = required["accepts"][0]
+    authorization = {
+        "from": "0x" + "22" * 20,
+        "to": accepted["payTo"],
+        "value": accepted["amount"],
+        "validAfter": "0",
+        "validBefore": "9999999999",
+        "nonce": "0x" + "44" * 32,
+    }
+    payload = {"signature": "0x" + "11" * 65, "authorization": authorization}
+    told = {"x402Version": 2, "resource": required.get("resource"), "accepted": accepted, "payload": payload}
+    return base64.b64encode(json.dumps(told).encode()).decode()
+
+
+def contest(job: str, plan: Plan) -> Job:
+    """Run the contest `challenge-http` or `paid-http`; a peer that is missing here is named, and the rest goes on.
+
+    Raises:
+        LoadFault: One of ours did not start or answered wrongly.
+    """
+    entries = challenges() if job == "challenge-http" else paid_calls(plan)
+    most = sys.maxsize if job == "challenge-http" else _most(plan)
+    with ExitStack() as exits, pinned(server_and_client()[1]):
+        arena = Arena(plan, exits)
+        entrants: list[Entrant] = []
+        missed: dict[str, None] = {}
+        for entry in entries:
+            try:
+                entrants += entry(arena)
+            except Missing as missing:
+                missed[str(missing)] = None
+        for text in missed:
+            plan.say(f"{job}: some peers are left out: {text}")
+        for entrant in entrants:
+            entrant.calibrate(plan.seconds, most)
+        for number in range(plan.rounds):
+            plan.say(f"{job}: round {number + 1} of {plan.rounds}")
+            for entrant in entrants:
+                entrant.measure()
+    return Job(job, tuple(Contender(one.name, one.role, tuple(one.rounds)) for one in entrants))

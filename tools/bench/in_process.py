@@ -1,0 +1,54 @@
+"""The in-process figures, from the program that takes them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from tools.bench.ratios import Job, joined, shares
+
+
+class BenchFault(Exception):
+    """The program that measures did not end well; the text is what it said."""
+
+
+def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple[Job, ...], Mapping[str, str]]:
+    """Run `python -m tools.bench.reference` and return its jobs and the versions it measured; its progress is shown.
+
+    The rounds are those of several processes, one after the other (`ratios.shares`).
+
+    Raises:
+        BenchFault: It did not end well.
+    """
+    only = [word for name in names for word in ("--only", name)]
+    told = [_told(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
+    try:
+        parts = zip(*([Job.read(job) for job in one["jobs"]] for one in told), strict=True)
+        return tuple(map(joined, parts)), dict(told[0]["versions"])
+    except (KeyError, TypeError, ValueError) as fault:
+        raise BenchFault(f"python -m tools.bench.reference told no figures: {fault}") from fault
+
+
+def profiles(names: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return where the time of each job goes: `part` and `share`, the largest first.
+
+    Raises:
+        BenchFault: The program that profiles did not end well.
+    """
+    told: Mapping[str, Sequence[Mapping[str, Any]]] = _told(["profile", *names])
+    return told
+
+
+def _told(words: Sequence[str]) -> Any:
+    command = [sys.executable, "-m", "tools.bench.reference", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed words
+    if done.returncode != 0:
+        raise BenchFault(f"python -m tools.bench.reference ended with status {done.returncode}")
+    try:
+        return orjson.loads(done.stdout)
+    except orjson.JSONDecodeError as fault:
+        raise BenchFault(f"python -m tools.bench.reference told no figures: {fault}") from fault

@@ -1,0 +1,69 @@
+"""What a paid call costs the rail on each lane, against the simulated chains: for information, not for a goal."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, Check
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names
+from conformance.http.transport import HttpTransport
+from conformance.log.events import EventLog
+from conformance.processes.own_stack import own_stack
+from conformance.surfaces.rail.purchase import purchase
+from conformance.target import Profile
+from tools.bench.processor import tree_seconds
+
+_ROLE = "compliance-receipt"
+_RAIL = "reference.rail"
+_MICRO = 1_000_000
+
+
+async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]:
+    """Return CPU microseconds of the rail's process a paid call, by lane.
+
+    Args:
+        payments: How many payments a lane, one after the other.
+        say: Told what happens.
+
+    Raises:
+        StackFault: Our own stack did not come up.
+        Inconclusive: A payment was not served.
+    """
+    async with own_stack(["--surface", "rail"]) as stack:
+        profile = stack.profile
+        transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4)
+        async with transport:
+            names, log = Names(), EventLog()
+            client = Client(transport, log, "bench", names, Counter())
+            session = Session(profile, client, names, seed=0)
+            try:
+                await session.open(rehearse=False)
+                operation = session.service(_ROLE)
+                found = {}
+                for lane in profile.claims.lanes:
+                    say(f"lanes: {payments} payments on {lane}")
+                    found[lane] = await _cost(_case(lane, profile, client, log, session), operation, payments)
+            finally:
+                await session.close()
+    return found
+
+
+def _case(lane: str, profile: Profile, client: Client, log: EventLog, session: Session) -> Case:
+    check = Check("bench", (), "rail", lane, exclusive=False, fix="", run=_judge_nothing)
+    return Case(check, profile, client, log, random.SystemRandom(), session)
+
+
+async def _judge_nothing(case: Case) -> None:
+    """A payment that is measured is judged by nobody."""
+
+
+async def _cost(case: Case, operation: Operation, payments: int) -> float:
+    await purchase(case, operation, case.lane)  # opens the payer and warms the rail up
+    before = tree_seconds(os.getpid(), _RAIL)
+    for _ in range(payments):
+        await purchase(case, operation, case.lane)
+    return (tree_seconds(os.getpid(), _RAIL) - before) / payments * _MICRO

@@ -1,0 +1,149 @@
+"""`weldproof bench`: what the reference costs, beside floors and peers that were measured in the same run."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import orjson
+
+from conformance.cli.usage import UsageFault
+from conformance.log import events
+from conformance.outcome import Exit, Inconclusive
+from conformance.processes.interrupt import interruptible
+from conformance.processes.own_stack import StackFault
+from tools.bench import document, goals, http_contest, in_process, peer_home, suite, table, turns
+from tools.bench.in_process import BenchFault
+from tools.bench.load import LoadFault
+from tools.bench.ratios import MARGIN, Job, slowdowns
+from tools.bench.record import RECORD, Figures, Machine, standing_told, today
+from tools.bench.turns import TurnFault
+
+_DOCUMENT = Path("docs/performance.md")
+_QUICK_SECONDS = 0.05
+_PAYMENTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    names: tuple[str, ...]
+    rounds: int
+    seconds: float
+    lanes: bool
+
+
+def bench(
+    ctx: click.Context,
+    only: Sequence[str],
+    rounds: int,
+    seconds: float,
+    quick: bool,
+    record: bool,
+    against: Path,
+    log: Path | None,
+    as_json: bool,
+) -> None:
+    """Do what `weldproof bench` says of itself; its options are declared beside its help."""
+    spent = None if log is None else _spent(log)
+    if spent is not None and not record:
+        if as_json:
+            click.echo(orjson.dumps(spent.told(), option=orjson.OPT_INDENT_2))
+        else:
+            table.show_suite(spent)
+        return
+    if record and (quick or only):
+        raise UsageFault("a record needs the whole run: leave --quick and --only out")
+    if record and not _DOCUMENT.parent.is_dir():
+        raise UsageFault("--record writes docs/performance.md: run it in the source tree")
+    try:
+        if quick:
+            ctx.exit(_quick(tuple(only), rounds, against, as_json=as_json))
+        figures = _measured(_Asked(tuple(only) or (*goals.JOBS, "lanes"), rounds, seconds, not only or "lanes" in only))
+    except (BenchFault, LoadFault, TurnFault, StackFault, Inconclusive) as fault:
+        click.echo(f"weldproof bench: {fault}", err=True)
+        ctx.exit(Exit.SUITE_FAULT)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        ctx.exit(Exit.INTERRUPTED)
+    if as_json:
+        click.echo(orjson.dumps(figures.told(), option=orjson.OPT_INDENT_2))
+    else:
+        table.show(figures)
+    if record:
+        told = None if spent is None else spent.told()
+        _write(replace(figures, suite=told, profiles=in_process.profiles(goals.IN_PROCESS)))
+
+
+def _write(figures: Figures) -> None:
+    before = _DOCUMENT.read_text("utf-8") if _DOCUMENT.exists() else ""
+    RECORD.write_bytes(orjson.dumps(figures.told(), option=orjson.OPT_INDENT_2) + b"\n")
+    _DOCUMENT.write_text(document.document(figures, kept=document.kept_part(before)), "utf-8")
+    _say(f"written: {_DOCUMENT}, {RECORD}")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _measured(asked: _Asked) -> Figures:
+    inside = [name for name in goals.IN_PROCESS if name in asked.names]
+    jobs: list[Job] = []
+    versions: dict[str, str] = {"weldproof": version("weldproof")}
+    if inside:
+        found, told = in_process.measure(inside, rounds=asked.rounds, seconds=0.1)
+        jobs += found
+        versions |= told
+    lanes: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
+        for name in asked.names:
+            if name in goals.IN_TURNS:
+                jobs.append(turns.contest(name, rounds=asked.rounds, seconds=0.1, folder=Path(folder), say=_say))
+            elif name.endswith("-http"):
+                plan = http_contest.Plan(asked.rounds, asked.seconds, Path(folder) / name, _say)
+                jobs.append(http_contest.contest(name, plan))
+    if asked.lanes:
+        from tools.bench import lanes as lane_costs  # noqa: PLC0415 - the wallets' SDKs take a second to import
+
+        lanes = asyncio.run(interruptible(lane_costs.measure(_PAYMENTS, _say)))
+    return Figures(today(), Machine.here(), versions | peer_home.versions(), tuple(jobs), lanes)
+
+
+def _quick(only: tuple[str, ...], rounds: int, against: Path, *, as_json: bool) -> Exit:
+    names = [name for name in goals.IN_PROCESS if not only or name in only]
+    if not names:
+        raise UsageFault(f"--quick measures {', '.join(goals.IN_PROCESS)} only")
+    try:
+        before = Figures.read(against)
+    except ValueError as fault:
+        raise UsageFault(f"{fault}; `weldproof bench --record` writes them") from fault
+    jobs, _ = in_process.measure(names, rounds=rounds, seconds=_QUICK_SECONDS)
+    slower = slowdowns(before.jobs, jobs)
+    if slower:  # once more, with more rounds: what is slower stays slower
+        again = sorted({one.job for one in slower}, key=names.index)
+        jobs, _ = in_process.measure(again, rounds=rounds, seconds=_QUICK_SECONDS * 2)
+        slower = slowdowns(before.jobs, jobs)
+    here = Machine.here()
+    if as_json:
+        found = [{"job": one.job, "beside": one.beside, "sentence": one.sentence} for one in slower]
+        standings = [standing_told(one) for one in goals.standings(jobs)]
+        click.echo(orjson.dumps({"recorded": before.taken, "slower": found, "goals": standings}))
+    else:
+        for one in slower:
+            click.echo(f"{click.style('slower', fg='red')}  {one.sentence}")
+        if not slower:
+            click.echo(f"nothing is more than {MARGIN:.0%} slower than recorded on {before.taken}: {', '.join(names)}")
+        if here.processor != before.machine.processor:
+            click.echo(f"the record is of another machine ({before.machine.processor}); its ratios may differ here")
+    return Exit.FAILED if slower else Exit.PASSED
+
+
+def _spent(log: Path) -> suite.Spent:
+    path = events.log_in(log) if log.is_dir() else log
+    try:
+        return suite.spent(events.read(path))
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise UsageFault(f"cannot read the event log {path}: {fault}") from fault

@@ -1,0 +1,112 @@
+"""Figures that are kept: one JSON file to compare with."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tools.bench import goals, processor
+from tools.bench.ratios import Job
+
+SCHEMA = "weldproof-bench/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where figures were taken."""
+
+    processor: str
+    processors: int
+    system: str
+
+    @classmethod
+    def here(cls) -> Machine:
+        """Return this machine."""
+        return cls(processor.model(), os.cpu_count() or 1, f"{platform.system()} {platform.release()}")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One run of the bench.
+
+    Attributes:
+        taken: Day, ISO 8601.
+        machine: Where.
+        versions: What was measured, name to version.
+        jobs: Every job with its rounds.
+        lanes: CPU microseconds of a paid call against the simulated chains, by lane; for information.
+        profiles: Where the time of our side of each job goes: `part` and `share`, the largest first.
+        suite: Where a run of the suite spends its time; None when none was looked at.
+    """
+
+    taken: str
+    machine: Machine
+    versions: Mapping[str, str]
+    jobs: tuple[Job, ...]
+    lanes: Mapping[str, float] = field(default_factory=dict)
+    suite: Mapping[str, Any] | None = None
+    profiles: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def told(self) -> dict[str, Any]:
+        """Return it as a JSON object, goals included."""
+        machine = self.machine
+        return {
+            "schema": SCHEMA,
+            "taken": self.taken,
+            "machine": {"processor": machine.processor, "processors": machine.processors, "system": machine.system},
+            "versions": dict(self.versions),
+            "jobs": [job.told() for job in self.jobs],
+            "goals": [standing_told(one) for one in goals.standings(self.jobs)],
+            "lanes": dict(self.lanes),
+            "profiles": dict(self.profiles),
+            "suite": self.suite,
+        }
+
+    @classmethod
+    def read(cls, path: Path) -> Figures:
+        """Return the figures of a file.
+
+        Raises:
+            ValueError: It holds none.
+        """
+        try:
+            told = orjson.loads(path.read_bytes())
+            if told["schema"] != SCHEMA:
+                raise ValueError(f"it is of schema {told['schema']}, not {SCHEMA}")
+            jobs = tuple(Job.read(one) for one in told["jobs"])
+            machine = Machine(**told["machine"])
+            return cls(told["taken"], machine, told["versions"], jobs, told["lanes"], told["suite"], told["profiles"])
+        except (OSError, KeyError, TypeError, ValueError) as fault:
+            raise ValueError(f"{path} holds no figures of the bench: {fault}") from fault
+
+
+def today() -> str:
+    """Return the day, in UTC."""
+    return dt.datetime.now(dt.UTC).date().isoformat()
+
+
+def standing_told(one: goals.Standing) -> dict[str, Any]:
+    """Return a standing as a JSON object."""
+    return {
+        "goal": one.goal.id,
+        "job": one.goal.job,
+        "ours": one.goal.ours,
+        "ours_us": round(one.ours, 2),
+        "other": one.goal.other,
+        "other_us": round(one.other, 2),
+        "ratio": round(one.ratio.median, 4),
+        "low": round(one.ratio.low, 4),
+        "high": round(one.ratio.high, 4),
+        "at_least": round(one.goal.at_least, 4),
+        "reached": one.reached,
+    }
+
+
+RECORD: Final = Path("docs/performance.json")

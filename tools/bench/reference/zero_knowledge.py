@@ -1,0 +1,155 @@
+"""What a ZK receipt's proof costs, beside the bare group operations that it cannot do without."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from nacl import bindings
+
+from reference.protocol import falcon
+from reference.protocol.credentials import Question
+from reference.protocol.envelope import signed_bytes, with_signature
+from reference.protocol.keys import falcon_kid
+from reference.protocol.range_proof import NONCE_BYTES, Nonces, ProofInvalid, Statement, check, group, prove
+from reference.protocol.zk_receipts import judge_receipt, proven_payload
+from tools.bench.reference.jobs import Contenders, must
+from tools.bench.reference.rounds import Contender, each
+
+_WHOLE = "weldproof, a receipt"
+_SCORE, _THRESHOLD = 912, 700
+_NOW = 1_790_000_000
+_PAYMENT = {
+    "payment_id": "pay_1",
+    "chain": "algorand_mainnet",
+    "amount_microusd": 50_000,
+    "recipient": "7777777777777777777777777777777777777777777777777774MSJUVU",
+    "tx_id": "A" * 52,
+    "settled_at": "2026-06-01T12:00:00Z",
+}
+
+
+@asynccontextmanager
+async def proof_made(folder: Path) -> AsyncIterator[Contenders]:
+    """Prove that a score reaches a threshold; and issue the receipt whole, with commitment and signature."""
+    del folder
+    library, keys = _falcon()
+    nonces = _drawn()
+    statement = Statement.of(_payload(nonces))
+
+    def ours() -> None:
+        prove(statement, _SCORE, nonces)
+
+    def issued() -> None:
+        _receipt(_drawn(), library, keys)
+
+    yield [Contender("weldproof", "ours", each(ours)), Contender(_WHOLE, "ours", each(issued)), _bare(ours)]
+
+
+@asynccontextmanager
+async def proof_verified(folder: Path) -> AsyncIterator[Contenders]:
+    """Verify such a proof; and judge the receipt whole: envelope, signature, times, proof."""
+    del folder
+    library, keys = _falcon()
+    payload, receipt = _receipt(_drawn(), library, keys)
+    statement, proof = Statement.of(payload), base64.b64decode(payload["proof_b64"])
+    question = Question(_NOW, 60)
+    must(not _holds(statement, proof[:-32] + group.encoded(5)), "an altered proof verified")
+
+    def ours() -> None:
+        check(statement, proof)
+
+    def judged() -> None:
+        found = judge_receipt(receipt, question, {}, library, own_keys=[keys.public])
+        must(found.judgement.valid, "our receipt did not verify")
+
+    yield [Contender("weldproof", "ours", each(ours)), Contender(_WHOLE, "ours", each(judged)), _bare(ours)]
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyPair:
+    public: bytes
+    secret: bytes
+
+
+def _falcon() -> tuple[falcon.Library, _KeyPair]:
+    library = cast("falcon.Library", import_module("pqcrypto.sign.falcon_1024"))
+    return library, _KeyPair(*library.generate_keypair())
+
+
+def _drawn() -> Nonces:
+    return Nonces.of(secrets.token_bytes(NONCE_BYTES))
+
+
+def _payload(nonces: Nonces) -> dict[str, Any]:
+    return proven_payload(
+        _PAYMENT,
+        bench_issuer="did:web:bench.example",
+        score=_SCORE,
+        threshold=_THRESHOLD,
+        now=_NOW,
+        ttl=600,
+        nonces=nonces,
+    )
+
+
+def _receipt(nonces: Nonces, library: falcon.Library, keys: _KeyPair) -> tuple[dict[str, Any], str]:
+    payload = _payload(nonces)
+    signature = library.sign(keys.secret, signed_bytes(payload))
+    return payload, with_signature(payload, falcon_kid(keys.public), signature)
+
+
+def _holds(statement: Statement, proof: bytes) -> bool:
+    try:
+        check(statement, proof)
+    except ProofInvalid:
+        return False
+    return True
+
+
+def _bare(job: Callable[[], object]) -> Contender:
+    """Return the group operations that a job makes, and nothing else: recorded once, then repeated."""
+    calls = _recorded(job)
+
+    def repeated() -> None:
+        for operation, given in calls:
+            operation(*given)
+
+    added = (bindings.crypto_core_ed25519_add, bindings.crypto_core_ed25519_sub)
+    multiplied = sum(operation not in added for operation, _ in calls)
+    must(multiplied > 100, "no group operations were recorded")
+    return Contender("bare group operations", "floor", each(repeated))
+
+
+def _recorded(job: Callable[[], object]) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+    names = (
+        "crypto_core_ed25519_add",
+        "crypto_core_ed25519_sub",
+        "crypto_core_ed25519_is_valid_point",
+        "crypto_scalarmult_ed25519_noclamp",
+        "crypto_scalarmult_ed25519_base_noclamp",
+    )
+    clean = {name: getattr(bindings, name) for name in names}
+
+    def recording(operation: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*given: Any) -> Any:
+            calls.append((operation, given))
+            return operation(*given)
+
+        return recorded
+
+    try:
+        for name, operation in clean.items():
+            setattr(bindings, name, recording(operation))
+        job()
+    finally:
+        for name, operation in clean.items():
+            setattr(bindings, name, operation)
+    return calls
