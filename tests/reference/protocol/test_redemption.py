@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from reference.protocol.redemption import TRANSITIONS, Happening, State, after, mined_payment_key
+
+PAGE = Path(__file__).parents[3] / "docs" / "spec" / "5-rail-redemption.md"
 
 
 def test_one_payment_leads_to_one_execution() -> None:
@@ -47,3 +53,11 @@ def test_every_state_can_be_reached() -> None:
 def test_the_payment_key_is_network_and_transaction() -> None:
     """P-ST-03 for mined lanes."""
     assert mined_payment_key("algorand:x", "TX") == "algorand:x|TX"
+
+
+def test_the_specification_draws_the_table() -> None:
+    """One arrow for each way from a state to another, and none besides; the start and the ends have a dot."""
+    drawn = re.findall(r"^    (\S+) --> (\S+): ", PAGE.read_text("utf-8"), re.MULTILINE)
+    arrows = Counter((start, end) for start, end in drawn if start != "[*]")
+    assert arrows == Counter((start.value, end.value) for (start, _), end in TRANSITIONS.items())
+    assert [end for start, end in drawn if start == "[*]"] == [State.ISSUED]
