@@ -14,6 +14,7 @@ from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
+from conformance.specification import Clause, cited, rests_on
 
 NEEDS: Final[Mapping[str, str]] = {
     "V": "test vectors only, no server",
@@ -61,7 +62,15 @@ def _rows(text: str) -> tuple[Requirement, ...]:
 
 def _as_json(row: Requirement, checks: Sequence[Described]) -> dict[str, Any]:
     needs = {code: NEEDS.get(code, code) for code in row.needs}
-    return {**asdict(row), "decides": row.decides, "needs": needs, "checks": [check.as_json() for check in checks]}
+    found = [clause.as_json() for clause in _clauses(row, checks)]
+    described = [check.as_json() for check in checks]
+    return {**asdict(row), "decides": row.decides, "needs": needs, "clauses": found, "checks": described}
+
+
+def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
+    """Return what a row rests on in the specification, and what its checks cite beside that."""
+    named = (clause for check in checks for clause in cited(f"{check.sentence}\n{check.fix}"))
+    return tuple(dict.fromkeys((*rests_on(row.id), *named)))
 
 
 def _lines(row: Requirement, checks: Sequence[Described]) -> Iterator[str]:
@@ -72,6 +81,9 @@ def _lines(row: Requirement, checks: Sequence[Described]) -> Iterator[str]:
     yield f"  level     {row.level}, {row.basis} in the interface; a breach {'fails' if row.decides else 'warns'}"
     yield f"  surface   {row.surface}{_only(row)}"
     yield f"  needs     {', '.join(NEEDS.get(code, code) for code in row.needs) or 'nothing'}"
+    for clause in _clauses(row, checks):
+        yield f"  clause    {clause.id}, {clause.where}"
+        yield _filled(clause.says, "            ")
     if row.documented is not None:
         yield f"\n  Nothing on the wire shows it: {row.documented}"
     elif not checks:

@@ -1,0 +1,43 @@
+"""`weldproof explain` says what a requirement rests on in the specification, and where that stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+from click.testing import CliRunner
+
+from conformance.cli.explain import command
+from conformance.specification import clauses
+from tools.clauses.pages import anchor
+
+ROOT = Path(__file__).parents[3]
+
+
+def explained(*words: str) -> str:
+    """Return what the command prints."""
+    result = CliRunner().invoke(command, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_row_shows_its_clauses_with_sentence_and_place() -> None:
+    """The clause's first sentence stands below its id and the page's address."""
+    text = " ".join(explained("GW-LINK-14").split())
+    sentence = "A time in text is written `YYYY-MM-DDThh:mm:ssZ`, in UTC and whole seconds."
+    assert f"clause P-CV-04, docs/spec/1-conventions.md#p-cv-04 {sentence}" in text
+
+
+def test_json_has_the_same_clauses() -> None:
+    """Each with id, sentence, basis and place; a section is named by its title."""
+    (row,) = orjson.loads(explained("--json", "GW-RCPT-20"))
+    titles = {one["id"]: one["sentence"] for one in row["clauses"]}
+    assert titles["2.4"] == "Receipt verification"
+    assert row["clauses"][-1] == clauses()["P-RV-05"].as_json()
+
+
+def test_every_place_that_is_printed_exists() -> None:
+    """The file is there, and the heading with that anchor is in it."""
+    for one in clauses().values():
+        name, _, found = one.where.partition("#")
+        assert found in {anchor(line.lstrip("# ")) for line in (ROOT / name).read_text("utf-8").splitlines()}

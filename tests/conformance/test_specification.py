@@ -1,0 +1,92 @@
+"""The specification by clause: citations are found in texts, and every clause that anything cites exists."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from conformance.ledger import load
+from conformance.specification import citations, cited, clauses, places
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("conformance", "reference", "sim", "localnet", "openapi", "programs", "examples", "docs", "tests", "tools")
+KINDS = {".py", ".json", ".toml", ".md", ".yaml", ".html", ".j2", ".js"}
+# Cites what does not exist, to show that this is found.
+HERE = {Path(__file__), ROOT / "tests/tools/clauses/test_pages.py"}
+
+# Chapters that are not among the pages yet, with the families of their clauses.
+UNWRITTEN = {
+    "3": {"GW", "AU", "ID", "CK", "GR", "SC", "TR"},
+    "4": {"WH"},
+    "5": {"CH", "LN", "ST", "XP", "ER", "RA"},
+    "6": {"AG", "SG"},
+    "7": {"CP"},
+    "8": {"AD"},
+    "9": set[str](),
+    "0": {"SW"},
+}
+
+
+def unwritten(name: str) -> bool:
+    """Return whether a cited clause or section is of a chapter that is not among the pages yet."""
+    if name.startswith("P-"):
+        return name[2:4] in chain.from_iterable(UNWRITTEN.values())
+    return name[0] in UNWRITTEN
+
+
+def texts() -> dict[str, str]:
+    """Return every text of the project that may cite, by its path."""
+    found = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in KINDS)
+    kept = (path for path in found if path not in HERE and "__pycache__" not in path.parts)
+    return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in kept}
+
+
+def test_every_citation_names_a_clause_that_exists() -> None:
+    """No code, row, vector, document or OpenAPI text cites a clause or a section that the pages do not have."""
+    wrong = {
+        f"{path}: {name}"
+        for path, text in texts().items()
+        for name in citations(text)
+        if name not in clauses() and not unwritten(name)
+    }
+    assert not wrong
+
+
+def test_every_row_rests_on_clauses_that_exist() -> None:
+    """Each row of the ledger has its places in the specification."""
+    assert not [row.id for row in load() if not places(row.id)]
+    named = {name for row in load() for name in places(row.id)}
+    assert not [name for name in named if name not in clauses() and not unwritten(name)]
+
+
+def test_no_chapter_is_both_written_and_not() -> None:
+    """A chapter whose clauses are packaged is judged."""
+    assert not UNWRITTEN.keys() & {name[0] for name in clauses()}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("ids in one spelling (P-NW-04, profile 3.10).", ("P-NW-04", "3.10")),
+        ("by the steps of specification 2.4 step 8b", ("2.4",)),
+        ("Settings of the agent (profile section 9)", ("9",)),
+        ("gets it back (5.8)", ("5.8",)),
+        ("takes the first key (2.4 step 3)", ("2.4",)),
+        ("CP-AUTH-06, sleep(1.5), version 2.4, P-NW-040, profile 1.0", ()),
+    ],
+)
+def test_citations_are_found(text: str, names: tuple[str, ...]) -> None:
+    """Clauses, numbered sections after the word, and plain numbers in brackets; nothing else."""
+    assert citations(text) == names
+
+
+def test_a_clause_says_what_and_where() -> None:
+    """What a text cites has its sentence and its place; what does not exist is left out."""
+    (clause,) = cited("P-KY-02, P-KY-99")
+    assert clause.where == "docs/spec/2-receipts.md#p-ky-02"
+    assert clause.says.startswith("The `kid` of an Ed25519 key is the first 32 hexadecimal digits")
+    assert clause.basis == "deployed"
+    (section,) = cited("profile 2.4")
+    assert (section.says, section.where) == ("Receipt verification", "docs/spec/2-receipts.md#24-receipt-verification")

@@ -1,0 +1,91 @@
+"""Pages of the specification are read as their headings say, and a page that breaks the form is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.specification import FILE
+from tools.clauses.__main__ import encoded, main, read
+from tools.clauses.pages import Faults, anchor, entries, first_sentence
+
+ROOT = Path(__file__).parents[3]
+
+PAGE = """\
+# 3. Gateway
+
+Tenants make links.
+
+## 3.4 Payment links
+
+A link is *one* bill. More text.
+
+#### P-PL-01
+
+A label, e.g. `a. B`, has at most
+[500](#x) characters. Everything else follows.
+
+```text
+# 9. No heading
+```
+
+*Basis: interface for the member;
+this suite's default for the length.*
+"""
+
+
+def test_the_packaged_data_is_what_the_pages_say() -> None:
+    """Made anew from docs/spec, the data are the file's bytes; `python -m tools.clauses` writes them."""
+    assert encoded(read(ROOT)) == (ROOT / "conformance" / FILE).read_bytes()
+
+
+def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:
+    """A clause stands in the section above it; code is no heading; a basis may go over lines."""
+    chapter, section, clause = entries({"3-gateway.md": PAGE})
+    assert (chapter.id, chapter.title, chapter.sentence) == ("3", "Gateway", "Tenants make links.")
+    assert (section.id, section.anchor, section.sentence) == ("3.4", "34-payment-links", "A link is one bill.")
+    assert (clause.id, clause.section, clause.page, clause.anchor) == ("P-PL-01", "3.4", "3-gateway.md", "p-pl-01")
+    assert clause.sentence == "A label, e.g. `a. B`, has at most 500 characters."
+    assert clause.basis == "interface for the member; this suite's default for the length"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("500](#x) characters.", "500](#x):\n\n-", "P-PL-01 does not begin with a whole sentence"),
+        ("*Basis:", "*Base:", "P-PL-01 has no line *Basis: …*"),
+        ("Payment links", "Payment / links", "3.4 has an anchor that depends on the renderer"),
+        ("# 3. Gateway", "#### P-PL-01\n\nA rule.\n\n*Basis: deployed.*", "P-PL-01 stands in 3-gateway.md, too"),
+    ],
+)
+def test_a_page_that_breaks_the_form_is_refused(old: str, new: str, fault: str) -> None:
+    """Each fault names the page and the id."""
+    with pytest.raises(Faults, match=r"3-gateway\.md: ") as found:
+        entries({"3-gateway.md": PAGE.replace(old, new)})
+    assert fault in str(found.value)
+
+
+def test_anchors_are_those_of_the_usual_renderers() -> None:
+    """Python-Markdown's own function and this one agree on the headings of the specification."""
+    assert anchor("9.1 Simulator control") == "91-simulator-control"
+    assert anchor("2.4 `jws`: one algorithm") == "24-jws-one-algorithm"
+
+
+def test_a_sentence_ends_where_it_ends() -> None:
+    """Not inside code, not after a short form, and after a closing bracket or quote."""
+    assert first_sentence("It is `a. b` (or not). Next.") == "It is `a. b` (or not)."
+    assert first_sentence("As follows:") is None
+
+
+def test_the_command_says_all_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that break the form end it with the faults, and nothing is written."""
+    folder = tmp_path / "docs/spec"
+    folder.mkdir(parents=True)
+    (tmp_path / "conformance/ledger").mkdir(parents=True)
+    for page in (ROOT / "docs/spec").glob("*.md"):
+        (folder / page.name).write_text(page.read_text("utf-8").replace("*Basis: deployed", "Deployed"), "utf-8")
+    monkeypatch.setattr("sys.argv", ["clauses", str(tmp_path)])
+    with pytest.raises(SystemExit, match="P-KY-02 has no line"):
+        main()
+    assert not (tmp_path / "conformance" / FILE).exists()

@@ -1,0 +1,40 @@
+"""Write the clauses of the specification as data: `python -m tools.clauses [FOLDER]`, FOLDER being the project's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import orjson
+
+from conformance.specification import FILE, FOLDER
+from tools.clauses.pages import PAGES, Entry, Faults, entries
+
+
+def read(folder: Path) -> tuple[Entry, ...]:
+    """Return the sections and clauses of the pages below a project's folder.
+
+    Raises:
+        Faults: The pages break the form of the specification.
+    """
+    return entries({name: (folder / FOLDER / name).read_text("utf-8") for name in PAGES})
+
+
+def encoded(found: tuple[Entry, ...]) -> bytes:
+    """Return sections and clauses as their file holds them: one a line."""
+    return b"[\n" + b",\n".join(orjson.dumps(one.as_json()) for one in found) + b"\n]\n"
+
+
+def main() -> None:
+    """Write the file, or say what is wrong with the pages and end with exit code 1."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
+    try:
+        found = read(folder)
+    except Faults as faults:
+        sys.exit(str(faults))
+    (folder / "conformance" / FILE).write_bytes(encoded(found))
+    sys.stdout.write(f"{len(found)} sections and clauses\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Reading the pages of the specification: headings, the first sentence below each, and the basis of a clause. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+# The pages whose clauses are packaged, in reading order.
+PAGES: Final = (
+    "1-conventions.md",
+    "2-receipts.md",
+)
+
+_HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
+_SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
+_CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
+_BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
+_FENCE: Final = re.compile(r"^ {0,3}(```|~~~)")
+_NO_PROSE: Final = ("|", "- ", "* ", "> ", "1. ", "<")
+_SHORT_FORMS: Final = ("e.g.", "i.e.", "No.", "cf.", "vs.")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A section or a clause of the specification.
+
+    Attributes:
+        id: `3.4` of a section, `3` of a chapter, `P-CV-08` of a clause, `C-03` of a contradiction.
+        title: What the heading of a section says after its number; None of a clause.
+        section: Number of the section it stands in, its own for a section; None outside of the numbered ones.
+        page: Name of the file, below docs/spec.
+        anchor: Of the heading, as every usual renderer makes it.
+        sentence: The first sentence below the heading, as plain text with code in backticks; None where a section
+            opens with no text of its own.
+        basis: What the clause rests on; None of a section that says nothing about it.
+    """
+
+    id: str
+    title: str | None
+    section: str | None
+    page: str
+    anchor: str
+    sentence: str | None
+    basis: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return asdict(self)
+
+
+class Faults(ValueError):
+    """Pages that break the form of the specification; its text has a line for each fault."""
+
+
+def entries(pages: Mapping[str, str]) -> tuple[Entry, ...]:
+    """Return the sections and clauses of pages, text by file name, in the order of the pages.
+
+    Raises:
+        Faults: A clause without sentence or basis, an id twice, or a heading whose anchor depends on the renderer.
+    """
+    found = tuple(one for name, text in pages.items() for one in _of_page(name, text))
+    faults = tuple(_faults(found))
+    if faults:
+        raise Faults("\n".join(faults))
+    return found
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that renderers make of a heading: GitHub and Python-Markdown, where they agree."""
+    kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
+    return re.sub(r"\s", "-", kept)
+
+
+def first_sentence(paragraph: str) -> str | None:
+    """Return the first sentence of a paragraph as plain text, code in backticks; None where no sentence ends in it."""
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
+    plain = re.sub(r"(`[^`]*`)|\*+([^*`]+)\*+", lambda part: part[1] or part[2], plain).replace(r"\<", "<")
+    masked = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain)
+    for end in re.finditer(r"[.!?][)\"']?(?= |$)", masked):
+        if not masked[: end.end()].endswith(_SHORT_FORMS):
+            return plain[: end.end()]
+    return None
+
+
+def _of_page(name: str, text: str) -> Iterator[Entry]:
+    section: str | None = None
+    for level, heading, body in _blocks(text):
+        numbered = _SECTION.fullmatch(heading)
+        if _CLAUSE.fullmatch(heading):
+            yield Entry(heading, None, section, name, anchor(heading), _opening(body), _basis(body))
+        elif level <= 2:
+            section = numbered["id"] if numbered else None
+            if numbered:
+                title, opening = numbered["title"], _opening(body)
+                yield Entry(numbered["id"], title, section, name, anchor(heading), opening, _basis(body))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
+    """Return each heading with its level and the text below it, up to the next heading; code is no heading."""
+    heading, body, fenced = (0, ""), list[str](), False
+    for line in text.splitlines():
+        fenced ^= bool(_FENCE.match(line))
+        found = None if fenced else _HEADING.match(line)
+        if found is None:
+            body.append(line)
+            continue
+        yield *heading, "\n".join(body)
+        heading, body = (len(found["marks"]), found["text"]), []
+    yield *heading, "\n".join(body)
+
+
+def _paragraphs(body: str) -> list[str]:
+    return [part.strip("\n") for part in re.split(r"\n\s*\n", body) if part.strip()]
+
+
+def _opening(body: str) -> str | None:
+    paragraphs = _paragraphs(body)
+    if not paragraphs or paragraphs[0].startswith(_NO_PROSE) or _FENCE.match(paragraphs[0]):
+        return None
+    return first_sentence(paragraphs[0])
+
+
+def _basis(body: str) -> str | None:
+    found = [basis for part in _paragraphs(body) if (basis := _BASIS.match(part))]
+    return " ".join(found[-1]["text"].split()) if found else None
+
+
+def _faults(found: Iterable[Entry]) -> Iterator[str]:
+    seen: dict[str, Entry] = {}
+    for one in found:
+        where = f"{one.page}: {one.id}"
+        if one.id in seen:
+            yield f"{where} stands in {seen[one.id].page}, too"
+        if one.title is None and one.sentence is None:
+            yield f"{where} does not begin with a whole sentence"
+        if one.title is None and one.basis is None:
+            yield f"{where} has no line *Basis: …*"
+        if "--" in one.anchor:
+            yield f"{where} has an anchor that depends on the renderer: {one.anchor}"
+        seen[one.id] = one
