@@ -22,7 +22,7 @@ PLACES: Final = "ledger/places.json"
 
 _NUMBER: Final = r"([1-9](?:\.[1-9]\d?)?)(?![\d.]*\d)"
 _CITED: Final = re.compile(
-    r"(?<![\w-])(P-[A-Z]{2}-\d{2})(?!\d)"  # P-CV-08
+    r"(?<![\w-])(P-[A-Z]{2}-\d{2}|C-\d{2})(?!\d)"  # P-CV-08, C-03
     rf"|\b(?:profile|specification) (?:section )?{_NUMBER}"  # specification 3.4
     r"|(?<=[\w,;:`'\"] )\(([1-9]\.[1-9]\d?)(?: step \w+)?\)",  # (3.4), (2.4 step 7)
     re.IGNORECASE,

@@ -68,8 +68,9 @@ def _as_json(row: Requirement, checks: Sequence[Described]) -> dict[str, Any]:
 
 
 def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
-    """Return what a row rests on in the specification, and what its checks cite beside that."""
-    named = (clause for check in checks for clause in cited(f"{check.sentence}\n{check.fix}"))
+    """Return what a row rests on in the specification, and what its sentence and its checks cite beside that."""
+    texts = (row.sentence, *(f"{check.sentence}\n{check.fix}" for check in checks))
+    named = (clause for text in texts for clause in cited(text))
     return tuple(dict.fromkeys((*rests_on(row.id), *named)))
 
 

@@ -24,8 +24,6 @@ UNWRITTEN = {
     "6": {"AG", "SG"},
     "7": {"CP"},
     "8": {"AD"},
-    "9": set[str](),
-    "0": {"SW"},
 }
 
 
@@ -74,6 +72,7 @@ def test_no_chapter_is_both_written_and_not() -> None:
         ("Settings of the agent (profile section 9)", ("9",)),
         ("gets it back (5.8)", ("5.8",)),
         ("takes the first key (2.4 step 3)", ("2.4",)),
+        ("narrowed (see conflict C-03), but RFC-01, C-1", ("C-03",)),
         ("CP-AUTH-06, sleep(1.5), version 2.4, P-NW-040, profile 1.0", ()),
     ],
 )

@@ -9,8 +9,11 @@ from typing import Any, Final
 
 # The pages whose clauses are packaged, in reading order.
 PAGES: Final = (
+    "index.md",
     "1-conventions.md",
     "2-receipts.md",
+    "9-settings.md",
+    "contradictions.md",
 )
 
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from conformance.specification import FILE
 from tools.clauses.__main__ import encoded, main, read
-from tools.clauses.pages import Faults, anchor, entries, first_sentence
+from tools.clauses.pages import PAGES, Faults, anchor, entries, first_sentence
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,6 +39,22 @@ this suite's default for the length.*
 def test_the_packaged_data_is_what_the_pages_say() -> None:
     """Made anew from docs/spec, the data are the file's bytes; `python -m tools.clauses` writes them."""
     assert encoded(read(ROOT)) == (ROOT / "conformance" / FILE).read_bytes()
+
+
+def test_every_link_of_a_page_leads_to_a_heading() -> None:
+    """To a page that is there and an anchor in it; a chapter that is not among PAGES yet is not followed."""
+    dead, unwritten = set[str](), re.compile(r"\d-[\w-]+\.md")
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", (ROOT / "docs/spec" / page).read_text("utf-8")):
+            name, _, wanted = target.partition("#")
+            if name not in PAGES and unwritten.fullmatch(name):
+                continue
+            path = ROOT / "docs/spec" / (name or page)
+            lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+            anchors = {anchor(line.lstrip("#").strip()) for line in lines if line.startswith("#")}
+            if not lines or (wanted and wanted not in anchors):
+                dead.add(f"{page}: {target}")
+    assert not dead
 
 
 def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:

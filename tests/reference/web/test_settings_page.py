@@ -1,0 +1,48 @@
+"""The chapter of settings names every setting that a service reads, and its default where that is a number."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic_settings import BaseSettings
+
+from reference.addons.kit.settings import AddonSettings
+from reference.agent.settings import AgentSettings
+from reference.control_plane.settings import ControlPlaneSettings
+from reference.gateway.settings import GatewaySettings
+from reference.rail.settings import RailSettings
+from reference.web.hub_link import HubSettings
+
+PAGE = Path(__file__).parents[3] / "docs/spec/9-settings.md"
+# A port stands beside its surface; how a socket is handed over is between a launcher and its child.
+LAUNCHED = re.compile(r"_(FD|PORT)$")
+
+
+def stated() -> dict[str, str]:
+    """Return what the page gives as each setting's default."""
+    found: dict[str, str] = {}
+    for names, default in re.findall(r"^\| (`(?:WP|S2)[^|]+?) \| ([^|]+?) \|", PAGE.read_text("utf-8"), re.MULTILINE):
+        listed = re.findall(r"`((?:WP|S2)\w+)`", names)
+        values = default.split(", ")
+        found.update(zip(listed, values if len(values) == len(listed) else [default] * len(listed), strict=True))
+    return found
+
+
+def read(kind: type[BaseSettings]) -> dict[str, object]:
+    """Return the defaults of the settings that a service reads, by their names in the environment."""
+    prefix = str(kind.model_config.get("env_prefix", ""))
+    names = {name: str(field.validation_alias or prefix + name.upper()) for name, field in kind.model_fields.items()}
+    return {names[name]: field.default for name, field in kind.model_fields.items() if not LAUNCHED.search(names[name])}
+
+
+@pytest.mark.parametrize(
+    "kind", [GatewaySettings, RailSettings, AgentSettings, ControlPlaneSettings, AddonSettings, HubSettings]
+)
+def test_every_setting_is_on_the_page(kind: type[BaseSettings]) -> None:
+    """By its name, with its default where that is a number."""
+    known = PAGE.read_text("utf-8")
+    assert not [name for name in read(kind) if f"`{name}`" not in known]
+    numbers = {name: value for name, value in read(kind).items() if type(value) in {int, float}}
+    assert numbers == {name: float(stated()[name].split()[0]) for name in numbers}
