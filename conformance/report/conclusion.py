@@ -11,6 +11,7 @@ from conformance.outcome import STAND_IN, Exit, Verdict
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
+from conformance.specification import rests_on as clauses_of
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",
@@ -196,9 +197,11 @@ def expectation(row: RowResult) -> str | None:
 
 
 def standing(row: RowResult) -> str:
-    """Return where a requirement comes from and how much it weighs, in words."""
+    """Return where a requirement comes from, how much it weighs, and the clauses that it rests on, in words."""
     weight = "decides the verdict" if row.requirement.decides else "warns only"
-    return f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
+    named = ", ".join(clause.id for clause in clauses_of(row.id))
+    weighed = f"{row.requirement.section} · {row.requirement.level}, {row.requirement.basis} · {weight}"
+    return f"{weighed} · specification {named}" if named else weighed
 
 
 def started(summary: Summary) -> str:

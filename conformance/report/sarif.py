@@ -18,6 +18,7 @@ from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
+from conformance.specification import rests_on
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROFILE: Final = "weldproof.toml"
@@ -66,8 +67,15 @@ def _rule(row: RowResult) -> dict[str, Any]:
         "id": row.id,
         "shortDescription": {"text": row.requirement.sentence},
         "fullDescription": {"text": f"{row.requirement.sentence}. {standing(row)}"},
+        **_help(row),
         "properties": {"tags": [row.requirement.surface, row.requirement.level, row.requirement.basis]},
     }
+
+
+def _help(row: RowResult) -> dict[str, Any]:
+    """Return what the specification says, clause by clause; nothing for a requirement without any."""
+    lines = [f"{clause.id}: {clause.says} ({clause.where})" for clause in rests_on(row.id)]
+    return {"help": {"text": "\n".join(lines)}} if lines else {}
 
 
 def _result(summary: Summary, row: RowResult, index: int) -> dict[str, Any]:
