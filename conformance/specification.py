@@ -20,13 +20,15 @@ FOLDER: Final = "docs/spec"
 FILE: Final = "ledger/clauses.json"
 PLACES: Final = "ledger/places.json"
 
-_NUMBER: Final = r"([1-9](?:\.[1-9]\d?)?)(?![\d.]*\d)"
+_SECTION: Final = r"[1-9]\.[1-9]\d?"
+_MORE: Final = rf"(?:(?:,| and| to) {_SECTION})*(?![\d.]*\d)"
 _CITED: Final = re.compile(
     r"(?<![\w-])(P-[A-Z]{2}-\d{2}|C-\d{2})(?!\d)"  # P-CV-08, C-03
-    rf"|\b(?:profile|specification) (?:section )?{_NUMBER}"  # specification 3.4
-    r"|(?<=[\w,;:`'\"] )\(([1-9]\.[1-9]\d?)(?: step \w+)?\)",  # (3.4), (2.4 step 7)
+    rf"|\b(?:profile|specification) (?:section )?((?:{_SECTION}|[1-9]){_MORE})"  # specification 3.4 and 3.10
+    rf"|(?<=[\w,;:`'\"] )\(({_SECTION}{_MORE})(?=\)|, [A-Za-z]| steps? )",  # (3.4), (2.4 step 7), (7.1, P-CP-02)
     re.IGNORECASE,
 )
+_ONE: Final = re.compile(rf"\w-.+|{_SECTION}|[1-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def clauses() -> Mapping[str, Clause]:
 
 def citations(text: str) -> tuple[str, ...]:
     """Return the ids of the clauses and sections that a text cites, each once, whether they exist or not."""
-    return tuple(dict.fromkeys(next(filter(None, found.groups())).upper() for found in _CITED.finditer(text)))
+    named = (next(filter(None, found.groups())).upper() for found in _CITED.finditer(text))
+    return tuple(dict.fromkeys(one for group in named for one in _ONE.findall(group)))
 
 
 def cited(text: str) -> tuple[Clause, ...]:
