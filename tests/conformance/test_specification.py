@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ KINDS = {".py", ".json", ".toml", ".md", ".yaml", ".html", ".j2", ".js"}
 # Cites what does not exist, to show that this is found.
 HERE = {Path(__file__), ROOT / "tests/tools/clauses/test_pages.py"}
 
-# Chapters that are not among the pages yet, with the families of their clauses.
-UNWRITTEN = {
+# The families of clauses by chapter, for as long as not every chapter is written.
+FAMILIES = {
     "3": {"GW", "AU", "ID", "CK", "GR", "SC", "TR"},
     "4": {"WH"},
     "5": {"CH", "LN", "ST", "XP", "ER", "RA"},
@@ -28,10 +27,11 @@ UNWRITTEN = {
 
 
 def unwritten(name: str) -> bool:
-    """Return whether a cited clause or section is of a chapter that is not among the pages yet."""
+    """Return whether a cited clause or section is of a chapter that has no page yet."""
+    chapters = FAMILIES.keys() - clauses().keys()
     if name.startswith("P-"):
-        return name[2:4] in chain.from_iterable(UNWRITTEN.values())
-    return name[0] in UNWRITTEN
+        return any(name[2:4] in FAMILIES[chapter] for chapter in chapters)
+    return name[0] in chapters
 
 
 def texts() -> dict[str, str]:
@@ -57,11 +57,6 @@ def test_every_row_rests_on_clauses_that_exist() -> None:
     assert not [row.id for row in load() if not places(row.id)]
     named = {name for row in load() for name in places(row.id)}
     assert not [name for name in named if name not in clauses() and not unwritten(name)]
-
-
-def test_no_chapter_is_both_written_and_not() -> None:
-    """A chapter whose clauses are packaged is judged."""
-    assert not UNWRITTEN.keys() & {name[0] for name in clauses()}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from conformance.specification import FILE, FOLDER
-from tools.clauses.pages import PAGES, Entry, Faults, entries
+from tools.clauses.pages import Entry, Faults, entries, in_order
 
 
 def read(folder: Path) -> tuple[Entry, ...]:
@@ -17,7 +17,8 @@ def read(folder: Path) -> tuple[Entry, ...]:
     Raises:
         Faults: The pages break the form of the specification.
     """
-    return entries({name: (folder / FOLDER / name).read_text("utf-8") for name in PAGES})
+    pages = {page.name: page.read_text("utf-8") for page in (folder / FOLDER).glob("*.md")}
+    return entries({name: pages[name] for name in in_order(pages)})
 
 
 def encoded(found: tuple[Entry, ...]) -> bytes:

@@ -7,15 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-# The pages whose clauses are packaged, in reading order.
-PAGES: Final = (
-    "index.md",
-    "1-conventions.md",
-    "2-receipts.md",
-    "9-settings.md",
-    "contradictions.md",
-)
-
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
 _SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
 _CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
@@ -53,6 +44,11 @@ class Entry:
         return asdict(self)
 
 
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return file names in reading order: the index, the chapters by number, then the rest."""
+    return sorted(names, key=lambda name: (name != "index.md", name.removesuffix(".md")))
+
+
 class Faults(ValueError):
     """Pages that break the form of the specification; its text has a line for each fault."""
 
@@ -60,10 +56,14 @@ class Faults(ValueError):
 def entries(pages: Mapping[str, str]) -> tuple[Entry, ...]:
     """Return the sections and clauses of pages, text by file name, in the order of the pages.
 
+    A chapter may go on on a further page; it stands where it begins.
+
     Raises:
         Faults: A clause without sentence or basis, an id twice, or a heading whose anchor depends on the renderer.
     """
     found = tuple(one for name, text in pages.items() for one in _of_page(name, text))
+    begun = {one.id: one for one in reversed(found) if len(one.id) == 1}
+    found = tuple(one for one in found if begun.get(one.id, one) is one)
     faults = tuple(_faults(found))
     if faults:
         raise Faults("\n".join(faults))
@@ -77,14 +77,17 @@ def anchor(heading: str) -> str:
 
 
 def first_sentence(paragraph: str) -> str | None:
-    """Return the first sentence of a paragraph as plain text, code in backticks; None where no sentence ends in it."""
+    """Return the first sentence of a paragraph as plain text, code in backticks; None where no sentence ends in it.
+
+    One that ends with a colon, before a table or a list, is made whole.
+    """
     plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
     plain = re.sub(r"(`[^`]*`)|\*+([^*`]+)\*+", lambda part: part[1] or part[2], plain).replace(r"\<", "<")
     masked = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain)
     for end in re.finditer(r"[.!?][)\"']?(?= |$)", masked):
         if not masked[: end.end()].endswith(_SHORT_FORMS):
             return plain[: end.end()]
-    return None
+    return f"{plain[:-1]}." if plain.endswith(":") else None
 
 
 def _of_page(name: str, text: str) -> Iterator[Entry]:
