@@ -57,6 +57,30 @@ def test_every_link_of_a_page_leads_to_a_heading() -> None:
     assert not dead
 
 
+def keys_of_profiles() -> set[str]:
+    """Return every table and key of a target profile, as the generated page lists them."""
+    found, table = set[str](), ""
+    for line in (ROOT / "docs/profile.md").read_text("utf-8").splitlines():
+        if line.startswith("## "):
+            table = line.strip("#` []")
+            found.add(table)
+        if key := re.match(r"- `(\w+)`:", line):
+            found.add(f"{table}.{key[1]}")
+    return found
+
+
+def test_what_binds_a_clause_is_a_key_of_the_profile() -> None:
+    """Whoever is told `bound by KEY` finds that key."""
+    named = {
+        key
+        for page in (ROOT / "docs/spec").glob("*.md")
+        for listed in re.findall(r"bound\s+by\s+((?:`[^`]+`(?:,\s+|\s+and\s+)?)+)", page.read_text("utf-8"))
+        for key in re.findall(r"`([^`]+)`", listed)
+    }
+    assert {"target.service_word", "rail.request_hash"} <= named
+    assert {re.sub(r"\[(.+)\] ?", r"\1.", key).rstrip(".") for key in named} <= keys_of_profiles()
+
+
 def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:
     """A clause stands in the section above it; code is no heading; a basis may go over lines."""
     chapter, section, clause = entries({"3-gateway.md": PAGE})
