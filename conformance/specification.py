@@ -55,8 +55,8 @@ class Clause:
 
     @property
     def says(self) -> str:
-        """What is printed of it: the sentence of a clause, the title of a section."""
-        return self.title or self.sentence or ""
+        """What is printed of it: its sentence, after the title of a section."""
+        return ": ".join(filter(None, (self.title, self.sentence)))
 
     @property
     def where(self) -> str:
@@ -65,7 +65,8 @@ class Clause:
 
     def as_json(self) -> dict[str, str | None]:
         """Return what machines are given of it."""
-        return {"id": self.id, "sentence": self.says, "basis": self.basis, "where": self.where}
+        told = {"id": self.id, "title": self.title, "sentence": self.sentence}
+        return {**told, "basis": self.basis, "where": self.where}
 
 
 @cache

@@ -86,4 +86,5 @@ def test_a_clause_says_what_and_where() -> None:
     assert clause.says.startswith("The `kid` of an Ed25519 key is the first 32 hexadecimal digits")
     assert clause.basis == "deployed"
     (section,) = cited("profile 2.4")
-    assert (section.says, section.where) == ("Receipt verification", "docs/spec/2-receipts.md#24-receipt-verification")
+    assert section.says.startswith("Receipt verification: A receipt is verified in nine steps")
+    assert section.where == "docs/spec/2-receipts.md#24-receipt-verification"

@@ -29,10 +29,10 @@ def test_a_row_shows_its_clauses_with_sentence_and_place() -> None:
 
 
 def test_json_has_the_same_clauses() -> None:
-    """Each with id, sentence, basis and place; a section is named by its title."""
+    """Each with id, title of a section, sentence, basis and place."""
     (row,) = orjson.loads(explained("--json", "GW-RCPT-20"))
-    titles = {one["id"]: one["sentence"] for one in row["clauses"]}
-    assert titles["2.4"] == "Receipt verification"
+    titles = {one["id"]: one["title"] for one in row["clauses"]}
+    assert titles == {"2.4": "Receipt verification", "P-RV-05": None}
     assert row["clauses"][-1] == clauses()["P-RV-05"].as_json()
 
 
