@@ -65,8 +65,8 @@ class Clause:
 
     def as_json(self) -> dict[str, str | None]:
         """Return what machines are given of it."""
-        told = {"id": self.id, "title": self.title, "sentence": self.sentence}
-        return {**told, "basis": self.basis, "where": self.where}
+        saying = {"id": self.id, "title": self.title, "sentence": self.sentence}
+        return {**saying, "basis": self.basis, "where": self.where}
 
 
 @cache
