@@ -5,6 +5,7 @@ Run as a program: `python tests/wheel/try_wheel.py`. Prints one line a step and 
 
 from __future__ import annotations
 
+import email
 import gzip
 import json
 import os
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +25,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
         place = Path(folder)
         wheel = _build(place)
+        _read(wheel)
         python = _install(place, wheel)
         return _try(place, python.parent)
 
@@ -36,6 +39,21 @@ def _build(place: Path) -> Path:
             shutil.copy2(ROOT / name, source / name)
     _step("build", [sys.executable, "-m", "build", "--wheel", "--outdir", str(place / "dist"), str(source)], place)
     return next((place / "dist").glob("*.whl"))
+
+
+def _read(wheel: Path) -> None:
+    """Hold what the wheel says of itself: whose rights, and that its packages are typed."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        info = next(name.partition("/")[0] for name in names if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
+        licence = archive.read(f"{info}/licenses/LICENSE")
+        packages = archive.read(f"{info}/top_level.txt").decode().split()
+    untyped = [package for package in packages if f"{package}/py.typed" not in names]
+    given = metadata["License-Expression"], metadata.get_all("License-File"), licence == (ROOT / "LICENSE").read_bytes()
+    if given != ("Apache-2.0", ["LICENSE"], True) or untyped or not packages:
+        raise SystemExit(f"the wheel says of itself {given}, and without py.typed are {untyped}")
+    print("wheel: metadata: ok", flush=True)  # noqa: T201
 
 
 def _install(place: Path, wheel: Path) -> Path:
