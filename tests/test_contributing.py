@@ -1,0 +1,94 @@
+"""What the documents for contributors say works: paths exist, diffs apply, and what they add passes its tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", ".github/PULL_REQUEST_TEMPLATE.md")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+DIFFS = re.findall(r"^### (.+?)\n.*?^```diff\n(.*?)^```", CONTRIBUTING, re.MULTILINE | re.DOTALL)
+PACKAGES = ("conformance", "localnet", "openapi", "programs", "reference", "sim", "tests")
+
+
+def paths(text: str) -> set[str]:
+    """Return the paths of this repository that a document names: in links, in code, in commands and in diffs."""
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    code = re.findall(r"`([^`\n]*/[^`\n]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    diffs = re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)", text, re.MULTILINE)
+    commands = re.findall(r"(?<=\s)tests/\S+\.py", text)
+    named = [*links, *(one for one in code if " " not in one), *diffs, *commands]
+    return {one for one in named if not one.startswith(("bulletproofs", ".venv", "report/"))}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_it_names_exists(document: str) -> None:
+    """A link, a path in code, and a file that a diff changes is there."""
+    assert [one for one in sorted(paths((ROOT / document).read_text("utf-8"))) if not (ROOT / one).exists()] == []
+
+
+def test_paths_are_found() -> None:
+    """The search for paths finds them in each of the forms in which the documents have them."""
+    text = "[a](x.md) [b](https://x) `c/d` `e f/g`\n```sh\npython tests/h.py\n```\n```diff\n--- a/i/j\n+++ b/i/j\n```\n"
+    assert paths(text) == {"x.md", "c/d", "tests/h.py", "i/j"}
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project with every recipe of CONTRIBUTING.md followed, one after the other."""
+    folder = tmp_path_factory.mktemp("recipes")
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+    shutil.copy2(ROOT / "pyproject.toml", folder)
+    for recipe, diff in DIFFS:
+        words = ["git", "apply", "--verbose", "--whitespace=error", "-"]
+        done = subprocess.run(words, cwd=folder, input=diff, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{recipe}: {done.stderr}"
+    return folder
+
+
+def run(folder: Path, *words: str) -> str:
+    """Return what a command prints in a folder, whose packages it imports.
+
+    Raises:
+        AssertionError: It ended otherwise than well.
+    """
+    told = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, env=told, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_there_is_a_recipe_for_each() -> None:
+    """Checks, mutants, vectors and lanes have a recipe with a diff."""
+    assert [recipe for recipe, _ in DIFFS] == ["A check", "A mutant", "A vector", "A lane"]
+
+
+def test_what_the_recipes_add_passes_the_tests_they_bring(changed: Path) -> None:
+    """Each diff applies, and the files of tests that they change pass on the changed tree."""
+    files = sorted(set(re.findall(r"^\+\+\+ b/(tests/\S+\.py)$", CONTRIBUTING, re.MULTILINE)))
+    assert files
+    assert " passed" in run(changed, "pytest", "-q", "-p", "no:cacheprovider", *files)
+
+
+def test_what_the_recipes_add_is_known_to_the_commands(changed: Path) -> None:
+    """The catalogue of the changed tree has the new check, and the self-test its mutant."""
+    run(changed, "conformance.catalogue")
+    assert "key_ids_are_distinct" in run(changed, "conformance", "explain", "RAIL-KEY-06")
+    assert "jwks-one-kid-twice" in run(changed, "conformance", "selftest", "--list")
+
+
+@pytest.mark.slow
+def test_the_recipes_vector_is_built_and_their_mutant_caught(changed: Path) -> None:
+    """The builder takes the new vector in a new version, and the new check catches the new mutant, by an exact list."""
+    assert "written: manifest.json" in run(changed, "conformance.vectors_builder")
+    assert "1 of 1 kill lists are exact" in run(changed, "conformance", "selftest", "jwks-one-kid-twice")
