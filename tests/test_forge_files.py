@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # its stubs are no dependency of ours
 from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner
 from pre_commit.clientlib import load_config
