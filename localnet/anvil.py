@@ -1,4 +1,4 @@
-"""Base on Anvil: finding it, starting it, and the control verbs as its cheat calls (profile 9.1)."""
+"""Base on Anvil: finding it, starting it, and the control verbs as its cheat calls (9.1)."""
 
 from __future__ import annotations
 

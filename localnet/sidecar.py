@@ -1,4 +1,4 @@
-"""`python -m localnet.sidecar`: control addresses in front of real nodes, in the form of profile 9.1.
+"""`python -m localnet.sidecar`: control addresses in front of real nodes, in the form of specification 9.1.
 
 Each front is one node: its kind, the descriptor of a socket that listens already, and the node's address. The sidecar
 prepares the nodes (token, minter, bank), prints one ready line, and serves until SIGTERM or Ctrl-C.

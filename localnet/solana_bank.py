@@ -1,4 +1,4 @@
-"""Solana's control verbs: money moves by transactions of a bank that the faucet filled (profile 9.1)."""
+"""Solana's control verbs: money moves by transactions of a bank that the faucet filled (9.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control form of profile 9.1, as a real node's sidecar answers it: only verbs that the node can do."""
+"""The control form of specification 9.1, as a real node's sidecar answers it: only verbs that the node can do."""
 
 from __future__ import annotations
 

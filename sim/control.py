@@ -1,4 +1,4 @@
-"""`POST /control`: one form for all chains (profile 9.1)."""
+"""`POST /control`: one form for all chains (9.1)."""
 
 from __future__ import annotations
 

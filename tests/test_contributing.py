@@ -82,7 +82,7 @@ def test_what_the_recipes_add_passes_the_tests_they_bring(changed: Path) -> None
 
 def test_what_the_recipes_add_is_known_to_the_commands(changed: Path) -> None:
     """The catalogue of the changed tree has the new check, and the self-test its mutant."""
-    run(changed, "conformance.catalogue")
+    run(changed, "conformance.engine.catalogue")
     assert "key_ids_are_distinct" in run(changed, "conformance", "explain", "RAIL-KEY-06")
     assert "jwks-one-kid-twice" in run(changed, "conformance", "selftest", "--list")
 
@@ -90,5 +90,5 @@ def test_what_the_recipes_add_is_known_to_the_commands(changed: Path) -> None:
 @pytest.mark.slow
 def test_the_recipes_vector_is_built_and_their_mutant_caught(changed: Path) -> None:
     """The builder takes the new vector in a new version, and the new check catches the new mutant, by an exact list."""
-    assert "written: manifest.json" in run(changed, "conformance.vectors_builder")
+    assert "written: manifest.json" in run(changed, "tools.vectors_builder")
     assert "1 of 1 kill lists are exact" in run(changed, "conformance", "selftest", "jwks-one-kid-twice")

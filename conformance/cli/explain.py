@@ -14,7 +14,7 @@ from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
-from conformance.specification import Clause, cited, rests_on
+from conformance.ledger.specification import Clause, cited, rests_on
 
 NEEDS: Final[Mapping[str, str]] = {
     "V": "test vectors only, no server",

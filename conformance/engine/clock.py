@@ -30,7 +30,7 @@ async def pass_time(case: Case, seconds: int) -> None:
         if case.check.lane is not None and await stays_behind(case.session, case.check.lane):
             raise NodeCannotShow(
                 f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
-                "block_time_offset, as the table of simulator control tells of real nodes (profile 9.1)"
+                "block_time_offset, as the table of simulator control tells of real nodes (specification 9.1)"
             )
         wanted = offset_of(offset_file) + seconds
         async with case.session.waiting.until(wanted):
@@ -47,7 +47,7 @@ async def pass_time(case: Case, seconds: int) -> None:
 
 
 async def stays_behind(session: Session, lane: str) -> bool:
-    """Return whether a lane's node has control verbs and none that moves its block times (profile 9.1)."""
+    """Return whether a lane's node has control verbs and none that moves its block times (specification 9.1)."""
     try:
         payer = await session.payer(lane)
     except Inconclusive:

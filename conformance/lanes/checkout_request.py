@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from conformance.outcome import Inconclusive
 
-# The asset ids of USDC by network key (profile 1.2).
+# The asset ids of USDC by network key (1.2).
 USDC: Mapping[str, str] = {
     "algorand_mainnet": "31566704",
     "algorand_testnet": "10458941",
@@ -17,7 +17,7 @@ USDC: Mapping[str, str] = {
     "solana_mainnet": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
     "solana_devnet": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
 }
-# The first way of a lane is how its memo is bound when nobody says otherwise (profile 3.5).
+# The first way of a lane is how its memo is bound when nobody says otherwise (3.5).
 MEMO_WAYS: Mapping[str, tuple[str, ...]] = {
     "algorand": ("note",),
     "base": ("eip3009", "calldata"),

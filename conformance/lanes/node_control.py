@@ -10,11 +10,11 @@ from conformance.http.client import Names
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.target import ProfileError, Secret
 
-_AS_TOLD = "as the table of simulator control tells of real nodes (profile 9.1)"
+_AS_TOLD = "as the table of simulator control tells of real nodes (specification 9.1)"
 
 
 class NodeControl:
-    """Control verbs of one node (profile 9.1); without an address it has none."""
+    """Control verbs of one node (specification 9.1); without an address it has none."""
 
     def __init__(self, url: str | None, what: str, seconds: float) -> None:
         self._url = url
@@ -45,7 +45,7 @@ class NodeControl:
         """
         if self._url is None:
             raise NodeCannotShow(
-                f"this {self._what} node has no control verbs, so that {verb} cannot be asked for (profile 9.1)"
+                f"this {self._what} node has no control verbs, so that {verb} cannot be asked for (specification 9.1)"
             )
         if await self.lacks(verb):
             raise NodeCannotShow(f"this {self._what} node lacks the control verb {verb}, {_AS_TOLD}")

@@ -1,7 +1,7 @@
 """The HMAC-chained audit log: where it first departs from what was written, and how a foreign one is made.
 
 Each entry names its predecessor's MAC and has one of its own, HMAC-SHA256 in hex over the canonical form of the rest of
-it (profile 7.4). The interface says no more than HMAC-chained: names and recipe of another hub's log are found among
+it (7.4). The interface says no more than HMAC-chained: names and recipe of another hub's log are found among
 the usual ones, or are bound.
 """
 

@@ -138,12 +138,12 @@ def _is_signature(text: str) -> bool:
 
 
 def payment_reference_hash(token: str) -> str | None:
-    """Return `payment_reference_hash`: of the token's text (profile 2.3)."""
+    """Return `payment_reference_hash`: of the token's text (2.3)."""
     return _reference(token.encode)
 
 
 def payer_ref(address: str, network: str) -> str | None:
-    """Return `payer_ref` by profile 2.3: an EVM address in lower case, others as they are."""
+    """Return `payer_ref` by specification 2.3: an EVM address in lower case, others as they are."""
     normal = address.lower() if _EVM_ADDRESS.fullmatch(address) else address
     return _reference(lambda: jcs_bytes({"address": normal, "network": network}))
 
@@ -205,7 +205,7 @@ def _compare_payment_reference(claims: Mapping[str, Any], given: Any) -> Binding
         return {"sha256-token": hashing.spellings(token.encode("utf-8", "surrogatepass"))} if token else {}
 
     code = "payment_reference_hash_differs"
-    return _binding(claims, "payment_reference_hash", code, "profile 2.3", payment_reference_hash(token), others)
+    return _binding(claims, "payment_reference_hash", code, "specification 2.3", payment_reference_hash(token), others)
 
 
 def _compare_payer(claims: Mapping[str, Any], given: Any) -> Binding:
@@ -218,7 +218,7 @@ def _compare_payer(claims: Mapping[str, Any], given: Any) -> Binding:
         texts |= {"sha256-network-address": f"{network}:{address}".encode()}
         return {name: hashing.spellings(text) for name, text in texts.items()} if address else {}
 
-    return _binding(claims, "payer_ref", "payer_ref_differs", "profile 2.3", payer_ref(address, network), others)
+    return _binding(claims, "payer_ref", "payer_ref_differs", "specification 2.3", payer_ref(address, network), others)
 
 
 def _binding(

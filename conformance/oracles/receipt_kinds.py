@@ -1,4 +1,4 @@
-"""Which kind of receipt a payload is, and what that kind must hold (profile 2.3, steps 8 and 8b of 2.4, P-RV-02)."""
+"""Which kind of receipt a payload is, and what that kind must hold (2.3, steps 8 and 8b of 2.4, P-RV-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standalone verification of a receipt by the nine steps of profile 2.4, on the suite's own key, JWS and JCS oracles.
+"""Standalone verification of receipts by the steps of specification 2.4, on the suite's own key, JWS and JCS oracles.
 
 Pure: no network, no clock. The first step that fails decides, and gives its code.
 """

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from conformance.ledger.specification import rests_on as clauses_of
 from conformance.outcome import STAND_IN, Exit, Verdict
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
-from conformance.specification import rests_on as clauses_of
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from conformance.ledger.specification import rests_on
 from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import expectation, headline, sentence, standing
@@ -18,7 +19,6 @@ from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
-from conformance.specification import rests_on
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROFILE: Final = "weldproof.toml"

@@ -1,4 +1,4 @@
-"""Networks by every spelling in use, with the name people know and their USDC (profile 1.2); pure and light to load."""
+"""Networks by every spelling in use, with the name people know and their USDC (1.2); pure and light to load."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Tenant(Table):
     payout: Mapping[str, str] = Field(default_factory=dict)
 
 
-# How the reference writes networks in events (profile 1.2).
+# How the reference writes networks in events (1.2).
 REFERENCE_EVENTS: Mapping[str, str] = {
     "algorand_mainnet": "algorand:mainnet",
     "algorand_testnet": "algorand:testnet",

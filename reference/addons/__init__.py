@@ -1,1 +1,1 @@
-"""Services that join the control plane: a kit to write them with, and those that come along (profile 8)."""
+"""Services that join the control plane: a kit to write them with, and those that come along (specification 8)."""

@@ -1,4 +1,4 @@
-"""The agent: its routes (profile 6.1)."""
+"""The agent: its routes (6.1)."""
 
 from __future__ import annotations
 

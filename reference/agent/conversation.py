@@ -1,4 +1,4 @@
-"""What a message over A2A means to the agent: a skill and its request, or a question for them (profile 6.6)."""
+"""What a message over A2A means to the agent: a skill and its request, or a question for them (6.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents the agent publishes: landing, health, card, OpenAPI, and the hint at /a2a (profile 6.1, 6.6)."""
+"""The documents the agent publishes: landing, health, card, OpenAPI, and the hint at /a2a (6.1, 6.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the agent (profile section 9)."""
+"""Settings of the agent (specification 9)."""
 
 from __future__ import annotations
 

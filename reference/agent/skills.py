@@ -1,4 +1,4 @@
-"""Verify, explain and sign: each a request model and a pure function, by HTTP and by A2A alike (profile 6.2 to 6.6)."""
+"""Verify, explain and sign: each a request model and a pure function, by HTTP and by A2A alike (6.2 to 6.6)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Skill:
             moment: When.
 
         Raises:
-            Unprocessable: It is none (profile 6.2), or cannot be signed.
+            Unprocessable: It is none (6.2), or cannot be signed.
         """
         request = as_model(self.model, body)
         try:

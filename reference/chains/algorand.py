@@ -1,4 +1,4 @@
-"""The Algorand lane: an algod and an indexer are asked, and say what they saw (profile 5.5).
+"""The Algorand lane: an algod and an indexer are asked, and say what they saw (5.5).
 
 A transaction is looked up at algod first, which knows the pool and the newest rounds, and then at the indexer, which
 knows all of them and may lag behind.

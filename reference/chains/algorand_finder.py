@@ -1,4 +1,4 @@
-"""Finding payments on Algorand: the newest rounds at algod, older ones at the indexer (profile 3.5).
+"""Finding payments on Algorand: the newest rounds at algod, older ones at the indexer (3.5).
 
 An indexer lags, and an algod may have forgotten old rounds; so each is asked for what it surely has. A search that the
 indexer could not finish goes on where the indexer was, and never behind it.

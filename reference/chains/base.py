@@ -1,4 +1,4 @@
-"""The Base lane: an Ethereum RPC is asked, and told to settle what a payer authorized (profile 5.5, P-LN-03)."""
+"""The Base lane: an Ethereum RPC is asked, and told to settle what a payer authorized (5.5, P-LN-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding payments on Base: the asset's Transfer events to a payout address (profile 3.5).
+"""Finding payments on Base: the asset's Transfer events to a payout address (3.5).
 
 Both ways in which a payment is bound end in such an event, whoever sent the transaction: so one search an address finds
 the payments of all its links. Zero transfers, which strangers can make in anybody's name, are left out.

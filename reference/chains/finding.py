@@ -1,4 +1,4 @@
-"""Finding payments: one search a payout address, whatever number of links waits there (profile 3.5, detection).
+"""Finding payments: one search a payout address, whatever number of links waits there (3.5, detection).
 
 A finder lists transactions that may pay a link; what they really do is told by the lane. It never lists less than there
 is: what a search did not reach, or what may still change, stays behind the position it returns, and is searched again.

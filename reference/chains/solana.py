@@ -1,4 +1,4 @@
-"""The Solana lane: an RPC node is asked for statuses, raw transactions and block times (profile 5.5, P-LN-06)."""
+"""The Solana lane: an RPC node is asked for statuses, raw transactions and block times (5.5, P-LN-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding payments on Solana: what names the payout address's token account, newest first (profile 3.5)."""
+"""Finding payments on Solana: what names the payout address's token account, newest first (3.5)."""
 
 from __future__ import annotations
 

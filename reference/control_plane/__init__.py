@@ -1,1 +1,1 @@
-"""The control plane: the trust set of issuers, the services that share it, their posture, and the log (profile 7)."""
+"""The control plane: trust set of issuers, services that share it, their posture, and the log (specification 7)."""

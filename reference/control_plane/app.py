@@ -1,4 +1,4 @@
-"""The control plane: its routes (profile 7.1)."""
+"""The control plane: its routes (7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking one address for its health: the only outbound calls of the control plane (profile 7.3, C-05)."""
+"""Asking one address for its health: the only outbound calls of the control plane (7.3, C-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log: every change of trust goes through here, and every check of the chain (profile 7.4)."""
+"""The audit log: every change of trust goes through here, and every check of the chain (7.4)."""
 
 from __future__ import annotations
 

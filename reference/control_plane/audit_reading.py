@@ -1,4 +1,4 @@
-"""GET /v1/audit (profile 7.4)."""
+"""GET /v1/audit (7.4)."""
 
 from __future__ import annotations
 

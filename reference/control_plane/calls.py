@@ -1,4 +1,4 @@
-"""What every call meets on its way to its operation: who may call, the body, the query (profile 7.1)."""
+"""What every call meets on its way to its operation: who may call, the body, the query (7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the control plane says of itself: health and OpenAPI (profile 7.1)."""
+"""What the control plane says of itself: health and OpenAPI (7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of the audit log in a file beside the database, so that a tail that was cut off is missed (profile 7.4)."""
+"""The end of the audit log in a file beside the database, so that a tail that was cut off is missed (7.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registering and revoking issuers, and publishing the trust set (profile 7.1, 7.2)."""
+"""Registering and revoking issuers, and publishing the trust set (7.1, 7.2)."""
 
 from __future__ import annotations
 

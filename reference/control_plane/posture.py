@@ -1,4 +1,4 @@
-"""GET /v1/posture: the health of every registered service, asked for side by side (profile 7.3)."""
+"""GET /v1/posture: the health of every registered service, asked for side by side (7.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registering and removing services (profile 7.1)."""
+"""Registering and removing services (7.1)."""
 
 from __future__ import annotations
 

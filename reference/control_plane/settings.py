@@ -1,4 +1,4 @@
-"""Settings of the control plane (profile 7.5 and section 9)."""
+"""Settings of the control plane (7.5 and section 9)."""
 
 from __future__ import annotations
 

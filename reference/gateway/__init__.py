@@ -1,1 +1,1 @@
-"""The gateway: payment links, hosted checkout, resources, receipt verification and screening (profile 3)."""
+"""The gateway: payment links, hosted checkout, resources, receipt verification and screening (specification 3)."""

@@ -1,4 +1,4 @@
-"""The gateway: its routes (profile 3.1)."""
+"""The gateway: its routes (3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every call meets before its operation, in the order of profile 3.1.
+"""What every call meets before its operation, in the order of specification 3.1.
 
 The route, the method and the limit of the address are judged by `Gate` before the body is read, the body's size by the
 envelope; what follows is here: credential, limit of the tenant, media type, JSON, schema.

@@ -1,4 +1,4 @@
-"""What a call is answered that is refused or went wrong (profile 3.2, P-CV-18)."""
+"""What a call is answered that is refused or went wrong (3.2, P-CV-18)."""
 
 from __future__ import annotations
 

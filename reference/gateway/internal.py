@@ -1,4 +1,4 @@
-"""/internal: tenants, their keys, networks and standing, for administrators (profile 3.9)."""
+"""/internal: tenants, their keys, networks and standing, for administrators (3.9)."""
 
 from __future__ import annotations
 

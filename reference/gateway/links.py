@@ -1,4 +1,4 @@
-"""POST /v1/payment-links (profile 3.4)."""
+"""POST /v1/payment-links (3.4)."""
 
 from __future__ import annotations
 

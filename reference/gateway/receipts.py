@@ -1,4 +1,4 @@
-"""POST /v1/receipt/verify: free, stateless, without a credential (profile 3.6)."""
+"""POST /v1/receipt/verify: free, stateless, without a credential (3.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why the gateway refuses a call: one constructor a code (profile 3.2)."""
+"""Why the gateway refuses a call: one constructor a code (3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/resources and GET /v1/resources/{resource_id}: price records (profile 3.8)."""
+"""POST /v1/resources and GET /v1/resources/{resource_id}: price records (3.8)."""
 
 from __future__ import annotations
 

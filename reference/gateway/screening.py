@@ -1,4 +1,4 @@
-"""POST /compliance/screen: a verdict and a signed receipt of it (profile 3.7)."""
+"""POST /compliance/screen: a verdict and a signed receipt of it (3.7)."""
 
 from __future__ import annotations
 

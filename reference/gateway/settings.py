@@ -1,4 +1,4 @@
-"""Settings of the gateway (profile section 9)."""
+"""Settings of the gateway (specification 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done with tenants, whoever asks: the internal API or the dashboard (profile 3.9)."""
+"""What can be done with tenants, whoever asks: the internal API or the dashboard (3.9)."""
 
 from __future__ import annotations
 

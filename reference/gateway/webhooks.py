@@ -1,4 +1,4 @@
-"""What can be done with a tenant's webhooks, whoever asks: the internal API or the dashboard (profile 3.9, 4)."""
+"""What can be done with a tenant's webhooks, whoever asks: the internal API or the dashboard (3.9, 4)."""
 
 from __future__ import annotations
 

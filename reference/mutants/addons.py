@@ -1,4 +1,4 @@
-"""Mutants of how addons join the hub and whom they trust (profile 8.1 to 8.3)."""
+"""Mutants of how addons join the hub and whom they trust (8.1 to 8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of what the agent publishes and of its transport (profile 6.1, 6.6)."""
+"""Mutants of what the agent publishes and of its transport (6.1, 6.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of explain (profile 6.2, 6.3)."""
+"""Mutants of explain (6.2, 6.3)."""
 
 from __future__ import annotations
 

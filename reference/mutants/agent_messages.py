@@ -1,4 +1,4 @@
-"""Mutants of how the agent reads messages, coverage and digests (RFC 9421 2, RFC 9530, profile 6.4)."""
+"""Mutants of how the agent reads messages, coverage and digests (RFC 9421 2, RFC 9530, specification 6.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of how the agent refuses malformed requests (profile 6.2)."""
+"""Mutants of how the agent refuses malformed requests (6.2)."""
 
 from __future__ import annotations
 

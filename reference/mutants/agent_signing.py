@@ -1,4 +1,4 @@
-"""Mutants of demo signing (profile 6.5)."""
+"""Mutants of demo signing (6.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of verification at the agent: each drops one rule of RFC 9421, RFC 9530 or profile 6.2 to 6.4."""
+"""Mutants of verification at the agent: each drops one rule of RFC 9421, RFC 9530 or specification 6.2 to 6.4."""
 
 from __future__ import annotations
 

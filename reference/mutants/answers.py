@@ -1,4 +1,4 @@
-"""Mutants of what is answered: the challenge, the receipt, keys and documents (profile 2, 5.3, 5.9, 5.10)."""
+"""Mutants of what is answered: the challenge, the receipt, keys and documents (specification 2, 5.3, 5.9, 5.10)."""
 
 from __future__ import annotations
 

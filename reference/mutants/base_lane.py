@@ -1,4 +1,4 @@
-"""Mutants of the Base lane: each drops one rule of profile 5.5, P-LN-03 or P-LN-10.
+"""Mutants of the Base lane: each drops one rule of specification 5.5, P-LN-03 or P-LN-10.
 
 What the token's contract itself refuses cannot be settled by any rail. So a mutant that drops such a rule also takes
 the authorization for paid where the settlement was refused, as a rail does that trusts what it did not check.

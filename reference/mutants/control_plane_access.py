@@ -1,4 +1,4 @@
-"""Mutants of who may do what at the control plane, and of what it says of itself (profile 7.1)."""
+"""Mutants of who may do what at the control plane, and of what it says of itself (7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the control plane's log, its files and its settings (profile 7.4, 7.5)."""
+"""Mutants of the control plane's log, its files and its settings (7.4, 7.5)."""
 
 from __future__ import annotations
 

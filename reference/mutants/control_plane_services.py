@@ -1,4 +1,4 @@
-"""Mutants of the control plane's services and of their posture (profile 7.1, 7.3)."""
+"""Mutants of the control plane's services and of their posture (7.1, 7.3)."""
 
 from __future__ import annotations
 

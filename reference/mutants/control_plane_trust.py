@@ -1,4 +1,4 @@
-"""Mutants of the control plane's trust set: what is taken, kept, given away, and published (profile 7.1, 7.2)."""
+"""Mutants of the control plane's trust set: what is taken, kept, given away, and published (7.1, 7.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the gateway's API: transport, envelope, credentials and links (profile 3.1 to 3.4)."""
+"""Mutants of the gateway's API: transport, envelope, credentials and links (3.1 to 3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the checkout: each drops one rule of profile 3.5, P-CK-01 to P-CK-08."""
+"""Mutants of the checkout: each drops one rule of specification 3.5, P-CK-01 to P-CK-08."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of receipts at the gateway: each drops one rule of profile 2.2 to 2.4, 3.6 or 3.7."""
+"""Mutants of receipts at the gateway: each drops one rule of specification 2.2 to 2.4, 3.6 or 3.7."""
 
 from __future__ import annotations
 

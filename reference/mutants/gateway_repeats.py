@@ -1,4 +1,4 @@
-"""Mutants of the gateway's repeats and limits: Idempotency-Key and rates (profile 1.1 and 3.3)."""
+"""Mutants of the gateway's repeats and limits: Idempotency-Key and rates (1.1 and 3.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the weld and of what a chain shows: each drops one rule of profile 5.5 or 5.7."""
+"""Mutants of the weld and of what a chain shows: each drops one rule of specification 5.5 or 5.7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of tokens and of single use: each drops one rule of profile 5.4, 5.7 or 5.8."""
+"""Mutants of tokens and of single use: each drops one rule of specification 5.4, 5.7 or 5.8."""
 
 from __future__ import annotations
 

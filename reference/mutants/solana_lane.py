@@ -1,4 +1,4 @@
-"""Mutants of the Solana lane: each drops one rule of profile 5.5 or P-LN-06."""
+"""Mutants of the Solana lane: each drops one rule of specification 5.5 or P-LN-06."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def completed(uri: str, body: Mapping[str, Any], receipt: Mapping[str, Any]) -> 
 
     Args:
         uri: The extension's URI.
-        body: The body of the paid 200 (profile 5.9).
+        body: The body of the paid 200 (5.9).
         receipt: What `PAYMENT-RESPONSE` tells.
     """
     return Outcome(

@@ -1,4 +1,4 @@
-"""The HMAC-chained log of trust changes: what an entry is, how it is sealed, how a chain is checked (profile 7.4)."""
+"""The HMAC-chained log of trust changes: what an entry is, how it is sealed, how a chain is checked (7.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Challenge tokens: made, read and checked without storing anything (profile 5.4).
+"""Challenge tokens: made, read and checked without storing anything (5.4).
 
 A token is `<unix>:<nonce>:<mac>`. The first half of the mac says which lane and terms it was issued for, the second
 half binds it to one request; so "not mine" and "other request" can be told apart.

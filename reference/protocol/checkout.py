@@ -1,4 +1,4 @@
-"""Checkout: what a link asks of its chain, and whether a transaction pays it (profile 3.5, P-CK-06, P-CK-08).
+"""Checkout: what a link asks of its chain, and whether a transaction pays it (3.5, P-CK-06, P-CK-08).
 
 Each rule is one function and one line of a table; the first that does not hold names the reason. A transaction may hold
 several transfers: those that a rule rules out are not looked at again, so that the reason tells what is wrong with the

@@ -1,4 +1,4 @@
-"""Credentials and how they are judged: ATB certificates and agent passports (profile 8.2, P-AD-04 to P-AD-08)."""
+"""Credentials and how they are judged: ATB certificates and agent passports (8.2, P-AD-04 to P-AD-08)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Judgement:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What every answer says of it: `valid`, `status`, `reason`, `type`, `issuer`, `kid` (profile 8.2)."""
+        """What every answer says of it: `valid`, `status`, `reason`, `type`, `issuer`, `kid` (8.2)."""
         kid = None if self.envelope is None else self.envelope.kid
         return {
             "valid": self.valid,
@@ -132,7 +132,7 @@ class Judgement:
 
 
 def judge(text: str, question: Question, keys: Keys, library: falcon.Library | None) -> Judgement:
-    """Return what a credential is, by the checks of profile 8.2 in their order.
+    """Return what a credential is, by the checks of specification 8.2 in their order.
 
     Without a library or a trust set nothing is verified, whatever the credential (P-AD-04, P-AD-05).
     """

@@ -1,4 +1,4 @@
-"""Base's weld: an EIP-3009 authorization whose nonce is the hash of one live challenge (profile 5.5, P-LN-03, P-LN-10).
+"""Base's weld: an EIP-3009 authorization whose nonce is the hash of one live challenge (5.5, P-LN-03, P-LN-10).
 
 What can be judged before any money moves is judged offline, by a table of rules like the other lanes'. What settled it
 is then read from the logs of the transaction that used it, ours or a stranger's.

@@ -1,4 +1,4 @@
-"""Federation tokens: what a validator says of credentials that it found active (profile 8.3)."""
+"""Federation tokens: what a validator says of credentials that it found active (8.3)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def judge_token(
     own_keys: Sequence[bytes],
     audience: str | None,
 ) -> Judgement:
-    """Return what a token is, by the checks and the order of profile 8.2 and then by its audience.
+    """Return what a token is, by the checks and the order of specification 8.2 and then by its audience.
 
     Args:
         text: The token.

@@ -1,4 +1,4 @@
-"""Compact JWS: the one form we emit and a strict reader (RFC 7515, RFC 8037; profile 2.2 and 2.4 step 2)."""
+"""Compact JWS: the one form we emit and a strict reader (RFC 7515, RFC 8037; specification 2.2 and 2.4 step 2)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Header:
 
 
 def sign_compact(payload: Mapping[str, Any], key: SigningKey) -> str:
-    """Return the compact JWS of `payload`, signed with Ed25519 (profile 2.2).
+    """Return the compact JWS of `payload`, signed with Ed25519 (2.2).
 
     The protected header is the RFC 8785 form of `{"alg":"EdDSA","kid":…,"typ":"JWT"}`, the payload that of `payload`.
 

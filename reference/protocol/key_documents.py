@@ -1,4 +1,4 @@
-"""Reading the hub's documents of issuer keys: the trust set, and the key document (profile 7.1)."""
+"""Reading the hub's documents of issuer keys: the trust set, and the key document (7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ed25519 keys and how they are published: JWK, JWKS, did:key, did:web; what names a Falcon key (profile 2.1)."""
+"""Ed25519 keys and how they are published: JWK, JWKS, did:key, did:web; what names a Falcon key (2.1)."""
 
 from __future__ import annotations
 

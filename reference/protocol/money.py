@@ -1,4 +1,4 @@
-"""Money as integers of micro-units and atomic units; a float never touches it (profile 1.3)."""
+"""Money as integers of micro-units and atomic units; a float never touches it (1.3)."""
 
 from __future__ import annotations
 

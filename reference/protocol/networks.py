@@ -1,4 +1,4 @@
-"""The network table: one network, four spellings, and what is canonical on it (profile 1.2, P-NW-01 to P-NW-04)."""
+"""The network table: one network, four spellings, and what is canonical on it (1.2, P-NW-01 to P-NW-04)."""
 
 from __future__ import annotations
 

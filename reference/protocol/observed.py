@@ -1,4 +1,4 @@
-"""What a lane saw on its chain: facts, no verdicts (the adapter contract of profile section 9)."""
+"""What a lane saw on its chain: facts, no verdicts (the adapter contract of specification 9)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ObservedTransaction:
 
     Attributes:
         status: Where it stands.
-        final: Whether it can no longer be undone by the network's own rule (profile 1.2).
+        final: Whether it can no longer be undone by the network's own rule (1.2).
         block_time: Unix seconds of its block; 0 while it has none.
         sender: Address that sent it.
         note: Its note bytes (Algorand), else empty.

@@ -1,4 +1,4 @@
-"""X-PAYMENT: what a client says it paid with (profile 5.6)."""
+"""X-PAYMENT: what a client says it paid with (5.6)."""
 
 from __future__ import annotations
 

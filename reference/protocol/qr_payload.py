@@ -1,4 +1,4 @@
-"""What a checkout's QR code says, chain by chain (profile 3.5)."""
+"""What a checkout's QR code says, chain by chain (3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kind of receipt a payload is, and what that kind must hold (profile 2.3, 2.4 steps 8 and 8b, P-RV-02)."""
+"""Which kind of receipt a payload is, and what that kind must hold (2.3, 2.4 steps 8 and 8b, P-RV-02)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCREEN_RESULTS = ("ALLOW", "REFER", "DENY")
 SETTLEMENT_RESULTS = ("SETTLED", "PENDING_FINALITY", "REVERSED")
 HASH_MEMBERS = ("request_hash", "response_hash", "settled_payment_ref")
 
-# In the order in which profile 2.3 lists them: the first one missing is the one that is named.
+# In the order in which specification 2.3 lists them: the first one missing is the one that is named.
 REQUIRED_MEMBERS: Mapping[ReceiptKind, tuple[str, ...]] = {
     "compliance": (
         "payer_ref",

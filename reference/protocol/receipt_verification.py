@@ -1,4 +1,4 @@
-"""Receipt verification: nine steps in a fixed order, the first that fails decides (profile 2.4).
+"""Receipt verification: nine steps in a fixed order, the first that fails decides (2.4).
 
 The gateway's free endpoint and its paid twin on the rail answer with the same report. The table `STEPS` is the
 algorithm: each row has the code, the sentence that says when the step fails, and the function that judges it.
@@ -369,7 +369,7 @@ def verify_receipt(
     expected_payment_hash: str | None,
     platform_keys: Sequence[Mapping[str, object]],
 ) -> dict[str, JsonValue]:
-    """Return the report of profile 2.4, the same object for a pass and a fail; takes what `judge_receipt` takes.
+    """Return the report of specification 2.4, the same object for a pass and a fail; takes what `judge_receipt` takes.
 
     Raises:
         ValueError: The platform set is needed and empty.

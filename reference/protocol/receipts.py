@@ -1,4 +1,4 @@
-"""The payloads of the three kinds of receipt (profile 2.3), ready for `jws.sign_compact`."""
+"""The payloads of the three kinds of receipt (2.3), ready for `jws.sign_compact`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def payable_receipt(
     pay_to: str,
     amount_microunits: int,
 ) -> dict[str, JsonValue]:
-    """Return the payload of a payable receipt: all members of profile 2.3 and no others.
+    """Return the payload of a payable receipt: all members of specification 2.3 and no others.
 
     Args:
         word: Names the kind.
@@ -79,7 +79,7 @@ def settlement_attestation(
     amount_minor: int,
     jurisdiction_flags: Sequence[str] = JURISDICTION_FLAGS,
 ) -> dict[str, JsonValue]:
-    """Return the payload of a settlement attestation (profile 2.3).
+    """Return the payload of a settlement attestation (2.3).
 
     Args:
         provider_did: DID of the signer.
@@ -113,7 +113,7 @@ def compliance_receipt(
     jurisdiction_flags: Sequence[str] = JURISDICTION_FLAGS,
     payment_hash: str | None = None,
 ) -> dict[str, JsonValue]:
-    """Return the payload of a compliance receipt (profile 2.3).
+    """Return the payload of a compliance receipt (2.3).
 
     Args:
         network: Network of the screened address.
@@ -136,7 +136,7 @@ def compliance_receipt(
 
 
 def payer_ref(network: Network, address: str) -> str:
-    """Return the hash reference that stands for a screened address (profile 2.3); EVM addresses in lower case.
+    """Return the hash reference that stands for a screened address (2.3); EVM addresses in lower case.
 
     Raises:
         NotCanonical: The address holds a lone surrogate.
@@ -145,7 +145,7 @@ def payer_ref(network: Network, address: str) -> str:
 
 
 def content_hash(payload: JsonValue) -> str:
-    """Return the bare hex SHA-256 of a receipt's RFC 8785 form (profile 2.3).
+    """Return the bare hex SHA-256 of a receipt's RFC 8785 form (2.3).
 
     Raises:
         NotCanonical: The payload has no RFC 8785 form.

@@ -1,4 +1,4 @@
-"""The life of a redemption, as a table (profile 5.8).
+"""The life of a redemption, as a table (5.8).
 
 A challenge is `issued` without being stored. A proof that presents it makes a claim row, `settling` and unpaid; once
 the payment is final and nobody was faster, one statement marks the row paid; once the service has run, answer and

@@ -1,4 +1,4 @@
-"""Compliance screening by a table of fixtures, with a signed receipt of the verdict (profile 3.7)."""
+"""Compliance screening by a table of fixtures, with a signed receipt of the verdict (3.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service tells the control plane of itself (profile 7.1)."""
+"""What a service tells the control plane of itself (7.1)."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def checked_health_path(path: str) -> str:
 
 
 def health_address(base_url: str, health_path: str) -> str:
-    """Return what is asked for health (profile 7.3)."""
+    """Return what is asked for health (7.3)."""
     return base_url.rstrip("/") + health_path

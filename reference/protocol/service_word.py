@@ -38,5 +38,5 @@ class ServiceWord:
         return f"{self.lower}-payable-core"
 
     def memo(self, token: str) -> str:
-        """Return the memo text that binds a transaction to a payment link (profile 3.5)."""
+        """Return the memo text that binds a transaction to a payment link (3.5)."""
         return f"{self.lower}:{token}"

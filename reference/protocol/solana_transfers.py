@@ -1,4 +1,4 @@
-"""Token transfers and memos of a Solana transaction, read from its raw bytes (profile 5.5, P-LN-06).
+"""Token transfers and memos of a Solana transaction, read from its raw bytes (5.5, P-LN-06).
 
 A node's parsed view is not asked: with a reference account it calls the owner a multisig, and it shows what a program
 did inside beside what the payer signed for. Only top-level instructions of the SPL Token program count.

@@ -1,4 +1,4 @@
-"""What a tenant on trial may sell: the rules that are asked when a link is created, in their order (profile 3.10)."""
+"""What a tenant on trial may sell: the rules that are asked when a link is created, in their order (3.10)."""
 
 from __future__ import annotations
 

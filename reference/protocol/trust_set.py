@@ -1,4 +1,4 @@
-"""What may stand in the trust set, and what it is published as (profile 7.1, 7.2)."""
+"""What may stand in the trust set, and what it is published as (7.1, 7.2)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def trust_set(keys: Sequence[TrustedKey]) -> dict[str, str]:
 
 
 def key_document(issuer: str, updated_at: str, keys: Sequence[TrustedKey]) -> dict[str, Any]:
-    """Return the document that credential verifiers resolve (profile 7.1).
+    """Return the document that credential verifiers resolve (7.1).
 
     Args:
         issuer: DID of who publishes it.

@@ -1,4 +1,4 @@
-"""The body of an event, made once and sent unchanged on every attempt (profile 4, P-WH-01 to P-WH-03)."""
+"""The body of an event, made once and sent unchanged on every attempt (specification 4, P-WH-01 to P-WH-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weld: whether what a chain shows pays one live challenge (profile 5.5).
+"""The weld: whether what a chain shows pays one live challenge (5.5).
 
 Each rule is one function and one line of a table; the first that does not hold names the refusal. The order is the
 profile's, so that a client is told the first thing that is wrong.

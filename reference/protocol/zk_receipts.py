@@ -1,4 +1,4 @@
-"""ZK receipts: a payment, a commitment to a score, and the proof that the score reaches a threshold (profile 8.4)."""
+"""ZK receipts: a payment, a commitment to a score, and the proof that the score reaches a threshold (8.4)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def proven_payload(
 def judge_receipt(
     text: str, question: Question, keys: Keys, library: falcon.Library | None, *, own_keys: Sequence[bytes]
 ) -> ReceiptJudgement:
-    """Return what a receipt is, by the checks of profile 8.2 in their order and then by its proof.
+    """Return what a receipt is, by the checks of specification 8.2 in their order and then by its proof.
 
     Args:
         text: The receipt.

@@ -1,4 +1,4 @@
-"""The pay rail: its routes (profile 5.1)."""
+"""The pay rail: its routes (5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 402: what a call costs, on every lane, with tokens bound to that call (profile 5.3).
+"""The 402: what a call costs, on every lane, with tokens bound to that call (5.3).
 
 The document of each service is prepared once; a challenge fills in the error, the request's hash and the tokens.
 """

@@ -1,4 +1,4 @@
-"""The documents the rail publishes: index, both catalogs, OpenAPI, keys, agent card, health (profile 5.10)."""
+"""The documents the rail publishes: index, both catalogs, OpenAPI, keys, agent card, health (5.10)."""
 
 from __future__ import annotations
 

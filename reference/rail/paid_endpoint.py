@@ -1,4 +1,4 @@
-"""What a call meets before and after the redeemer, in the order of profile 5.7; `redeem` serves REST and A2A alike."""
+"""What a call meets before and after the redeemer, in the order of specification 5.7; `redeem` serves REST and A2A."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a proof to an answer: one pass through the checks of profile 5.7, one execution a payment (5.8).
+"""From a proof to an answer: one pass through the checks of specification 5.7, one execution a payment (5.8).
 
 The order of the methods is the order of the checks. Whoever fails is told by an exception: `PaymentRefused` becomes a
 402 with fresh tokens, `Refused` any other status.

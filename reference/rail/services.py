@@ -1,4 +1,4 @@
-"""The three paid services: each a request model, an example, and a pure function (profile 5.2)."""
+"""The three paid services: each a request model, an example, and a pure function (5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the pay rail (profile section 9)."""
+"""Settings of the pay rail (specification 9)."""
 
 from __future__ import annotations
 

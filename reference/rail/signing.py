@@ -1,4 +1,4 @@
-"""What a paid call answers: the service runs, and what it said is signed (profile 2.3, 5.9)."""
+"""What a paid call answers: the service runs, and what it said is signed (2.3, 5.9)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Signer:
         self._platform_keys = platform_keys
 
     def answer(self, row: Redemption, service: Service, request: Any) -> Answer:
-        """Run the service and sign what it answered (profile 5.9)."""
+        """Run the service and sign what it answered (5.9)."""
         network = networks.NETWORKS[row.network]
         reference = settled_payment_ref(self._word, row.tx_id, network.key)
         now_ms = self._clock.now_ms()

@@ -1,4 +1,4 @@
-"""The audit log: its entries, its end, and one change of trust with its entry in one transaction (profile 7.4)."""
+"""The audit log: its entries, its end, and one change of trust with its entry in one transaction (7.4)."""
 
 from __future__ import annotations
 

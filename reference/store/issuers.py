@@ -1,4 +1,4 @@
-"""The trust set: issuers with one key each (profile 7.2)."""
+"""The trust set: issuers with one key each (7.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payment links: what was asked for, whom it is paid to, and how each link ended (profile 3.4, 3.5)."""
+"""Payment links: what was asked for, whom it is paid to, and how each link ended (3.4, 3.5)."""
 
 from __future__ import annotations
 

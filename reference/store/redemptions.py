@@ -1,4 +1,4 @@
-"""The redemption ledger: the few statements that decide who bought what, once (profile 5.7, 5.8)."""
+"""The redemption ledger: the few statements that decide who bought what, once (5.7, 5.8)."""
 
 from __future__ import annotations
 

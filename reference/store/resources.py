@@ -1,4 +1,4 @@
-"""Resources: price records of tenants, one an id (profile 3.8)."""
+"""Resources: price records of tenants, one an id (3.8)."""
 
 from __future__ import annotations
 

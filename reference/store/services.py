@@ -1,4 +1,4 @@
-"""Services that registered at the control plane (profile 7.1)."""
+"""Services that registered at the control plane (7.1)."""
 
 from __future__ import annotations
 

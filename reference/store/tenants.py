@@ -1,4 +1,4 @@
-"""Tenants, their payout addresses and keys, and the keys of administrators (profile 3.3, 3.9)."""
+"""Tenants, their payout addresses and keys, and the keys of administrators (3.3, 3.9)."""
 
 from __future__ import annotations
 

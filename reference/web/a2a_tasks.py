@@ -1,4 +1,4 @@
-"""A2A tasks in the memory of one process, bounded in time, number and bytes (profile 6.1)."""
+"""A2A tasks in the memory of one process, bounded in time, number and bytes (6.1)."""
 
 from __future__ import annotations
 

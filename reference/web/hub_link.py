@@ -32,7 +32,7 @@ _log = get_logger()
 
 
 class HubSettings(BaseSettings):
-    """Where the hub is and how often it is asked (profile section 9); without an address nobody is."""
+    """Where the hub is and how often it is asked (specification 9); without an address nobody is."""
 
     model_config = SettingsConfigDict(env_prefix="S2_HUB_", env_ignore_empty=True, extra="ignore", frozen=True)
 

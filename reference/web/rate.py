@@ -1,4 +1,4 @@
-"""Limits on the service clock: a bucket or a window, each decision one atomic step in the process (profile 1.1)."""
+"""Limits on the service clock: a bucket or a window, each decision one atomic step in the process (1.1)."""
 
 from __future__ import annotations
 

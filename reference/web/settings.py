@@ -1,4 +1,4 @@
-"""Settings every surface shares, read from the environment only (profile section 9)."""
+"""Settings every surface shares, read from the environment only (specification 9)."""
 
 from __future__ import annotations
 

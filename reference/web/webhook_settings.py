@@ -1,4 +1,4 @@
-"""Settings of webhooks, which the gateway's own include (profile section 9, P-WH-06, P-WH-08, P-WH-10)."""
+"""Settings of webhooks, which the gateway's own include (specification 9, P-WH-06, P-WH-08, P-WH-10)."""
 
 from __future__ import annotations
 

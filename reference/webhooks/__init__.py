@@ -1,1 +1,1 @@
-"""Webhooks: takes events from the outbox to their destinations, signed (profile section 4)."""
+"""Webhooks: takes events from the outbox to their destinations, signed (specification 4)."""

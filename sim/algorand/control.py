@@ -1,4 +1,4 @@
-"""The control verbs of the simulated Algorand (profile 9.1)."""
+"""The control verbs of the simulated Algorand (9.1)."""
 
 from __future__ import annotations
 

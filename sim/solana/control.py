@@ -1,4 +1,4 @@
-"""The control verbs of the simulated Solana (profile 9.1)."""
+"""The control verbs of the simulated Solana (9.1)."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ ALLOWED = (
         " them, and a filter would hide what the node was asked.",
     ),
     *(
-        Allowed("control_calls", verb, "A verb that a real node lacks (profile 9.1), or that only the simulator has.")
+        Allowed("control_calls", verb, "A verb that a real node lacks (9.1), or that only the simulator has.")
         for verb in ("lag", "fault", "release", "base fee")
     ),
     Allowed("events", "backwards*", "Anvil finds nothing in a range that ends before it begins; geth refuses it."),

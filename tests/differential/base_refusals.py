@@ -232,7 +232,7 @@ CONTROL_CALLS: dict[str, Any] = {
 
 @case
 def control_calls(node: BaseNode) -> dict[str, Any]:
-    """The control form of profile 9.1: what is refused is 400 with a reason, and what is done adds up."""
+    """The control form of specification 9.1: what is refused is 400 with a reason, and what is done adds up."""
     facts: dict[str, Any] = {}
     for name, wanted in CONTROL_CALLS.items():
         status, body = node.steer(json.dumps(wanted).encode())

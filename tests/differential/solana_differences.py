@@ -87,7 +87,7 @@ ALLOWED = (
         "methods", "*", "Staking, inflation, the cluster and its snapshots are not simulated: no payment sees them."
     ),
     *(
-        Allowed("control_calls", verb, "A verb that a real node lacks (profile 9.1), or that only the simulator has.")
+        Allowed("control_calls", verb, "A verb that a real node lacks (9.1), or that only the simulator has.")
         for verb in ("advance", "time", "lag", "fault", "release")
     ),
 )

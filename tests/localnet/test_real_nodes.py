@@ -135,7 +135,7 @@ def test_fund_gives_on_both_chains(folder: Path, nodes: dict[str, Any]) -> None:
 
 
 def test_a_node_lists_exactly_the_verbs_that_it_has(nodes: dict[str, Any]) -> None:
-    """GET /control names the verbs of profile 9.1 that the node does not lack, and no fault."""
+    """GET /control names the verbs of specification 9.1 that the node does not lack, and no fault."""
     lacking = {"base": {"lag", "fault"}, "solana": TABLE - {"fund", "mint"}}
     for chain, absent in lacking.items():
         status, listed = ask(nodes["control"][chain])

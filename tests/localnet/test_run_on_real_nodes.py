@@ -35,4 +35,4 @@ def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Pa
     }
     for row in LACKING_ON_SOLANA:
         assert "block_time_offset" in verdicts[row]["reason"]
-        assert "profile 9.1" in verdicts[row]["reason"]
+        assert "specification 9.1" in verdicts[row]["reason"]

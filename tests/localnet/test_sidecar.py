@@ -52,7 +52,7 @@ async def asked(port: int, raw: bytes) -> bytes:
 
 
 async def test_it_tells_its_verbs_and_carries_them_out() -> None:
-    """The form of profile 9.1."""
+    """The form of specification 9.1."""
     async with served() as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
         told = await (await http.get("/control")).json()
         done = await (await http.post("/control", json={"verb": "say", "word": "yes"})).json()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from conformance.specification import FILE, FOLDER
+from conformance.ledger.specification import FILE, FOLDER
 from tools.clauses.pages import Entry, Faults, entries, in_order
 
 

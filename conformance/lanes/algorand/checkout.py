@@ -1,4 +1,4 @@
-"""Paying checkout links on Algorand: the memo is the transfer's note, exactly (profile 3.5)."""
+"""Paying checkout links on Algorand: the memo is the transfer's note, exactly (3.5)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Funds(Protocol):
 
 
 class ControlFunds:
-    """Money from the control verbs `fund` and `mint` of a simulated node (profile 9.1)."""
+    """Money from the control verbs `fund` and `mint` of a simulated node (9.1)."""
 
     purse = 1_000_000_000
 

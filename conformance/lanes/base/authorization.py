@@ -73,7 +73,7 @@ class Authorization:
         )
 
     def proof(self) -> dict[str, Any]:
-        """Return the proof that goes into `X-PAYMENT`: numbers as decimal strings (profile 5.5)."""
+        """Return the proof that goes into `X-PAYMENT`: numbers as decimal strings (5.5)."""
         numbers = {name: str(value) for name, value in self.message.items() if isinstance(value, int)}
         terms = {**self.message, **numbers, "nonce": "0x" + self.nonce.hex()}
         return {"authorization": terms, "signature": "0x" + self.signature.hex(), "challenge_token": self.token}

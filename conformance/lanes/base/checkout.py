@@ -1,4 +1,4 @@
-"""Paying checkout links on Base: the memo is in an EIP-3009 nonce, or after a transfer's call data (profile 3.5)."""
+"""Paying checkout links on Base: the memo is in an EIP-3009 nonce, or after a transfer's call data (3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paying checkout links on Solana: a memo beside the transfer, to the derived token account (profile 3.5)."""
+"""Paying checkout links on Solana: a memo beside the transfer, to the derived token account (3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an envelope is worth, by the checks of profile 8.2 in their order, and a ZK receipt's proof after them (8.4)."""
+"""What an envelope is worth, by the checks of specification 8.2 in their order, then a ZK proof (8.4)."""
 
 from __future__ import annotations
 

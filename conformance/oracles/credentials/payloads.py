@@ -1,4 +1,4 @@
-"""Which members a payload has, and so what it is: certificate, passport, token or ZK receipt (profile 8.2 to 8.4)."""
+"""Which members a payload has, and so what it is: certificate, passport, token or ZK receipt (8.2 to 8.4)."""
 
 from __future__ import annotations
 

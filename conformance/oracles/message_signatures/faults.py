@@ -1,4 +1,4 @@
-"""What can be wrong with a signed message: codes (profile 6.3), the step each belongs to, and one found fault."""
+"""What can be wrong with a signed message: codes (6.3), the step each belongs to, and one found fault."""
 
 from __future__ import annotations
 

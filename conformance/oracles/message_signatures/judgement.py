@@ -1,4 +1,4 @@
-"""One judge of a signed message: every fault with its code, in the order of profile 6.3."""
+"""One judge of a signed message: every fault with its code, in the order of specification 6.3."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Judgement:
 
 
 def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: int) -> Judgement:
-    """Judge a message. Faults of the two headers stop the work, all later ones are collected (profile 6.3).
+    """Judge a message. Faults of the two headers stop the work, all later ones are collected (6.3).
 
     Args:
         message: The message.

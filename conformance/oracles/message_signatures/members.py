@@ -1,4 +1,4 @@
-"""The members of a verify or explain request (profile 6.2), read as message, key and policy."""
+"""The members of a verify or explain request (6.2), read as message, key and policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.oracles.message_signatures.message import Fields, Message
 def message_of(members: Mapping[str, Any]) -> Message:
     """Return the message that the members of a verify request describe.
 
-    Beyond profile 6.2, `trailers` (an object like `headers`) and `related_request` (members of its own) are read; no
+    Beyond specification 6.2, `trailers` (an object like `headers`) and `related_request` (an object too) are read; no
     such member means that the carrier has no place for it.
 
     Raises:
@@ -79,7 +79,7 @@ def headers_of(fields: Fields) -> dict[str, str | list[str]]:
 def key_of(members: Mapping[str, Any]) -> VerifyingKey | None:
     """Return the expected key; None where no member holds one.
 
-    Beyond profile 6.2, `public_key_pem` and `secret_b64` with `algorithm` hold keys of the other algorithms.
+    Beyond specification 6.2, `public_key_pem` and `secret_b64` with `algorithm` hold keys of the other algorithms.
 
     Raises:
         KeyFault: A member holds no key.

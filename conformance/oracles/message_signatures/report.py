@@ -1,4 +1,4 @@
-"""A judgement as the members of an agent's answer (profile 6.3), for machines."""
+"""A judgement as the members of an agent's answer (6.3), for machines."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Refused(Exception):
 
     Attributes:
         stage: One of `STAGES`.
-        code: The code of profile 5.7, or `invalid_transaction`.
+        code: The code of specification 5.7, or `invalid_transaction`.
         why: What is wrong, in words.
     """
 

@@ -1,4 +1,4 @@
-"""What each claim of a receipt is, and what it says here, in a sentence (profile 2.3)."""
+"""What each claim of a receipt is, and what it says here, in a sentence (2.3)."""
 
 from __future__ import annotations
 
@@ -159,31 +159,31 @@ _SETTLEMENT = "Binds the payment: SHA-256 over service word, transaction id and 
 _TOKEN = "Binds the challenge that was paid: SHA-256 over the text of its token, which the receipt does not tell."  # noqa: S105 - a sentence
 
 CLAIMS: Mapping[str, tuple[Sentence, str]] = {
-    "kind": (_kind, "profile 2.3, P-RV-02"),
-    "canon_version": (_canon, "profile 2.4 step 6"),
-    "iss": (_issuer, "profile 2.3"),
-    "provider_did": (_provider, "profile 2.3"),
+    "kind": (_kind, "specification 2.3, P-RV-02"),
+    "canon_version": (_canon, "specification 2.4 step 6"),
+    "iss": (_issuer, "specification 2.3"),
+    "provider_did": (_provider, "specification 2.3"),
     "iat": (_time("Issued", 1), "P-CV-04"),
     "issued_at_ms": (_issued_ms, "P-CV-04"),
-    "service_id": (_service, "profile 2.3"),
+    "service_id": (_service, "specification 2.3"),
     "request_hash": (_hash(_REQUEST, "--request FILE"), "P-RH-01"),
     "response_hash": (_hash(_RESPONSE, "--response FILE"), "P-RH-02"),
     "settled_payment_ref": (_hash(_SETTLEMENT, "--settlement TX_ID --network KEY"), "P-RH-03"),
-    "payment_reference_hash": (_hash(_TOKEN, "--payment-reference-file FILE"), "profile 2.3"),
-    "payment_hash": (_payment_hash, "profile 2.3, 2.4 step 9"),
-    "network": (_network, "profile 1.2"),
-    "asset": (_asset, "profile 1.2"),
-    "pay_to": (_pay_to, "profile 2.3"),
+    "payment_reference_hash": (_hash(_TOKEN, "--payment-reference-file FILE"), "specification 2.3"),
+    "payment_hash": (_payment_hash, "specification 2.3, 2.4 step 9"),
+    "network": (_network, "specification 1.2"),
+    "asset": (_asset, "specification 1.2"),
+    "pay_to": (_pay_to, "specification 2.3"),
     "amount_microunits": (_price, "P-MN-01"),
-    "payer_ref": (_payer, "profile 2.3"),
-    "screen_result": (_one_of("screen_result", _SCREENED), "profile 2.3"),
+    "payer_ref": (_payer, "specification 2.3"),
+    "screen_result": (_one_of("screen_result", _SCREENED), "specification 2.3"),
     "screen_timestamp_ms": (_time("Screened", 1000), "P-CV-04"),
-    "screen_provider_did": (_issuer, "profile 2.3"),
-    "jurisdiction_flags": (_flags, "profile 2.3"),
-    "settlement_amount": (_settled_amount, "profile 2.3, P-MN-01"),
-    "settlement_chain": (_chain, "profile 1.2"),
-    "settlement_provider_did": (_issuer, "profile 2.3"),
-    "settlement_result": (_one_of("settlement_result", _SETTLED), "profile 2.3"),
+    "screen_provider_did": (_issuer, "specification 2.3"),
+    "jurisdiction_flags": (_flags, "specification 2.3"),
+    "settlement_amount": (_settled_amount, "specification 2.3, P-MN-01"),
+    "settlement_chain": (_chain, "specification 1.2"),
+    "settlement_provider_did": (_issuer, "specification 2.3"),
+    "settlement_result": (_one_of("settlement_result", _SETTLED), "specification 2.3"),
     "settlement_timestamp_ms": (_time("Judged", 1000), "P-CV-04"),
 }
 DIDS = ("iss", "provider_did", "screen_provider_did", "settlement_provider_did")

@@ -233,7 +233,7 @@ def _one_side(rule: Rule, left: Any, *, alike: bool, required: bool) -> tuple[Gr
     if not alike:
         return Grade.EXPECTED, f"{only}It goes with the kind of receipt."
     if required:
-        return Grade.MATTERS, f"{only}Receipts of this kind must: a verifier refuses one without (profile 2.4)."
+        return Grade.MATTERS, f"{only}Receipts of this kind must: a verifier refuses one without (specification 2.4)."
     if rule.bound is Bound.OPEN:
         return Grade.EXPECTED, f"{only}The profile knows no such claim, so no verifier reads it."
     return Grade.EXPECTED, f"{only}Receipts of this kind may, and no verifier asks for it."

@@ -1,4 +1,4 @@
-"""The claims of each kind of receipt (profile 2.3), and what decides whether one may differ between two receipts."""
+"""The claims of each kind of receipt (2.3), and what decides whether one may differ between two receipts."""
 
 from __future__ import annotations
 
@@ -117,5 +117,5 @@ def likely_kind(claims: Mapping[str, Any]) -> Kind:
 
 
 def is_required(path: Path, kind: Kind) -> bool:
-    """Return whether a verifier refuses a receipt of the kind without a claim (profile 2.4 step 8)."""
+    """Return whether a verifier refuses a receipt of the kind without a claim (2.4 step 8)."""
     return path in RULES[kind] and path[0] in MEMBERS[kind]

@@ -1,4 +1,4 @@
-"""What each member of a receipt's protected header is, and what it says here, in a sentence (profile 2.2, 2.4)."""
+"""What each member of a receipt's protected header is, and what it says here, in a sentence (2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def _cty(value: Any, _: Mapping[str, Any]) -> str:
 
 
 HEADER: Mapping[str, tuple[Sentence, str]] = {
-    "alg": (_alg, "profile 2.4 step 3"),
+    "alg": (_alg, "specification 2.4 step 3"),
     "kid": (_kid, "P-KY-02, P-RV-01"),
     "typ": (_typ, "P-RV-03"),
-    "crit": (_crit, "profile 2.4 step 2, RFC 7515 section 4.1.11"),
-    "b64": (_b64, "profile 2.4 step 2, RFC 7797"),
+    "crit": (_crit, "specification 2.4 step 2, RFC 7515 section 4.1.11"),
+    "b64": (_b64, "specification 2.4 step 2, RFC 7797"),
     "cty": (_cty, "RFC 7515 section 4.1.10"),
     "jwk": (_ignored("A public key, put in by whoever made the receipt."), "P-RV-03"),
     "jku": (_ignored("An address of a key set, put in by whoever made the receipt; nothing fetches it."), "P-RV-03"),

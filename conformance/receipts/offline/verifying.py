@@ -125,7 +125,7 @@ class Verification:
         return "kid" if kid is not None and jwk.get("kid") == kid else "first"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs: the members of profile 2.4's report first."""
+        """Return it for programs: the members of specification 2.4's report first."""
         found, fault = self.examination, self.examination.fault
         header = found.envelope.header if found.envelope is not None else {}
         payload = found.envelope.payload if found.envelope is not None and found.claims else None

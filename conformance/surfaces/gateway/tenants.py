@@ -1,4 +1,4 @@
-"""A gateway's tenants through its internal API, as an administrator (profile 3.9)."""
+"""A gateway's tenants through its internal API, as an administrator (3.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/verify (profile 8.2)."""
+"""POST /v1/verify (8.2)."""
 
 from __future__ import annotations
 

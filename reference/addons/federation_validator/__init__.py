@@ -1,1 +1,1 @@
-"""The federation validator: credentials of trusted issuers in, short-lived tokens out (profile 8.3)."""
+"""The federation validator: credentials of trusted issuers in, short-lived tokens out (8.3)."""

@@ -1,4 +1,4 @@
-"""POST /v1/validate, POST /v1/tokens/verify and the key that both need (profile 8.3)."""
+"""POST /v1/validate, POST /v1/tokens/verify and the key that both need (8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An addon: its name, its port, its operations; and how it runs (profile 8.1)."""
+"""An addon: its name, its port, its operations; and how it runs (8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of an addon (profile section 9); those of the hub are `reference.web.hub_link.HubSettings`."""
+"""Settings of an addon (specification 9); those of the hub are `reference.web.hub_link.HubSettings`."""
 
 from __future__ import annotations
 

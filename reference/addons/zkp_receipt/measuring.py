@@ -1,4 +1,4 @@
-"""Whose score it is and how high: as the caller says, or as a certificate does that was verified (profile 8.4)."""
+"""Whose score it is and how high: as the caller says, or as a certificate does that was verified (8.4)."""
 
 from __future__ import annotations
 

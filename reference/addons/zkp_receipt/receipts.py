@@ -1,4 +1,4 @@
-"""POST /v1/receipts, POST /v1/receipts/verify and the addon's key (profile 8.4)."""
+"""POST /v1/receipts, POST /v1/receipts/verify and the addon's key (8.4)."""
 
 from __future__ import annotations
 

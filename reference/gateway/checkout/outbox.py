@@ -1,4 +1,4 @@
-"""What the end of a link writes for those who asked to be told: an event, in the same transaction (profile 4)."""
+"""What the end of a link writes for those who asked to be told: an event, in the same transaction (specification 4)."""
 
 from __future__ import annotations
 

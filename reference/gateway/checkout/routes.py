@@ -1,4 +1,4 @@
-"""The checkout's routes (profile 3.1, 3.5)."""
+"""The checkout's routes (3.1, 3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watcher: sees payments of one network, lets links expire, and looks again at what was paid (profile 3.5).
+"""The watcher: sees payments of one network, lets links expire, and looks again at what was paid (3.5).
 
 Every worker may run one. What it does is decided by unique keys in the database, so several are harmless; where it was
 is kept there too, so that a restart loses nothing. One search a payout address serves all its links.

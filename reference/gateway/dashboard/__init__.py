@@ -1,4 +1,4 @@
-"""The dashboard: pages for administrators, over the same functions as /internal (profile 3.9)."""
+"""The dashboard: pages for administrators, over the same functions as /internal (3.9)."""
 
 from reference.gateway.dashboard.service import Dashboard
 

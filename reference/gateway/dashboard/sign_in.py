@@ -1,4 +1,4 @@
-"""Signing in by an administrator's key, staying for half an hour, and signing out (profile 3.9)."""
+"""Signing in by an administrator's key, staying for half an hour, and signing out (3.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RFC 9421 message signatures and RFC 9530 digests, as pure functions (profile 6.2 to 6.5)."""
+"""RFC 9421 message signatures and RFC 9530 digests, as pure functions (6.2 to 6.5)."""
 
 from reference.protocol.message_signatures.algorithms import ALGORITHMS, ExpectedKey
 from reference.protocol.message_signatures.explanation import explain

@@ -1,4 +1,4 @@
-"""Explain: the same verdict as verify, and what to do about it (profile 6.3, P-AG-07, P-AG-08)."""
+"""Explain: the same verdict as verify, and what to do about it (6.3, P-AG-07, P-AG-08)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a signed message is not valid: one code each, in the groups of profile 6.3."""
+"""Why a signed message is not valid: one code each, in the groups of specification 6.3."""
 
 from __future__ import annotations
 

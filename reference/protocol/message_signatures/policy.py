@@ -1,4 +1,4 @@
-"""What a caller demands of a signature beyond its equation (profile 6.2)."""
+"""What a caller demands of a signature beyond its equation (6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify and explain are asked: the signed message and the key the caller expects (profile 6.2)."""
+"""What verify and explain are asked: the signed message and the key the caller expects (6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Demo signing with a key that is made for one call and passed in (profile 6.5)."""
+"""Demo signing with a key that is made for one call and passed in (6.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a signed message is valid: one core for verify, explain and the paid rail (profile 6.3, P-AG-08)."""
+"""Whether a signed message is valid: one core for verify, explain and the paid rail (6.3, P-AG-08)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _decide(expected: ExpectedKey, chosen: SignatureInput, built: Base, judged: 
 
 
 def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
-    """Return the members that verify and explain share (profile 6.3)."""
+    """Return the members that verify and explain share (6.3)."""
     chosen = judged.chosen
     codes = judged.codes
     text = "" if judged.base is None else judged.base.text

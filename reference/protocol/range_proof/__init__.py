@@ -1,4 +1,4 @@
-"""The ZK receipt's proof `bulletproofs-ed25519/1`: a committed score is not below a threshold (profile 8.4).
+"""The ZK receipt's proof `bulletproofs-ed25519/1`: a committed score is not below a threshold (8.4).
 
 What it shows, no more: whoever made the proof knows how to open `C - threshold*G` to a value in [0, 2^64). Nothing
 shows that the score is true. It is sound where discrete logarithms are hard and SHA-512 is a random oracle, and

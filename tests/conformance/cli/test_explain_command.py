@@ -8,7 +8,7 @@ import orjson
 from click.testing import CliRunner
 
 from conformance.cli.explain import command
-from conformance.specification import clauses
+from conformance.ledger.specification import clauses
 from tools.clauses.pages import anchor
 
 ROOT = Path(__file__).parents[3]

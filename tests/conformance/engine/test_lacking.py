@@ -54,7 +54,7 @@ async def test_a_verb_that_is_not_listed_is_lacking_and_not_asked_for() -> None:
         assert (await control.carry_out("reorg", depth=1))["verb"] == "reorg"
         assert not await control.lacks("fund")
         assert await control.lacks("lag")
-        with pytest.raises(NodeCannotShow, match=r"this Base node lacks the control verb lag.*profile 9\.1"):
+        with pytest.raises(NodeCannotShow, match=r"this Base node lacks the control verb lag.*specification 9\.1"):
             await control.carry_out("lag", blocks=1)
         assert await control.fault_names() == ()
 

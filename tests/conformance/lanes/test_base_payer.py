@@ -65,7 +65,7 @@ async def balance(payer: BasePayer, address: str) -> int:
 
 
 async def test_a_payment_is_a_signature_and_moves_nothing(node: str) -> None:
-    """`pay` gives the proof of profile 5.5: the welded nonce, decimal strings, and nothing on the chain."""
+    """`pay` gives the proof of specification 5.5: the welded nonce, decimal strings, and nothing on the chain."""
     async with opened(node) as payer:
         payee = await stranger(payer)
         proof = await payer.pay(entry(payee))

@@ -38,7 +38,7 @@ def log_of(count: int) -> Log:
 
 
 def test_the_profiles_example() -> None:
-    """The entry of profile 7.4 has the MAC that is written there."""
+    """The entry of specification 7.4 has the MAC that is written there."""
     entry = {
         "action": "issuer.registered",
         "actor": "admin",

@@ -1,4 +1,4 @@
-"""The nine steps of profile 2.4, as far as each receipt goes."""
+"""The nine steps of specification 2.4, as far as each receipt goes."""
 
 from __future__ import annotations
 

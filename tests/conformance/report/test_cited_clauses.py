@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from conformance.outcome import Verdict
 from conformance.report import formats
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 ROW = "GW-LINK-14"

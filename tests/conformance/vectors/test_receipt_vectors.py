@@ -61,7 +61,7 @@ def test_there_are_enough_of_every_stage() -> None:
 
 
 def test_every_code_occurs() -> None:
-    """The nine of profile 2.4, and one for each thing that a receipt binds."""
+    """The nine of specification 2.4, and one for each thing that a receipt binds."""
     assert {code for draft in DRAFTS for code in draft.expected_codes} == NINE | BOUND
 
 

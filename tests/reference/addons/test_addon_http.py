@@ -1,4 +1,4 @@
-"""What holds for every answer of every addon: ids, limits, methods, faults (profile 1.1, 8.1)."""
+"""What holds for every answer of every addon: ids, limits, methods, faults (1.1, 8.1)."""
 
 from __future__ import annotations
 

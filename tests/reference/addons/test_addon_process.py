@@ -1,4 +1,4 @@
-"""Addons as processes: how they start, refuse to start, and do without a hub or a library (profile 8.1, 9)."""
+"""Addons as processes: how they start, refuse to start, and do without a hub or a library (8.1, 9)."""
 
 from __future__ import annotations
 

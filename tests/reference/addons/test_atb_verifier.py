@@ -1,4 +1,4 @@
-"""POST /v1/verify of the ATB credential verifier (profile 8.2); the rules are tested in test_credentials.py."""
+"""POST /v1/verify of the ATB credential verifier (8.2); the rules are tested in test_credentials.py."""
 
 from __future__ import annotations
 

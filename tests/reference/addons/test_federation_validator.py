@@ -1,4 +1,4 @@
-"""The federation validator: credentials in, tokens out (profile 8.3)."""
+"""The federation validator: credentials in, tokens out (8.3)."""
 
 from __future__ import annotations
 

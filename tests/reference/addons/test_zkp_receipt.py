@@ -1,4 +1,4 @@
-"""The ZK receipt addon: a score shown to reach a threshold, and told to nobody (profile 8.4)."""
+"""The ZK receipt addon: a score shown to reach a threshold, and told to nobody (8.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the addon answers about a receipt that is signed well and whose proof is not what it says (profile 8.4)."""
+"""What the addon answers about a receipt that is signed well and whose proof is not what it says (8.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A2A on the agent: the three skills by message, help, tasks, and errors (profile 6.6, P-RA-03, P-RA-04)."""
+"""A2A on the agent: the three skills by message, help, tasks, and errors (6.6, P-RA-03, P-RA-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every answer of the agent: documents, ids, limits, methods, CORS (profile 1.1, 6.1)."""
+"""What holds for every answer of the agent: documents, ids, limits, methods, CORS (1.1, 6.1)."""
 
 from __future__ import annotations
 

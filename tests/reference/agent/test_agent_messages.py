@@ -1,4 +1,4 @@
-"""Verify, explain and sign over HTTP: what is answered, and what is refused before anything is judged (profile 6)."""
+"""Verify, explain and sign over HTTP: what is answered, and what is refused unjudged (specification 6)."""
 
 from __future__ import annotations
 

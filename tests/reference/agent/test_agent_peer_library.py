@@ -88,7 +88,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def members_of(drawn: dict[str, Any]) -> dict[str, Any]:
-    """Return the drawn request in the members of profile 6.2."""
+    """Return the drawn request in the members of specification 6.2."""
     query = "&".join(f"{name}={value}" for name, value in drawn["query"].items())
     return {
         "method": drawn["method"],

@@ -1,4 +1,4 @@
-"""The agent as a process: how it starts, refuses to start, serves, and ends (profile section 9)."""
+"""The agent as a process: how it starts, refuses to start, serves, and ends (specification 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding payments on Algorand over a simulated chain: no lag and no page loses one (profile 3.5)."""
+"""Finding payments on Algorand over a simulated chain: no lag and no page loses one (3.5)."""
 
 from __future__ import annotations
 

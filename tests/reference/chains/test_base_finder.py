@@ -1,4 +1,4 @@
-"""Finding payments on Base: no limit of a node and no lag of its index loses one (profile 3.5)."""
+"""Finding payments on Base: no limit of a node and no lag of its index loses one (3.5)."""
 
 from __future__ import annotations
 

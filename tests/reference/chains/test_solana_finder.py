@@ -1,4 +1,4 @@
-"""Finding payments on Solana: no page and no lag of an index loses one (profile 3.5)."""
+"""Finding payments on Solana: no page and no lag of an index loses one (3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: what is written, how it is chained, how it is read, and what a check of it finds (profile 7.4)."""
+"""The log: what is written, how it is chained, how it is read, and what a check of it finds (7.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every call meets: the admin token, routes, methods, limits, request ids, faults (profile 1.1, 7.1)."""
+"""What every call meets: the admin token, routes, methods, limits, request ids, faults (1.1, 7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The posture: who is asked, what counts as healthy, and what hostile services can do to it (profile 7.3, C-05)."""
+"""The posture: who is asked, what counts as healthy, and what hostile services can do to it (7.3, C-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control plane as a process: settings, files, workers on one database, crashes, outbound calls (profile 7.5)."""
+"""The control plane as a process: settings, files, workers on one database, crashes, outbound calls (7.5)."""
 
 from __future__ import annotations
 

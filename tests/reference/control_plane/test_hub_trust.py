@@ -1,4 +1,4 @@
-"""The trust set: registering, rotating and revoking issuers, and what is published of them (profile 7.1, 7.2)."""
+"""The trust set: registering, rotating and revoking issuers, and what is published of them (7.1, 7.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/internal: tenants, networks, standing, keys, payments (profile 3.9)."""
+"""/internal: tenants, networks, standing, keys, payments (3.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/payment-links: what a link says, and what is asked of a request (profile 3.4, 1.3)."""
+"""POST /v1/payment-links: what a link says, and what is asked of a request (3.4, 1.3)."""
 
 from __future__ import annotations
 

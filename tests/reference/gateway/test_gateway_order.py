@@ -1,4 +1,4 @@
-"""The order of checks on every call, and the envelope of what each refuses (profile 3.1, 3.2)."""
+"""The order of checks on every call, and the envelope of what each refuses (3.1, 3.2)."""
 
 from __future__ import annotations
 

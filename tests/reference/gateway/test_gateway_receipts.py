@@ -1,4 +1,4 @@
-"""POST /v1/receipt/verify and POST /compliance/screen (profile 3.6, 3.7), and the key documents behind them."""
+"""POST /v1/receipt/verify and POST /compliance/screen (3.6, 3.7), and the key documents behind them."""
 
 from __future__ import annotations
 

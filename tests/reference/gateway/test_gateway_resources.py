@@ -1,4 +1,4 @@
-"""Resources: price records of a tenant (profile 3.8)."""
+"""Resources: price records of a tenant (3.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trial rules where they are asked: when a link is created (profile 3.10)."""
+"""Trial rules where they are asked: when a link is created (3.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/internal: webhook destinations and deliveries (profile 3.9, P-WH-10, P-WH-11, P-AU-02, P-CV-12)."""
+"""/internal: webhook destinations and deliveries (3.9, P-WH-10, P-WH-11, P-AU-02, P-CV-12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chained log by its rules alone: sealing, following, and the first flaw of a chain (profile 7.4)."""
+"""The chained log by its rules alone: sealing, following, and the first flaw of a chain (7.4)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def changed(row: Stored, **members: Any) -> Stored:
 
 
 def test_the_profile_s_example() -> None:
-    """Chain key 00…1f, the entry of profile 7.4, its MAC."""
+    """Chain key 00…1f, the entry of specification 7.4, its MAC."""
     entry = follow(
         Head(),
         KEY,

@@ -1,4 +1,4 @@
-"""An entry's MAC is judged by its canonical form, however its members are written (profile 7.4)."""
+"""An entry's MAC is judged by its canonical form, however its members are written (7.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Challenge tokens by the worked examples of profile 5.4 and by one change at a time."""
+"""Challenge tokens by the worked examples of specification 5.4 and by one change at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a link asks of its chain, and what pays it (profile 3.5, P-CK-06, P-CK-08)."""
+"""What a link asks of its chain, and what pays it (3.5, P-CK-06, P-CK-08)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging credentials: each reason, its status, and the order in which reasons are looked for (profile 8.2)."""
+"""Judging credentials: each reason, its status, and the order in which reasons are looked for (8.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base's weld: what is judged before any money moves, and what logs must show (profile 5.5, P-LN-10)."""
+"""Base's weld: what is judged before any money moves, and what logs must show (5.5, P-LN-10)."""
 
 from __future__ import annotations
 

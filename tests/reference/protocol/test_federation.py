@@ -1,4 +1,4 @@
-"""Federation tokens (profile 8.3)."""
+"""Federation tokens (8.3)."""
 
 from __future__ import annotations
 

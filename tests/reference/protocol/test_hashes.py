@@ -1,4 +1,4 @@
-"""Hash references and the recipes of profile 2.5."""
+"""Hash references and the recipes of specification 2.5."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def swapped(token: str) -> str:
 
 
 def test_header_and_payload_are_canonical() -> None:
-    """The header is JCS of alg, kid and typ, the payload JCS of the object (profile 2.2)."""
+    """The header is JCS of alg, kid and typ, the payload JCS of the object (2.2)."""
     head, payload, signature = sign_compact(PAYLOAD, KEY).split(".")
     assert decode_segment(head) == b'{"alg":"EdDSA","kid":"56475aa75463474c0285df5dbf2bcab7","typ":"JWT"}'
     assert decode_segment(payload) == '{"a":"é","b":2,"f":1}'.encode()

@@ -1,4 +1,4 @@
-"""Reading the hub's documents of keys (profile 7.1)."""
+"""Reading the hub's documents of keys (7.1)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ EIGHT = [encode(times(factor, torsion_point())) for factor in range(8)]
 
 
 def test_the_worked_key() -> None:
-    """The example of profile 2.1 comes out as written."""
+    """The example of specification 2.1 comes out as written."""
     public = KEY.public
     assert public.raw.hex() == "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
     assert public.x == "A6EHv_POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg"
@@ -104,7 +104,7 @@ def test_the_worked_key() -> None:
 
 
 def test_the_worked_falcon_key() -> None:
-    """The Falcon example of profile 2.1 comes out as written; another length or first byte is no such key."""
+    """The Falcon example of specification 2.1 comes out as written; another length or first byte is no such key."""
     assert falcon_kid(b"\x0a" + bytes(1792)) == "36fbedf43da0340a"
     for raw in (b"", b"\x0a" + bytes(1791), b"\x0a" + bytes(1793), bytes(1793)):
         with pytest.raises(ValueError, match="1793"):

@@ -14,7 +14,7 @@ STELLAR = NETWORKS["stellar_mainnet"]
 
 
 def test_the_table_has_thirteen_networks_of_seven_chains() -> None:
-    """Every network of profile 1.2 is there once, seven chains in all (P-NW-02)."""
+    """Every network of specification 1.2 is there once, seven chains in all (P-NW-02)."""
     assert len(NETWORKS) == 13
     chains = {"algorand", "voi", "hedera", "stellar", "base", "solana", "tempo"}
     assert chains == {key.split("_")[0] for key in NETWORKS}
@@ -36,7 +36,7 @@ def test_any_other_spelling_names_none(text: str) -> None:
 
 
 def test_the_lanes_have_the_assets_of_the_interface() -> None:
-    """Asset ids and decimals are those of profile 1.2."""
+    """Asset ids and decimals are those of specification 1.2."""
     assert (
         ALGORAND.asset_id,
         ALGORAND.decimals,

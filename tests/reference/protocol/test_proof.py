@@ -1,4 +1,4 @@
-"""X-PAYMENT by its two shapes, and everything that is neither (profile 5.6)."""
+"""X-PAYMENT by its two shapes, and everything that is neither (5.6)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ HASHES = [f"sha256:{digit * 64}" for digit in "1234"]
 
 
 def test_the_worked_payer_reference() -> None:
-    """The example of profile 2.3 comes out as written, in whatever case the EVM address was sent."""
+    """The example of specification 2.3 comes out as written, in whatever case the EVM address was sent."""
     for address in (BLOCKED, BLOCKED.upper().replace("0X", "0x")):
         assert payer_ref(NETWORKS["base_mainnet"], address) == BLOCKED_REF
 
@@ -33,7 +33,7 @@ def test_elsewhere_case_and_network_count() -> None:
 
 
 def test_a_payable_receipt_has_all_its_members_and_no_others() -> None:
-    """Every member of profile 2.3 stands with its type: times as integers, the amount as decimal text."""
+    """Every member of specification 2.3 stands with its type: times as integers, the amount as decimal text."""
     receipt = payable_receipt(
         word=ServiceWord(),
         provider_did="did:web:localhost%3A8402",
@@ -68,7 +68,7 @@ def test_a_payable_receipt_has_all_its_members_and_no_others() -> None:
 
 
 def test_a_settlement_attestation_has_all_its_members_and_no_others() -> None:
-    """Every member of profile 2.3 stands, the amount as digits beside its asset."""
+    """Every member of specification 2.3 stands, the amount as digits beside its asset."""
     attestation = settlement_attestation(
         provider_did="did:web:localhost",
         timestamp_ms=5,

@@ -1,4 +1,4 @@
-"""The life of a redemption as a table (profile 5.8)."""
+"""The life of a redemption as a table (5.8)."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def screened(address: str, network: str = "algorand_mainnet", payment_hash: str 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("verdict", FIXTURES)
 def test_each_fixture_has_its_verdict_on_every_network(network: str, verdict: str) -> None:
-    """The rows of profile 3.7 hold on every network, with all their members."""
+    """The rows of specification 3.7 hold on every network, with all their members."""
     for address in FIXTURES[verdict]:
         answer = screened(address, network)
         expected = MEMBERS[verdict] | {"verdict": verdict, "network_normalised": network}

@@ -1,4 +1,4 @@
-"""Addresses that a service may register (profile 7.1, 7.3)."""
+"""Addresses that a service may register (7.1, 7.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token transfers read from real Solana transactions, as solders builds them (profile 5.5, P-LN-06)."""
+"""Token transfers read from real Solana transactions, as solders builds them (5.5, P-LN-06)."""
 
 from __future__ import annotations
 

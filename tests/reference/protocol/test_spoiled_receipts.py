@@ -1,4 +1,4 @@
-"""Receipts that an honest one was turned into: refused, and each taken by the mutant that it is for (profile 8.4)."""
+"""Receipts that an honest one was turned into: refused, and each taken by the mutant that it is for (8.4)."""
 
 from __future__ import annotations
 

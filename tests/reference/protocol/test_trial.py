@@ -1,4 +1,4 @@
-"""Trial rules: which link a tenant may create, the first rule that does not hold deciding (profile 3.10)."""
+"""Trial rules: which link a tenant may create, the first rule that does not hold deciding (3.10)."""
 
 from __future__ import annotations
 

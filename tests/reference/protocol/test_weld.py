@@ -1,4 +1,4 @@
-"""The weld of the Algorand lane: one payment that holds, and one change at a time (profile 5.5)."""
+"""The weld of the Algorand lane: one payment that holds, and one change at a time (5.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chain shows, judged: one fault of a payment, or of the node, at a time (profile 5.5, 5.7 step 14)."""
+"""What the chain shows, judged: one fault of a payment, or of the node, at a time (5.5, 5.7 step 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 402 and what the rail publishes (profile 5.3, 5.10)."""
+"""The 402 and what the rail publishes (5.3, 5.10)."""
 
 from __future__ import annotations
 

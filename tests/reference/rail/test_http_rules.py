@@ -1,4 +1,4 @@
-"""What holds for every answer of the rail: ids, limits of size, CORS, methods (profile 1.1, P-CH-09)."""
+"""What holds for every answer of the rail: ids, limits of size, CORS, methods (1.1, P-CH-09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thin path: challenge, payment, proof, answer (profile 5.3, 5.9)."""
+"""The thin path: challenge, payment, proof, answer (5.3, 5.9)."""
 
 from __future__ import annotations
 

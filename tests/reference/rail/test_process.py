@@ -1,4 +1,4 @@
-"""The rail as a process: how it starts, refuses to start, and ends (profile section 9, P-NW-06)."""
+"""The rail as a process: how it starts, refuses to start, and ends (specification 9, P-NW-06)."""
 
 from __future__ import annotations
 

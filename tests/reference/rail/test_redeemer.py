@@ -1,4 +1,4 @@
-"""Races inside a redemption, made to happen: a scripted lane, a real ledger, two workers (profile 5.8)."""
+"""Races inside a redemption, made to happen: a scripted lane, a real ledger, two workers (5.8)."""
 
 from __future__ import annotations
 

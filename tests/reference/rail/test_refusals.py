@@ -1,4 +1,4 @@
-"""Every row of the order of checks, reached with its code (profile 5.7)."""
+"""Every row of the order of checks, reached with its code (5.7)."""
 
 from __future__ import annotations
 

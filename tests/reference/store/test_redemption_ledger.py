@@ -1,4 +1,4 @@
-"""The statements that decide races, on both databases (profile 5.7 steps 13 to 15, 5.8)."""
+"""The statements that decide races, on both databases (5.7 steps 13 to 15, 5.8)."""
 
 from __future__ import annotations
 

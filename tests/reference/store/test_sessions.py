@@ -1,4 +1,4 @@
-"""Sessions of the dashboard on both databases: who is in, until when, and which forms were sent (profile 3.9)."""
+"""Sessions of the dashboard on both databases: who is in, until when, and which forms were sent (3.9)."""
 
 from __future__ import annotations
 

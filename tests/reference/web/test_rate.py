@@ -1,4 +1,4 @@
-"""The token bucket and the window (profile 1.1, P-RL-02, P-RL-05)."""
+"""The token bucket and the window (1.1, P-RL-02, P-RL-05)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a surface's program refuses to start: status 2 and one line that names the setting (profile section 9)."""
+"""How a surface's program refuses to start: status 2 and one line that names the setting (specification 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings from the environment; a wrong one ends the start with status 2 and one line (profile section 9)."""
+"""Settings from the environment; a wrong one ends the start with status 2 and one line (specification 9)."""
 
 from __future__ import annotations
 

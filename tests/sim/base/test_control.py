@@ -1,4 +1,4 @@
-"""The control verbs of the simulated Base (profile 9.1)."""
+"""The control verbs of the simulated Base (9.1)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.specification import FILE
+from conformance.ledger.specification import FILE
 from tools.clauses.__main__ import encoded, main, read
 from tools.clauses.pages import Faults, anchor, entries, first_sentence, in_order
 
@@ -42,13 +42,11 @@ def test_the_packaged_data_is_what_the_pages_say() -> None:
 
 
 def test_every_link_of_a_page_leads_to_a_heading() -> None:
-    """To a page that is there and an anchor in it; a chapter that is not written yet is not followed."""
+    """To a page that is there and an anchor in it."""
     dead, pages = set[str](), {page.name: page for page in (ROOT / "docs/spec").glob("*.md")}
     for page, source in pages.items():
         for target in re.findall(r"\]\(([^)\s]+)\)", source.read_text("utf-8")):
             name, _, wanted = target.partition("#")
-            if re.fullmatch(r"[3-8]-[\w-]+\.md", name) and name not in pages:
-                continue
             path = ROOT / "docs/spec" / (name or page)
             lines = path.read_text("utf-8").splitlines() if path.is_file() else []
             anchors = {anchor(line.lstrip("#").strip()) for line in lines if line.startswith("#")}

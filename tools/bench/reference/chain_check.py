@@ -1,4 +1,4 @@
-"""`python -m tools.bench.reference.chain_check`: how long a full check of a long audit log takes (profile 7.4).
+"""`python -m tools.bench.reference.chain_check`: how long a full check of a long audit log takes (7.4).
 
 Makes a log of many entries in a temporary folder, or in a PostgreSQL database that is empty, then lets the control
 plane check it as `verify=full` does, and the chain alone in memory.

@@ -55,7 +55,7 @@ def test_without_a_key_nothing_is_verified_and_everything_else_is_told() -> None
 
 
 def test_faults_of_the_headers_stop_the_work_and_later_ones_are_collected() -> None:
-    """Profile 6.3: parsing first and alone; then coverage, parameters, key, digest, equation in their order."""
+    """Specification 6.3: parsing first and alone; then coverage, parameters, key, digest, equation in their order."""
     message = signed(PLAIN, "@method", "content-digest", created=NOW + 100, tag="a", expires=NOW - 100)
     worst = replace(message, body=b"other", method="PUT")
     found = verdict(worst, required=(Component("@path"),), tag="b", algorithms=("hmac-sha256",))

@@ -1,4 +1,4 @@
-"""What strangers write on a chain, and what nodes make of it, holds up nobody's payments (profile 3.5)."""
+"""What strangers write on a chain, and what nodes make of it, holds up nobody's payments (3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watcher: sees what pays, lets expire what is over, and loses nothing (profile 3.5)."""
+"""The watcher: sees what pays, lets expire what is over, and loses nothing (3.5)."""
 
 from __future__ import annotations
 

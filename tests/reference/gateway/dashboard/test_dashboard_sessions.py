@@ -1,4 +1,4 @@
-"""Signing in and out of the dashboard: cookies, half an hour, any number of workers (profile 3.9, P-RL-03, P-CV-12)."""
+"""Signing in and out of the dashboard: cookies, half an hour, any number of workers (3.9, P-RL-03, P-CV-12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error code, each reached by one fault in a message that is right in all else (profile 6.3)."""
+"""Every error code, each reached by one fault in a message that is right in all else (6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The request model of verify and explain: what is refused before anything is judged (profile 6.2)."""
+"""The request model of verify and explain: what is refused before anything is judged (6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Demo signing: what is signed, by which key, and what is refused (profile 6.5)."""
+"""Demo signing: what is signed, by which key, and what is refused (6.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the range proof shows, and to what it is bound (profile 8.4)."""
+"""What the range proof shows, and to what it is bound (8.4)."""
 
 from __future__ import annotations
 

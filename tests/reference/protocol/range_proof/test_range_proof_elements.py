@@ -1,4 +1,4 @@
-"""Each of a proof's 21 elements, and what may not stand in its place (profile 8.4)."""
+"""Each of a proof's 21 elements, and what may not stand in its place (8.4)."""
 
 from __future__ import annotations
 
