@@ -258,8 +258,8 @@ class Surfaces:
     def _words(self, surface: str) -> list[str]:
         module = f"reference.{surface}"
         if self.plan.chameleon is not None:
-            return ["reference.chameleon", str(self.plan.chameleon), module]
-        return [module] if self.plan.mutant is None else ["reference.mutants", self.plan.mutant, module]
+            return ["reference.variants.chameleon", str(self.plan.chameleon), module]
+        return [module] if self.plan.mutant is None else ["reference.variants.mutants", self.plan.mutant, module]
 
     async def _healthy(self, url: str, child: Child) -> None:
         deadline = asyncio.get_running_loop().time() + READY_SECONDS

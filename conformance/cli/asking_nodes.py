@@ -12,7 +12,7 @@ from conformance.http.client import Names
 from conformance.lanes.payers import served_by
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Budgets, ProfileError, SolanaChain
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 
 _KINDS: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {
     "algorand": AlgorandChain,

@@ -41,9 +41,9 @@ from conformance.surfaces.measuring import measure
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import LANES, Claims, Pace, Profile, ProfileError, Secret, Surface, Target, Tls, parse
 from conformance.target.chains import ATOMIC_UNITS
-from conformance.target.claimable import RECEIPTS_ONLY
-from conformance.target.network_names import network_named
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.claims import RECEIPTS_ONLY
+from conformance.vocabulary.networks import network_named
 
 _HEAD = """\
 # Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:

@@ -14,7 +14,7 @@ from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import catalogue
 from conformance.ledger import Requirement, load
-from conformance.target.claimable import LANES, SURFACES
+from conformance.vocabulary.claims import LANES, SURFACES
 
 
 @click.command("list")

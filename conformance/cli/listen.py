@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from conformance.target.webhook_defaults import (
+from conformance.vocabulary.webhooks import (
     BODY_LIMIT,
     FORWARD_SECONDS,
     SECRET_VARIABLE,

@@ -19,8 +19,8 @@ import click
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.processes.interrupt import interruptible
-from conformance.target.webhook_defaults import SECRET_VARIABLE, SERVICE_WORD
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
 from conformance.webhook_receiver.listener import EFFECTS_PATH, Listener, Terms, Told
 from conformance.webhook_receiver.receiver import CannotListen, Receiver, bound

@@ -25,7 +25,7 @@ def checked_mutant(name: str) -> None:
     if any(one.mutant == name for one in load_kill_lists()):
         return
     # After -- a name that begins with a hyphen is a name, too.
-    words = [sys.executable, "-m", "reference.mutants", "--", name]
+    words = [sys.executable, "-m", "reference.variants.mutants", "--", name]
     asked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603 - as above
     if asked.returncode == Exit.USAGE:
         raise UsageFault(f"--mutant: {one_line(asked.stderr.strip())}")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from conformance.cli.connection import connecting
-from conformance.target.claimable import LANES
+from conformance.vocabulary.claims import LANES
 
 _UNITS: Final = 10**6
 _MOST_DIGITS: Final = 18

@@ -13,7 +13,7 @@ from typing import Any, Final
 from conformance.cli.usage import UsageFault
 from conformance.http.client import json_bytes
 from conformance.surfaces.rail.purchase import Purchase
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 
 REQUEST: Final = "request.json"
 ANSWER: Final = "answer.json"

@@ -32,8 +32,8 @@ from conformance.processes.interrupt import interruptible
 from conformance.surfaces.gateway.paying import Agree, PaymentRefused, pay_checkout, token_in
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values, redeem
 from conformance.target import Profile, ProfileError
-from conformance.target.network_names import network_named
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.networks import network_named
 
 _MINIMUM_SECONDS_LEFT = 120
 # Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from conformance.cli.usage import UsageFault
 from conformance.oracles.profile_json import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 
 _PAID = "/pay/"
 _REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body", "raw_body")

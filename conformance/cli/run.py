@@ -10,7 +10,7 @@ import click
 from conformance.cli.addon_command import WithCommand
 from conformance.cli.connection import connecting
 from conformance.report.formats import FORMATS
-from conformance.target.claimable import LANES, SURFACES
+from conformance.vocabulary.claims import LANES, SURFACES
 
 
 @click.command("run", cls=WithCommand)

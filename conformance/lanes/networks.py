@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
-from conformance.target.network_names import Network, is_main, network_named
+from conformance.vocabulary.networks import Network, is_main, network_named
 
 Chain = AlgorandChain | BaseChain | SolanaChain
 

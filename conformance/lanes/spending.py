@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from conformance.outcome import Inconclusive
-from conformance.target.network_names import Network
+from conformance.vocabulary.networks import Network
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ discovered by probing, or the row that needs it is inconclusive (`unbound`).
 
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import AlgorandChain, BaseChain, Chains, SolanaChain
-from conformance.target.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.profile import (
@@ -30,6 +29,7 @@ from conformance.target.profile import (
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, Secret
 from conformance.target.webhooks import REFERENCE_WEBHOOK, Destination, Receiver, WebhookBindings
+from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
 
 __all__ = [
     "LANES",

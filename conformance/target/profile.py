@@ -12,14 +12,14 @@ from pydantic import Field, PositiveFloat, ValidationError, field_validator, mod
 
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
 from conformance.target.chains import Chains
-from conformance.target.claimable import LANES, OPTIONS, SURFACES
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.grammar import Address
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
-from conformance.target.network_names import network_named
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
+from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.networks import network_named
 
 Bindings = TypeVar("Bindings", bound=Table)
 

@@ -24,7 +24,7 @@ from localnet.prepared.requests import ANEW, MOST_BYTES, MOST_DESCRIPTORS, Reque
 
 # What may be forked. A broken variant puts its fault in place before what it breaks is imported, and so is none of it.
 _OURS = ("reference.", "sim.")
-_NEVER = ("reference.mutants", "reference.chameleon")
+_NEVER = ("reference.variants.mutants", "reference.variants.chameleon")
 _NAMESPACES = ("net", "mnt", "pid", "user")
 _PEER = struct.Struct("3i")
 _STDIN = 0

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from reference.chains.lane import ChainUnavailable
 from reference.gateway import refusals
+from reference.lanes.lane import ChainUnavailable
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable, internal_error
 from reference.web.exchange import JSON, Reply

@@ -9,10 +9,6 @@ from typing import Any, Protocol, cast
 
 import aiohttp
 
-from reference.chains.lane import ChainUnavailable, Lane
-from reference.chains.newest import newest_blocks
-from reference.chains.nodes import node_settings
-from reference.chains.table import LaneRules, open_lane
 from reference.gateway.app import build_app, operations
 from reference.gateway.calls import Calls
 from reference.gateway.checkout import Checkout
@@ -31,6 +27,10 @@ from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
+from reference.lanes.lane import ChainUnavailable, Lane
+from reference.lanes.newest import newest_blocks
+from reference.lanes.nodes import node_settings
+from reference.lanes.registry import LaneRules, open_lane
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference.chains.lane import Lane
 from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
 from reference.gateway.idempotency import Keep, dropped
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.uncounted import UncountedPayments, listed
 from reference.gateway.webhooks import Webhooks
+from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of

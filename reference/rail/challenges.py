@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from reference.chains.lane import Lane
+from reference.lanes.lane import Lane
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
 from reference.protocol.hashes import request_hash

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from reference.chains.lane import Lane, ObservingLane
+from reference.lanes.lane import Lane, ObservingLane
 from reference.protocol import networks, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from reference.chains.lane import ChainUnavailable
+from reference.lanes.lane import ChainUnavailable
 from reference.protocol import redemption
 from reference.protocol.challenge import Token
 from reference.rail.collecting import Collector

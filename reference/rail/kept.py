@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 
-from reference.chains.lane import ChainUnavailable
+from reference.lanes.lane import ChainUnavailable
 from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.rail.collecting import Collectors
 from reference.rail.leases import LeaseWatch

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reference.chains.lane import ChainUnavailable, Lane
+from reference.lanes.lane import ChainUnavailable, Lane
 from reference.rail.settings import RailSettings
 from reference.store.absences import Absences
 from reference.store.database import DatabaseUnavailable

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reference.chains.lane import ChainUnavailable
+from reference.lanes.lane import ChainUnavailable
 from reference.protocol import challenge, lifetime, redemption
 from reference.protocol.challenge import Mint, Token
 from reference.protocol.observed import TxStatus

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import aiohttp
 
-from reference.chains.evm_account import EvmAccount
-from reference.chains.lane import ChainUnavailable, Lane, ObservingLane
-from reference.chains.newest import newest_blocks
-from reference.chains.nodes import node_settings
-from reference.chains.table import LaneRules, open_lane
+from reference.lanes.base.account import EvmAccount
+from reference.lanes.lane import ChainUnavailable, Lane, ObservingLane
+from reference.lanes.newest import newest_blocks
+from reference.lanes.nodes import node_settings
+from reference.lanes.registry import LaneRules, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS

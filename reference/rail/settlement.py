@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import orjson
 
-from reference.chains.evm_account import GAS_LIMIT, EvmAccount
-from reference.chains.lane import ChainUnavailable, Fees, SettlingLane
+from reference.lanes.base.account import GAS_LIMIT, EvmAccount
+from reference.lanes.lane import ChainUnavailable, Fees, SettlingLane
 from reference.protocol import eip3009, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 FAULTS = load()
 AREAS = (
     *("reference/protocol", "reference/rail", "reference/gateway", "reference/webhooks", "reference/agent"),
-    *("reference/control_plane", "reference/addons", "reference/store", "reference/web", "reference/chains"),
+    *("reference/control_plane", "reference/addons", "reference/store", "reference/web", "reference/lanes"),
     *("sim/algorand", "sim/base", "sim/solana", "localnet"),
     *(
         "conformance/oracles",

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from reference.chains.base import BaseLane
 from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Look, Watcher
+from reference.lanes.base.lane import BaseLane
 from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
 from reference.protocol.observed import ObservedTransaction

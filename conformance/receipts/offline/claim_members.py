@@ -17,7 +17,7 @@ from conformance.receipts.offline.wording import (
     value_text,
     whole_number,
 )
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 
 Sentence = Callable[[Any, Mapping[str, Any]], str]
 _SCREENED = {

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from conformance.oracles.receipt_kinds import is_hash_reference
-from conformance.target.network_names import Network, network_named
+from conformance.vocabulary.networks import Network, network_named
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,39}")
 _LATEST = 253_402_300_799  # the last second of the year 9999

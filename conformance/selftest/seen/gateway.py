@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, each, names
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 
 _HASHES = ("expected_payment_hash", "bound_to")
 _STATED = frozenset({"checkout_url", "token", "chain", "amount_microunits", "expires_at"})

@@ -10,7 +10,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from conformance.surfaces.gateway.probing import GatewayFound
 from conformance.target import LANES
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 
 _TENANTS_HELP = """
 # Credentials of tenants: keys by environment variable or file, never by value. Without `first`, what needs a tenant is

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway import refusals
 from reference.gateway.checkout.attesting import Attesting
 from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.lane import ChainUnavailable, Lane
 from reference.protocol.checkout import LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
 from reference.protocol.times import utc_text

@@ -9,7 +9,6 @@ from typing import Any
 
 from quart import Quart
 
-from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway.checkout.actions import Actions
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.attesting import Attesting
@@ -19,6 +18,7 @@ from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.limits import Limits
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.lane import ChainUnavailable, Lane
 from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock

@@ -11,10 +11,10 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from reference.chains.finding import LEAST_LOOK_BACK, Candidate, Head
-from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
+from reference.lanes.lane import ChainUnavailable, Lane
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkState, NotPaid
 from reference.protocol.observed import ObservedTransaction, TxStatus

@@ -7,7 +7,7 @@ from conformance.engine.runner import select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
 from conformance.target import Claims, Profile, Surface
-from conformance.target.claimable import SURFACES
+from conformance.vocabulary.claims import SURFACES
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
 

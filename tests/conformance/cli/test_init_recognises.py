@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.discovery.recognising import NOWHERE
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 from tests.conformance.served import served
 from tests.reserved_port import reserved_port
 

@@ -35,7 +35,7 @@ time.sleep(3600)
 # Something that has not noticed the end starts a program when the work is over.
 LATE = """
 import asyncio, os, signal, subprocess, sys
-from conformance import interrupt
+from conformance.processes import interrupt
 from conformance.processes.launching import environment_of
 async def work():
     os.kill(os.getpid(), signal.SIGTERM)

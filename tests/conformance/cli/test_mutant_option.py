@@ -68,7 +68,7 @@ def test_a_name_that_is_near_none() -> None:
 
 
 def test_a_mutant_tells_its_rule() -> None:
-    """`python -m reference.mutants ID` starts nothing."""
-    words = [sys.executable, "-m", "reference.mutants", "version-1"]
+    """`python -m reference.variants.mutants ID` starts nothing."""
+    words = [sys.executable, "-m", "reference.variants.mutants", "version-1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from conformance.target.network_names import is_main
+from conformance.vocabulary.networks import is_main
 
 DAY = 86_400
 TRIAL_SECONDS = 60 * DAY

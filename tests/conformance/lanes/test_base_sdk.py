@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module", ["conformance.lanes.base.payer", "conformance.checks.rail", "reference.chains.evm_account"]
+    "module", ["conformance.lanes.base.payer", "conformance.checks.rail", "reference.lanes.base.account"]
 )
 def test_deep_json_is_told_and_does_not_end_the_process(module: str) -> None:
     """With every SDK loaded, JSON nested a hundred thousand deep raises RecursionError as ever."""

@@ -7,7 +7,7 @@ import pytest
 from conformance.lanes.networks import Chain, Served, admit, guard, is_here, usdc_of
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Chains, Profile, ProfileError, Secret, SolanaChain, parse
-from conformance.target.network_names import is_main
+from conformance.vocabulary.networks import is_main
 
 ELSEWHERE = "https://node.example/rpc"
 FUNDER = Secret(env="FUNDER")

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.lanes.spending import SpendingLimit, Wallet
 from conformance.outcome import Inconclusive
-from conformance.target.network_names import Network, network_named
+from conformance.vocabulary.networks import Network, network_named
 
 ALGORAND, BASE = "algorand_mainnet", "base_mainnet"
 

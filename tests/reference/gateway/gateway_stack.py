@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import httpx
 
-from reference.chains.lane import Lane
-from reference.chains.table import LaneRules, NodeSettings, open_lane
 from reference.gateway.runtime import opened
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.lane import Lane
+from reference.lanes.registry import LaneRules, NodeSettings, open_lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from reference.chains.lane import ChainUnavailable, Lane
 from reference.gateway import runtime
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.lane import ChainUnavailable, Lane
 from tests.reference.gateway.checkout.scripted_chain import ScriptedChain, ScriptedLane
 from tests.reference.gateway.gateway_stack import PAYOUTS, URL
 

@@ -16,13 +16,13 @@ import pytest
 from conformance.engine.check import Case
 from conformance.surfaces.control_plane.credentials import Issued, issued_receipt, spoiled_receipts
 from reference.addons.falcon_library import find_library
-from reference.mutants.catalog import CATALOG
 from reference.protocol import zk_receipts
 from reference.protocol.credentials import Question
 from reference.protocol.key_documents import keys_of_trust_set
 from reference.protocol.range_proof import group
 from reference.protocol.range_proof.transcript import Transcript
 from reference.protocol.zk_receipts import judge_receipt
+from reference.variants.mutants.catalog import CATALOG
 
 LIBRARY = find_library()
 SEAMS: list[tuple[Any, str]] = [

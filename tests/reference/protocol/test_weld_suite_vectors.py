@@ -15,7 +15,8 @@ import pytest
 from algosdk.encoding import encode_address
 
 from conformance.vectors import Vector, of_family
-from reference.chains import algorand, base
+from reference.lanes.algorand import lane as algorand
+from reference.lanes.base import lane as base
 from reference.protocol import eip3009, solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.observed import ObservedTransaction, TxStatus

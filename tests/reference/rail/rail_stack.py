@@ -169,7 +169,9 @@ class Rail:
 
     def launch(self) -> None:
         """Start the process."""
-        words = ["reference.rail"] if self.mutant is None else ["reference.mutants", self.mutant, "reference.rail"]
+        words = (
+            ["reference.rail"] if self.mutant is None else ["reference.variants.mutants", self.mutant, "reference.rail"]
+        )
         handed = [self.socket.fileno()]
         with (self.folder / "log").open("ab") as log:
             self.process = prepared.start(*words, env=self.environment(), pass_fds=handed, stdout=log, stderr=log)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from reference.chains.algorand import AlgorandLane
-from reference.chains.algorand_finder import AlgorandFinder
-from reference.chains.finding import Head
+from reference.lanes.algorand.finder import AlgorandFinder
+from reference.lanes.algorand.lane import AlgorandLane
+from reference.lanes.finding import Head
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import NETWORKS

@@ -15,7 +15,7 @@ from typing import Any
 import algosdk
 import pytest
 
-from reference.chains.algorand import AlgorandLane
+from reference.lanes.algorand.lane import AlgorandLane
 from reference.protocol.networks import NETWORKS
 from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings

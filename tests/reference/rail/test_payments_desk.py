@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reference.chains.lane import ChainUnavailable
+from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.rail.kept import KeptClaims
 from reference.rail.payments import PaymentsDesk

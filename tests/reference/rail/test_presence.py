@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reference.chains.finding import Head
-from reference.chains.lane import ChainUnavailable
+from reference.lanes.finding import Head
+from reference.lanes.lane import ChainUnavailable
 from reference.rail.attendance import Attendance
 from reference.rail.presence import Presence
 from reference.rail.settings import RailSettings

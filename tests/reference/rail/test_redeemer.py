@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reference.chains.lane import ChainUnavailable
+from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed import ABSENT, TxStatus
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment

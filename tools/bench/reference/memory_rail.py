@@ -13,13 +13,13 @@ from pathlib import Path
 import orjson
 from algosdk import encoding
 
-from reference.chains.algorand import AlgorandLane
-from reference.chains.base import BaseLane
-from reference.chains.evm_account import EvmAccount
-from reference.chains.json_rpc import JsonRpc
-from reference.chains.lane import ChainUnavailable, Lane
-from reference.chains.node import Node
-from reference.chains.solana import SolanaLane
+from reference.lanes.algorand.lane import AlgorandLane
+from reference.lanes.base.account import EvmAccount
+from reference.lanes.base.lane import BaseLane
+from reference.lanes.json_rpc import JsonRpc
+from reference.lanes.lane import ChainUnavailable, Lane
+from reference.lanes.node import Node
+from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import solana_transfers
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus

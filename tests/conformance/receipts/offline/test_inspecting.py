@@ -15,7 +15,7 @@ from conformance.receipts.offline.claim_members import CLAIMS
 from conformance.receipts.offline.inspecting import Inspection, inspect
 from conformance.receipts.offline.reading import Found
 from conformance.receipts.offline.wording import amount, instant, micro_amount
-from conformance.target.network_names import network_named
+from conformance.vocabulary.networks import network_named
 from tests.conformance.receipts.offline.signed_receipts import ATTESTATION, COMPLIANCE, HEADER, PAYABLE, SIGNER, signed
 
 GOOD = signed(PAYABLE)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from reference.chains.finding import Candidate, Found, Head
-from reference.chains.lane import ChainUnavailable, Lane, LaneFacts
+from reference.lanes.finding import Candidate, Found, Head
+from reference.lanes.lane import ChainUnavailable, Lane, LaneFacts
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reference.chains.finding import Found, Head
 from reference.gateway.checkout.watcher import UNREADABLE_SECONDS
+from reference.lanes.finding import Found, Head
 from reference.protocol.observed import AuthorizationUsed
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from reference.chains.lane import ChainUnavailable
 from reference.gateway.checkout.watcher import GRACE_SECONDS
+from reference.lanes.lane import ChainUnavailable
 from reference.protocol.checkout import LinkState
 from reference.protocol.observed import TxStatus
 from reference.store.payments import PaymentState

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
-from reference.mutants import zk_receipts
-from reference.mutants.catalog import CATALOG
 from reference.protocol import zk_receipts as protocol
 from reference.protocol.range_proof import group, verifying
 from reference.protocol.range_proof import proof as proof_reading
 from reference.protocol.range_proof.transcript import Transcript
+from reference.variants.mutants import zk_receipts
+from reference.variants.mutants.catalog import CATALOG
 from tests.reference.protocol.range_proof.receipts import PAYMENT, refused
 
 FORGERIES = {

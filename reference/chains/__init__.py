@@ -1,1 +1,0 @@
-"""One lane a file: asks a node and answers with what it saw; gives no verdicts."""

@@ -1,0 +1,1 @@
+"""The Algorand lane: its node asked, and payments found."""

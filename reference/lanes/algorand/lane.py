@@ -1,0 +1,171 @@
+"""The Algorand lane: an algod and an indexer are asked, and say what they saw (5.5).
+
+A transaction is looked up at algod first, which knows the pool and the newest rounds, and then at the indexer, which
+knows all of them and may lag behind.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from algosdk import encoding
+
+from reference.lanes.algorand.finder import AlgorandFinder
+from reference.lanes.finding import Finder
+from reference.lanes.lane import ChainUnavailable, LaneFacts
+from reference.lanes.node import Node
+from reference.protocol import weld
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.networks import Network
+from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+
+_NOT_FOUND = 404
+_ADDRESS_CHARACTERS = 58
+
+
+class AlgorandLane:
+    """The lane of one Algorand network."""
+
+    def __init__(self, network: Network, algod: Node, indexer: Node | None) -> None:
+        self.facts = LaneFacts(network, "note-binding", "avm-note", "USDC")
+        self._algod = algod
+        self._indexer = indexer
+        self.finder: Finder = AlgorandFinder(network, algod, indexer)
+
+    def live_members(self, token: str) -> Mapping[str, str]:
+        """Return nothing further: the note carries the token itself."""
+        del token
+        return {}
+
+    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
+        """Judge by the note binding."""
+        return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token, ttl, terms.pay_to), tx_id)
+
+    def is_address(self, text: str) -> bool:
+        """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""
+        if len(text) != _ADDRESS_CHARACTERS or not encoding.is_valid_address(text):
+            return False
+        return bool(encoding.encode_address(encoding.decode_address(text)) == text)
+
+    async def check_node(self) -> bool:
+        """Compare the genesis hash with the network's CAIP-2 reference."""
+        params = _required(await self._algod.get("/v2/transactions/params"))
+        digest = _text(params, "genesis-hash").replace("+", "-").replace("/", "_")
+        return digest[:32] == self.facts.network.caip2.partition(":")[2]
+
+    async def observe(self, tx_id: str) -> ObservedTransaction:
+        """Return what algod, else the indexer, shows of a transaction."""
+        pending = await self._algod.get(f"/v2/transactions/pending/{tx_id}?format=json", absent=_NOT_FOUND)
+        if pending is not None:
+            return await self._from_algod(pending)
+        if self._indexer is None:
+            return ABSENT
+        found = await self._indexer.get(f"/v2/transactions/{tx_id}", absent=_NOT_FOUND)
+        return ABSENT if found is None else _from_indexer(found, tx_id)
+
+    async def _from_algod(self, pending: Mapping[str, Any]) -> ObservedTransaction:
+        transaction = _object(_object(pending, "txn"), "txn")
+        if pending.get("pool-error"):
+            return _seen(TxStatus.FAILED, 0, transaction)
+        confirmed = pending.get("confirmed-round", 0)
+        if not isinstance(confirmed, int) or isinstance(confirmed, bool):
+            raise ChainUnavailable("confirmed-round is no integer")
+        if confirmed == 0:
+            return _seen(TxStatus.PENDING, 0, transaction)
+        return _seen(TxStatus.CONFIRMED, await self._block_time(confirmed), transaction)
+
+    async def _block_time(self, block: int) -> int:
+        answer = _required(await self._algod.get(f"/v2/blocks/{block}?format=json&header-only=true"))
+        return _integer(_object(answer, "block"), "ts")
+
+
+def _seen(status: TxStatus, block_time: int, transaction: Mapping[str, Any]) -> ObservedTransaction:
+    """Read a transaction in the node's own short form."""
+    sender = _text(transaction, "snd")
+    transfers: tuple[Transfer, ...] = ()
+    if transaction.get("type") == "axfer":
+        clawed = transaction.get("asnd")
+        transfers = (
+            Transfer(
+                ordinal=0,
+                asset=str(_integer(transaction, "xaid")),
+                sender=str(clawed or sender),
+                receiver=_text(transaction, "arcv"),
+                value=_integer(transaction, "aamt"),
+                clawback=bool(clawed),
+            ),
+        )
+    return ObservedTransaction(
+        status, status is TxStatus.CONFIRMED, block_time, sender, _bytes(transaction.get("note")), transfers
+    )
+
+
+def _from_indexer(found: Mapping[str, Any], tx_id: str) -> ObservedTransaction:
+    """Read a transaction in the indexer's long form."""
+    transaction = _object(found, "transaction")
+    if transaction.get("id") != tx_id:
+        raise ChainUnavailable("the indexer answered about another transaction")
+    transfers: tuple[Transfer, ...] = ()
+    if transaction.get("tx-type") == "axfer":
+        moved = _object(transaction, "asset-transfer-transaction")
+        clawed = moved.get("sender")
+        transfers = (
+            Transfer(
+                ordinal=0,
+                asset=str(_integer(moved, "asset-id")),
+                sender=str(clawed or _text(transaction, "sender")),
+                receiver=_text(moved, "receiver"),
+                value=_integer(moved, "amount"),
+                clawback=bool(clawed),
+            ),
+        )
+    return ObservedTransaction(
+        TxStatus.CONFIRMED,
+        final=_integer(transaction, "confirmed-round") > 0,
+        block_time=_integer(transaction, "round-time"),
+        sender=_text(transaction, "sender"),
+        note=_bytes(transaction.get("note")),
+        transfers=transfers,
+    )
+
+
+def _required(value: dict[str, Any] | None) -> dict[str, Any]:
+    if value is None:
+        raise ChainUnavailable("the node has no answer")
+    return value
+
+
+def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    member = value.get(name)
+    if not isinstance(member, dict):
+        raise ChainUnavailable(f"member {name} is missing")
+    return member
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    member = value.get(name, "")
+    if not isinstance(member, str):
+        raise ChainUnavailable(f"member {name} is no text")
+    return member
+
+
+def _integer(value: Mapping[str, Any], name: str) -> int:
+    """Return a member; the node leaves zeros out."""
+    member = value.get(name, 0)
+    if not isinstance(member, int) or isinstance(member, bool):
+        raise ChainUnavailable(f"member {name} is no integer")
+    return member
+
+
+def _bytes(value: object) -> bytes:
+    if value is None:
+        return b""
+    if not isinstance(value, str):
+        raise ChainUnavailable("the note is no text")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as fault:
+        raise ChainUnavailable("the note is not base64") from fault

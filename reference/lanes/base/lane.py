@@ -1,0 +1,228 @@
+"""The Base lane: an Ethereum RPC is asked, and told to settle what a payer authorized (5.5, P-LN-03)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from eth_abi.abi import encode
+from eth_utils.address import is_checksum_formatted_address, to_checksum_address
+from eth_utils.crypto import keccak
+
+from reference.lanes.base.finder import BaseFinder
+from reference.lanes.finding import Finder
+from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
+from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Use
+from reference.protocol.eip3009 import Authorization, Domain, nonce_of
+from reference.protocol.networks import Network
+from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+
+_SETTLE = (
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)",
+    ("address", "address", "uint256", "uint256", "uint256", "bytes32", "uint8", "bytes32", "bytes32"),
+)
+_STATE = ("authorizationState(address,bytes32)", ("address", "bytes32"))
+_TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
+_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+_CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
+_REVERTED = "execution reverted"
+_KNOWN = ("already known", "nonce too low", "replacement transaction underpriced", "already imported")
+_BLOCKS_A_SEARCH = 5_000
+_SEARCHES = 40
+_FEE_FACTOR = 2
+_WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+
+
+class BaseLane:
+    """The lane of one EVM network with an EIP-3009 asset."""
+
+    def __init__(self, network: Network, rpc: JsonRpc, confirmations: int, *, reads_calldata: bool = False) -> None:
+        self.facts = LaneFacts(
+            network, "eip3009-authorization", "eip3009-exact", network.eip712_name, {"version": network.eip712_version}
+        )
+        chain_id = int(network.caip2.partition(":")[2])
+        self.domain = Domain(network.eip712_name, network.eip712_version, chain_id, network.asset_id)
+        self._rpc = rpc
+        self._confirmations = confirmations
+        self._reads_calldata = reads_calldata
+        self._asset = network.asset_id.lower()
+        self.finder: Finder = BaseFinder(network, rpc, confirmations)
+
+    def live_members(self, token: str) -> Mapping[str, str]:
+        """Return the nonce that an authorization for this token must use."""
+        return {"authorization_nonce": nonce_of(token)}
+
+    def is_address(self, text: str) -> bool:
+        """Return whether a text is an address; one in mixed case must carry its checksum (EIP-55)."""
+        digits = text.removeprefix("0x")
+        if len(text) != 42 or len(digits) != 40 or not all(one in "0123456789abcdefABCDEF" for one in digits):
+            return False
+        return not is_checksum_formatted_address(text) or to_checksum_address(text) == text
+
+    async def check_node(self) -> bool:
+        """Compare the chain id with the network's CAIP-2 reference."""
+        return _quantity(await self._rpc.ask("eth_chainId")) == self.domain.chain_id
+
+    # Looking.
+
+    async def observe(self, tx_id: str) -> ObservedTransaction:
+        """Return what the node shows of a transaction, with every Transfer and every use of an authorization."""
+        receipt = await self._rpc.ask("eth_getTransactionReceipt", tx_id)
+        if receipt is None:
+            waiting = await self._rpc.ask("eth_getTransactionByHash", tx_id)
+            return ABSENT if waiting is None else ObservedTransaction(TxStatus.PENDING)
+        if member(receipt, "transactionHash", str).lower() != tx_id.lower():
+            raise ChainUnavailable("the node answered about another transaction")
+        number = _quantity(receipt.get("blockNumber"))
+        block = await self._rpc.ask("eth_getBlockByNumber", hex(number), False)
+        head = _quantity(await self._rpc.ask("eth_blockNumber"))
+        if member(block, "hash", str) != member(receipt, "blockHash", str):
+            raise ChainUnavailable("the node's blocks and receipts tell of two chains")
+        succeeded = _quantity(receipt.get("status")) == 1
+        transfers, uses = _events(member(receipt, "logs", list))
+        called, calldata = await self._call_of(tx_id) if self._reads_calldata else ("", b"")
+        return ObservedTransaction(
+            status=TxStatus.CONFIRMED if succeeded else TxStatus.FAILED,
+            final=head - number + 1 >= self._confirmations,
+            block_time=_quantity(block.get("timestamp")),
+            sender=member(receipt, "from", str).lower(),
+            transfers=transfers,
+            authorizations_used=uses,
+            called=called,
+            calldata=calldata,
+        )
+
+    async def _call_of(self, tx_id: str) -> tuple[str, bytes]:
+        """Return the contract that a mined transaction calls, and with what; a creation calls none."""
+        sent = await self._rpc.ask("eth_getTransactionByHash", tx_id)
+        if member(sent, "hash", str).lower() != tx_id.lower():
+            raise ChainUnavailable("the node answered about another transaction")
+        data = member(sent, "input", str)
+        if _BYTES.fullmatch(data) is None:
+            raise ChainUnavailable("the transaction's input is no data")
+        return str(sent.get("to") or "").lower(), bytes.fromhex(data[2:])
+
+    async def use_of(self, authorization: Authorization, since: int) -> Use:
+        """Ask the asset whether the authorization was used, and the logs where."""
+        arguments = (authorization.payer, bytes.fromhex(authorization.nonce[2:]))
+        state = await self._rpc.ask("eth_call", self._to_asset(_call(_STATE, arguments)), "latest")
+        if _quantity(state) == 0:
+            return Use(used=False)
+        found = await self._find_use(authorization, since)
+        if found is None:
+            return Use(used=True)
+        if member(found, "topics", list)[:1] == [_CANCELED]:
+            return Use(used=True, cancelled=True)
+        return Use(used=True, tx_id=member(found, "transactionHash", str).lower())
+
+    async def _find_use(self, authorization: Authorization, since: int) -> Any:
+        """Search backwards for the log of an authorization, until blocks are older than it."""
+        payer = "0x" + authorization.payer[2:].rjust(64, "0")
+        last = _quantity(await self._rpc.ask("eth_blockNumber"))
+        for _ in range(_SEARCHES):
+            first = max(0, last - _BLOCKS_A_SEARCH + 1)
+            wanted = {
+                "address": self._asset,
+                "fromBlock": hex(first),
+                "toBlock": hex(last),
+                "topics": [[_USED, _CANCELED], payer, authorization.nonce],
+            }
+            logs = await self._rpc.ask("eth_getLogs", wanted)
+            if isinstance(logs, list) and logs:
+                return logs[0]
+            oldest = await self._rpc.ask("eth_getBlockByNumber", hex(first), False)
+            if first == 0 or not isinstance(oldest, dict) or _quantity(oldest.get("timestamp")) < since:
+                return None
+            last = first - 1
+        return None
+
+    # Settling.
+
+    async def try_settlement(self, authorization: Authorization, settler: str) -> str | None:
+        """Run the settlement without sending it (P-LN-08)."""
+        call = {**self._to_asset(self.settlement_call(authorization)), "from": settler}
+        try:
+            await self._rpc.call("eth_call", call, "latest")
+        except NodeRefused as refusal:
+            if _REVERTED not in refusal.message.lower():
+                raise ChainUnavailable(f"the node refused eth_call: {refusal.message[:200]}") from refusal
+            return refusal.message
+        return None
+
+    def settlement_call(self, authorization: Authorization) -> bytes:
+        """Return the call of the (v, r, s) overload.
+
+        Raises:
+            ValueError: The signature has another form.
+        """
+        parts = authorization.vrs
+        if parts is None:
+            raise ValueError("the signature cannot be settled")
+        numbers = (authorization.value, authorization.valid_after, authorization.valid_before)
+        nonce = bytes.fromhex(authorization.nonce[2:])
+        return _call(_SETTLE, (authorization.payer, authorization.to, *numbers, nonce, *parts))
+
+    async def nonce(self, settler: str, *, pending: bool) -> int:
+        """Return the account's transaction count."""
+        return _quantity(await self._rpc.ask("eth_getTransactionCount", settler, "pending" if pending else "latest"))
+
+    async def wei(self, address: str) -> int:
+        """Return the account's wei."""
+        return _quantity(await self._rpc.ask("eth_getBalance", address, "latest"))
+
+    async def fees(self) -> Fees:
+        """Return twice the newest block's base fee and the tip that the node suggests."""
+        block = await self._rpc.ask("eth_getBlockByNumber", "latest", False)
+        tip = _quantity(await self._rpc.ask("eth_maxPriorityFeePerGas"))
+        return Fees(_FEE_FACTOR * _quantity(member(block, "baseFeePerGas", str)) + tip, tip)
+
+    async def send(self, raw: bytes) -> None:
+        """Hand a signed transaction to the node."""
+        try:
+            await self._rpc.call("eth_sendRawTransaction", "0x" + raw.hex())
+        except NodeRefused as refusal:
+            if not any(known in refusal.message.lower() for known in _KNOWN):
+                raise ChainUnavailable(f"the node refused the settlement: {refusal.message[:200]}") from refusal
+
+    def _to_asset(self, data: bytes) -> dict[str, str]:
+        return {"to": self.facts.network.asset_id, "data": "0x" + data.hex()}
+
+
+def _call(function: tuple[str, tuple[str, ...]], arguments: tuple[Any, ...]) -> bytes:
+    signature, types = function
+    return bytes(keccak(signature.encode())[:4] + encode(types, arguments))
+
+
+def _events(logs: list[Any]) -> tuple[tuple[Transfer, ...], tuple[AuthorizationUsed, ...]]:
+    """Return transfers and uses with their place among the transaction's own logs (P-CK-08).
+
+    Any contract may emit what only looks like a Transfer. One whose data is no word is none, and no fault of the node:
+    else a stranger could hide a payment behind it, by using its authorization in one transaction with it.
+    """
+    transfers, uses = [], []
+    for ordinal, log in enumerate(logs):
+        asset, topics = member(log, "address", str).lower(), [str(one).lower() for one in member(log, "topics", list)]
+        value = member(log, "data", str)
+        if topics[:1] == [_TRANSFER] and len(topics) == 3 and _WORD.fullmatch(value):
+            transfers.append(Transfer(ordinal, asset, _address(topics[1]), _address(topics[2]), int(value, 16)))
+        elif topics[:1] == [_USED] and len(topics) == 3:
+            uses.append(AuthorizationUsed(ordinal, asset, _address(topics[1]), topics[2]))
+    return tuple(transfers), tuple(uses)
+
+
+def _address(topic: str) -> str:
+    return "0x" + topic[-40:]
+
+
+def _quantity(value: Any) -> int:
+    """Return a number of the RPC.
+
+    Raises:
+        ChainUnavailable: It is none.
+    """
+    if isinstance(value, str) and _QUANTITY.fullmatch(value):
+        return int(value, 16)
+    raise ChainUnavailable("the node's answer holds no quantity where one belongs")

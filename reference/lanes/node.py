@@ -1,0 +1,89 @@
+"""Asking a node over HTTP: one session, no proxy, no redirect, and no word taken that is not JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+
+from reference.lanes.lane import ChainUnavailable
+
+TIMEOUT_SECONDS = 4.0
+# A full block of Algorand, or the receipt of a transaction on Base that a stranger filled with events, as JSON.
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+
+class AnswerTooLong(ChainUnavailable):
+    """The node answers more than we read at once."""
+
+
+class Node:
+    """One HTTP address of a node."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> None:
+        self._session = session
+        self._url = url.rstrip("/")
+        self._headers = dict(headers)
+
+    async def get(self, path: str, *, absent: int | None = None) -> dict[str, Any] | None:
+        """Return the JSON object at `path`, or None when the node answers with the status `absent`.
+
+        Raises:
+            ChainUnavailable: Any other answer, or none.
+        """
+        return _understood(*await self._ask("GET", path, None), absent)
+
+    async def post(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON object that answers a JSON body, whatever its status.
+
+        Raises:
+            ChainUnavailable: There is none.
+        """
+        return _object(await self._ask("POST", "", json.dumps(body).encode()))
+
+    async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        media = {} if body is None else {"Content-Type": "application/json"}
+        try:
+            async with self._session.request(
+                method,
+                self._url + path,
+                data=body,
+                headers={**media, **self._headers},
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
+            ) as response:
+                return response.status, await _whole(response)
+        except (aiohttp.ClientError, TimeoutError, OSError) as fault:
+            raise ChainUnavailable(type(fault).__name__) from fault
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Return the whole body, which arrives in pieces."""
+    body = bytearray()
+    async for piece in response.content.iter_chunked(65_536):
+        body += piece
+        if len(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLong("the node's answer is too long")
+    return bytes(body)
+
+
+def _object(answer: tuple[int, bytes]) -> dict[str, Any]:
+    try:
+        value = json.loads(answer[1])
+    except (ValueError, RecursionError) as fault:
+        raise ChainUnavailable("the node's answer is not JSON") from fault
+    if not isinstance(value, dict):
+        raise ChainUnavailable("the node's answer is no object")
+    return value
+
+
+def _understood(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
+    """Return the object; a 404 counts as "absent" only in the node's own form, so that a proxy's 404 does not."""
+    value = _object((status, body))
+    if status == absent and isinstance(value.get("message"), str):
+        return None
+    if status != 200:
+        raise ChainUnavailable(f"the node answered {status}")
+    return value

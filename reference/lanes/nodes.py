@@ -1,0 +1,37 @@
+"""Where a network's nodes are, from the environment, and whether they are of that network (P-NW-02, P-NW-06)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from reference.lanes.registry import NodeSettings
+from reference.protocol.networks import Network
+
+
+def node_settings(network: Network) -> NodeSettings:
+    """Return where a network's nodes are, from `WP_NODE_<KEY>` and its companions; secrets come from a file.
+
+    Raises:
+        ValueError: An address is none, or the file cannot be read; the text names the setting.
+    """
+    key = network.key.upper()
+    node, indexer = _address(f"WP_NODE_{key}"), _address(f"WP_INDEXER_{key}")
+    return NodeSettings(node, indexer, _secret(f"WP_NODE_TOKEN_{key}_FILE"))
+
+
+def _address(name: str) -> str:
+    text = os.environ.get(name, "")
+    parts = urlsplit(text)
+    if text and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ValueError(f"{name}: give an http:// or https:// address")
+    return text
+
+
+def _secret(name: str) -> str:
+    path = os.environ.get(name, "")
+    try:
+        return Path(path).read_text("ascii").strip() if path else ""
+    except (OSError, UnicodeDecodeError) as fault:
+        raise ValueError(f"{name}: the file cannot be read") from fault

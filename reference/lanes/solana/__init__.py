@@ -1,0 +1,1 @@
+"""The Solana lane: its node asked, and payments found."""

@@ -1,0 +1,97 @@
+"""Finding payments on Solana: what names the payout address's token account, newest first (3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Found, Head, last_before
+from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
+from reference.lanes.lane import ChainUnavailable
+from reference.protocol.networks import Network
+from reference.protocol.solana_transfers import associated_account
+
+_PAGE = 1_000
+_PAGES = 100
+# A node's index of signatures may lag without saying so: the newest slots, ten minutes, are searched every time.
+LAG_SLOTS = 1_500
+_NEIGHBOURS = 4
+
+
+class SolanaFinder:
+    """Searches one Solana network."""
+
+    def __init__(self, network: Network, rpc: JsonRpc, commitment: str) -> None:
+        self._mint = network.asset_id
+        self._rpc = rpc
+        self._commitment = commitment
+
+    async def head(self) -> Head:
+        """Return the newest confirmed slot; final is what the setting says."""
+        newest = await self._slot("confirmed")
+        return Head(newest, min(newest, await self._slot(self._commitment)), await self._told_time(newest))
+
+    async def start(self, since: int, head: Head) -> int:
+        """Search backwards by the times of slots, as far as the node remembers them."""
+        first = await self._first()
+
+        async def time_of(slot: int) -> int | None:
+            """A slot without a block counts as its neighbour before; one that nobody knows counts as young."""
+            if slot < first:
+                return None
+            for near in range(slot, max(first, slot - _NEIGHBOURS) - 1, -1):
+                time = await self._told_time(near)
+                if time is not None:
+                    return time
+            return since
+
+        older = await last_before(since - BLOCK_SKEW_SECONDS, head.position, time_of)
+        return max(0, min(older, head.position - LEAST_LOOK_BACK))
+
+    async def find(self, address: str, after: int, head: Head) -> Found:
+        """List signatures page by page until they are older than `after`."""
+        account = associated_account(address, self._mint)
+        found: list[Candidate] = []
+        wanted: dict[str, Any] = {"limit": _PAGE, "commitment": "confirmed"}
+        for _ in range(_PAGES):
+            page = await self._rpc.ask("getSignaturesForAddress", account, wanted)
+            if not isinstance(page, list):
+                raise ChainUnavailable("the node's signatures are no list")
+            listed = [(Candidate(member(one, "signature", str), _slot_of(one)), one) for one in page]
+            found += [told for told, one in listed if told.position > after and one.get("err") is None]
+            if len(page) < _PAGE or listed[-1][0].position <= after:
+                searched = max(after, head.final - LAG_SLOTS)
+                return Found(tuple(dict.fromkeys(reversed(found))), searched, complete=True)
+            wanted["before"] = listed[-1][0].tx_id
+        raise ChainUnavailable("the node has no end of signatures")
+
+    async def waiting(self, address: str) -> tuple[str, ...]:
+        """Return nothing: a search sees no earlier than `confirmed`."""
+        del address
+        return ()
+
+    async def _slot(self, commitment: str) -> int:
+        return _number(await self._rpc.ask("getSlot", {"commitment": commitment}))
+
+    async def _first(self) -> int:
+        try:
+            return _number(await self._rpc.call("getFirstAvailableBlock"))
+        except NodeRefused:
+            return 0
+
+    async def _told_time(self, slot: int) -> int | None:
+        try:
+            time = await self._rpc.call("getBlockTime", slot)
+        except NodeRefused:
+            return None
+        return time if isinstance(time, int) and not isinstance(time, bool) else None
+
+
+def _slot_of(listed: Mapping[str, Any]) -> int:
+    return _number(listed.get("slot"))
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ChainUnavailable("the node's answer holds no slot where one belongs")
+    return value

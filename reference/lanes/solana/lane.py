@@ -1,0 +1,149 @@
+"""The Solana lane: an RPC node is asked for statuses, raw transactions and block times (5.5, P-LN-06)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reference.lanes.finding import Finder
+from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
+from reference.lanes.lane import ChainUnavailable, LaneFacts
+from reference.lanes.solana.finder import SolanaFinder
+from reference.protocol import solana_transfers, weld
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.networks import Network
+from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
+from reference.protocol.service_word import ServiceWord
+
+COMMITMENTS = ("confirmed", "finalized")
+_RANK = {"processed": 0, "confirmed": 1, "finalized": 2}
+
+
+class SolanaLane:
+    """The lane of one Solana network."""
+
+    def __init__(self, network: Network, rpc: JsonRpc, word: ServiceWord, commitment: str) -> None:
+        nobody = hashlib.sha256(f"{word.payable_core}:solana-no-fee-payer".encode()).digest()
+        extra = {"feePayer": solana_transfers.reference_account(nobody)}  # P-CH-07
+        self.facts = LaneFacts(network, "solana-reference", "solana-reference", "USDC", extra)
+        self._rpc = rpc
+        self._word = word
+        self._commitment = commitment
+        self.finder: Finder = SolanaFinder(network, rpc, commitment)
+
+    def live_members(self, token: str) -> Mapping[str, str]:
+        """Return the reference account that the transfer must name."""
+        return {"svm_reference_pubkey": self.reference(token)}
+
+    def reference(self, token: str) -> str:
+        """Return a token's reference account, derived (5.4)."""
+        told = f"{self._word.payable_core}:solana-ref:{token}"
+        return solana_transfers.reference_account(hashlib.sha256(told.encode()).digest())
+
+    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
+        """Judge by the reference binding, and that the transfer is for this call alone."""
+        destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
+        claim = weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text), self._word.lower)
+        return weld.judge(weld.REFERENCE_BINDING_ONCE, claim, tx_id)
+
+    def is_address(self, text: str) -> bool:
+        """Return whether a text is 32 bytes in base58."""
+        return solana_transfers.is_address(text)
+
+    async def check_node(self) -> bool:
+        """Compare the genesis hash with the network's CAIP-2 reference."""
+        told = await self._rpc.ask("getGenesisHash")
+        return isinstance(told, str) and told[:32] == self.facts.network.caip2.partition(":")[2]
+
+    async def observe(self, tx_id: str) -> ObservedTransaction:
+        """Return what the node shows of a transaction."""
+        status = await self._status(tx_id)
+        if status is None:
+            return ABSENT
+        if status.get("err") is not None:
+            return ObservedTransaction(TxStatus.FAILED)
+        reached = status.get("confirmationStatus")
+        if _RANK.get(str(reached), 0) < _RANK["confirmed"]:
+            return ObservedTransaction(TxStatus.PENDING)
+        found = await self._transaction(tx_id)
+        if found is None:
+            return ObservedTransaction(TxStatus.PENDING)
+        return await self._observed(found, tx_id, final=_RANK[str(reached)] >= _RANK[self._commitment])
+
+    async def _observed(self, found: Mapping[str, Any], tx_id: str, *, final: bool) -> ObservedTransaction:
+        meta = member(found, "meta", dict)
+        if meta.get("err") is not None:
+            return ObservedTransaction(TxStatus.FAILED)
+        raw = _raw(found)
+        try:
+            if solana_transfers.signature_of(raw) != tx_id:
+                raise ChainUnavailable("the node answered about another transaction")
+            loaded = _loaded(meta)
+            transfers = solana_transfers.transfers(raw, loaded)
+            owners = _owners(meta, solana_transfers.accounts(raw, loaded))
+            memos = solana_transfers.memos(raw, loaded)
+            sender = solana_transfers.fee_payer(raw)
+        except solana_transfers.NotATransaction as fault:
+            raise ChainUnavailable("the node's answer holds no transaction") from fault
+        time = await self._block_time(member(found, "slot", int))
+        # A delegate may have signed for the owner of what is debited.
+        owned = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
+        return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned, memos=memos)
+
+    async def _status(self, tx_id: str) -> Mapping[str, Any] | None:
+        told = await self._rpc.ask("getSignatureStatuses", [tx_id], {"searchTransactionHistory": True})
+        values = member(told, "value", list)
+        if len(values) != 1 or not (values[0] is None or isinstance(values[0], dict)):
+            raise ChainUnavailable("the node told no status")
+        return values[0]
+
+    async def _transaction(self, tx_id: str) -> Mapping[str, Any] | None:
+        wanted = {"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}
+        found = await self._rpc.ask("getTransaction", tx_id, wanted)
+        if found is not None and not isinstance(found, dict):
+            raise ChainUnavailable("the node's transaction is no object")
+        return found
+
+    async def _block_time(self, slot: int) -> int:
+        try:
+            time = await self._rpc.call("getBlockTime", slot)
+        except NodeRefused as refusal:
+            raise ChainUnavailable(f"the node knows no time of slot {slot}") from refusal
+        if not isinstance(time, int) or isinstance(time, bool):
+            raise ChainUnavailable(f"the node knows no time of slot {slot}")
+        return time
+
+
+def _raw(found: Mapping[str, Any]) -> bytes:
+    told = member(found, "transaction", list)
+    if len(told) != 2 or told[1] != "base64" or not isinstance(told[0], str):
+        raise ChainUnavailable("the node's transaction is not in base64")
+    try:
+        return base64.b64decode(told[0], validate=True)
+    except ValueError as fault:
+        raise ChainUnavailable("the node's transaction is not in base64") from fault
+
+
+def _loaded(meta: Mapping[str, Any]) -> list[str]:
+    """Return what address tables added: the writable accounts, then the read-only ones."""
+    tables = meta.get("loadedAddresses") or {}
+    named = [tables.get(name) or [] for name in ("writable", "readonly")] if isinstance(tables, dict) else [None]
+    if not all(isinstance(part, list) and all(isinstance(one, str) for one in part) for part in named):
+        raise ChainUnavailable("the node's loaded addresses are no addresses")
+    return [one for part in named if part is not None for one in part]
+
+
+def _owners(meta: Mapping[str, Any], accounts: Sequence[str]) -> dict[str, str]:
+    """Return who owned each token account before the transaction, as far as the node tells."""
+    told = meta.get("preTokenBalances")
+    found = {}
+    for balance in told if isinstance(told, list) else []:
+        if not isinstance(balance, dict):
+            continue
+        place, owner = balance.get("accountIndex"), balance.get("owner")
+        if isinstance(place, int) and 0 <= place < len(accounts) and isinstance(owner, str):
+            found[accounts[place]] = owner
+    return found

@@ -1,0 +1,227 @@
+"""What may differ in the rail's A2A: how a task is written and named, what orders a service, what errors say."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference.protocol import a2a_x402
+from reference.protocol.a2a import ErrorCode, data_part
+from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
+from reference.protocol.canonical_json import NotJson, canonicalise, parse
+from reference.rail.paid_endpoint import Door
+from reference.rail.services import Service
+from reference.variants.chameleon import agent_documents, rail_challenge
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import ASKED, Answer, Asked
+from reference.variants.seams import replace
+from reference.web.a2a import A2aServer
+from reference.web.exchange import Request
+from reference.web.json_rpc import Params, RpcError, invalid_params
+
+_ASKS = frozenset({a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.RECEIPTS, a2a_x402.ERROR})
+
+
+def install(shape: Shape) -> None:
+    """Put the look of tasks into the rail."""
+    replace(A2aServer, "_send", lambda send: _sent(send, shape))
+    replace(A2aServer, "_get", lambda get: _named(get, shape))
+    replace(A2aServer, "_cancel", lambda cancel: _named(cancel, shape))
+    replace(Door, "redeem", _redeemed)
+
+
+def _redeemed(redeem: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what lets receipts of tasks be about the paid call that a task stands for, as those by REST are."""
+
+    async def redeemed(self: Door, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
+        if ASKED.get().path == ENDPOINT:
+            ASKED.set(Asked("POST", service.path, "", [canonicalise(order().body)]))
+        return await redeem(self, service, proofs, order)
+
+    return redeemed
+
+
+def _sent(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def sent(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
+        if shape.a2a_demands_extension and not _activated(request):
+            raise RpcError(ErrorCode.INVALID_REQUEST, f"activate the extension {_uri()} by X-A2A-Extensions")
+        message = params.get("message")
+        if isinstance(message, dict):
+            params = {**params, "message": _own_message(message, shape)}
+        return _told(await send(self, params, request), shape)
+
+    return sent
+
+
+def _named(method: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def named(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
+        if isinstance(params.get("id"), str):
+            params = {**params, "id": own_id(params["id"], shape.a2a_ids)}
+        return _told(await method(self, params, request), shape)
+
+    return named
+
+
+def _uri() -> str:
+    return os.environ.get("WP_A2A_X402_URI") or a2a_x402.URI
+
+
+def _activated(request: Request) -> bool:
+    named = [one.strip() for value in request.headers.get("x-a2a-extensions", ()) for one in value.split(",")]
+    return _uri() in named
+
+
+def told_id(own: str, form: str) -> str:
+    """Return a task's id in another form; `own_id` is its inverse."""
+    number = uuid.UUID(own).int
+    if form == "digits":
+        return str(number)
+    return f"tsk_{number:032x}" if form == "prefixed" else own
+
+
+def own_id(told: str, form: str) -> str:
+    """Return the rail's own form of a task's id; what has another form names no task."""
+    try:
+        own = str(uuid.UUID(hex=told.removeprefix("tsk_")) if form == "prefixed" else uuid.UUID(int=int(told)))
+    except ValueError:
+        own = ""
+    if form == "uuid":
+        return told
+    return own if own and told_id(own, form) == told else "none"
+
+
+def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    if isinstance(message.get("taskId"), str):
+        message = {**message, "taskId": own_id(message["taskId"], shape.a2a_ids)}
+    metadata = message.get("metadata")
+    pays = isinstance(metadata, dict) and bool({a2a_x402.STATUS, a2a_x402.PAYLOAD} & metadata.keys())
+    parts = message.get("parts")
+    if pays or shape.a2a_order == "service_id" or not isinstance(parts, list):
+        return message
+    for part in parts:
+        ordered = _ordered(part, shape) if isinstance(part, dict) else None
+        if ordered is not None:
+            return {**message, "parts": [data_part(ordered)]}
+    raise invalid_params("message", "no part of the message orders a service", "order")
+
+
+def skill_of(path: str) -> str:
+    """Return the skill that a paid operation is, by its path."""
+    return path.strip("/").replace("/", "-")
+
+
+def _ordered(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
+    """Return a part's order as the rail knows it, None where it orders nothing."""
+    roles = {path: role for role, path in shape.paths.items()}
+    by_skill = {skill_of(path): role for path, role in roles.items()}
+    data = part.get("data") if part.get("kind") == "data" else None
+    told: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    role: str | None = None
+    request: Any = None
+    if shape.a2a_order == "skill":
+        role, request = by_skill.get(str(told.get("skill"))), told.get("request")
+    elif shape.a2a_order == "path":
+        role, request = roles.get(str(told.get("path"))), told.get("body")
+    elif shape.a2a_order == "text" and part.get("kind") == "text":
+        path, _, text = str(part.get("text")).partition(" ")
+        role, request = roles.get(path), _read(text)
+    elif shape.a2a_order == "own words" and isinstance(told.get("order"), dict):
+        role = next((one for one in shape.paths if one == told["order"].get("what")), None)
+        request = told["order"].get("with")
+    return None if role is None else {"service_id": role, "request": request}
+
+
+def _read(text: str) -> Any:
+    try:
+        return parse(text.encode())
+    except (NotJson, UnicodeEncodeError):
+        return None
+
+
+def _told(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return a task in the look."""
+    task = {**task, "id": told_id(task["id"], shape.a2a_ids), "status": dict(task["status"])}
+    status = task["status"]
+    if "message" in status:
+        status["message"] = _message(status["message"], task["id"], shape)
+    if shape.a2a_terms == "task" and "message" in status:
+        metadata = dict(status["message"].pop("metadata", {}))
+        task["metadata"] = {**task.get("metadata", {}), **metadata}
+    if shape.a2a_state != "input-required" and status["state"] == "input-required":
+        status["state"] = a2a_x402.PAYMENT_STATE
+    task = _members(task, shape)
+    if shape.a2a_result == "wrapped":
+        return {"task": {name: value for name, value in task.items() if name != "kind"}}
+    return task
+
+
+def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str, Any]:
+    """Return a status message: its challenge as by REST, and its terms in a part where the look has no metadata."""
+    told = {**message, "taskId": task_id}
+    metadata = dict(told.get("metadata", {}))
+    challenge = metadata.get(a2a_x402.REQUIRED)
+    if isinstance(challenge, dict):
+        metadata[a2a_x402.REQUIRED] = rail_challenge.told_challenge(challenge, shape)
+    if shape.a2a_state == "literal, terms in a part" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
+        told["parts"] = [*told["parts"], data_part(metadata[a2a_x402.REQUIRED])]
+        metadata = {name: value for name, value in metadata.items() if name not in _ASKS}
+        told.pop("extensions", None)
+    if shape.a2a_terms == "no status" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
+        del metadata[a2a_x402.STATUS]
+    told.pop("metadata", None)
+    return {**told, "metadata": metadata} if metadata else told
+
+
+def _members(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    status = task["status"]
+    if shape.a2a_task == "few" or shape.a2a_order != "service_id":
+        # A history would tell orders in the rail's own form.
+        task.pop("history", None)
+    else:
+        task["history"] = [{**one, "taskId": task["id"]} for one in task.get("history", ())]
+    if shape.a2a_task == "few":
+        status.pop("timestamp", None)
+        kept = {name: value for name, value in task.get("metadata", {}).items() if name != "payment_state"}
+        task.pop("metadata", None)
+        return {**task, **({"metadata": kept} if kept else {})}
+    if shape.a2a_task == "more":
+        more = {"lane_count": 3, "links": [{"rel": "terms", "href": "https://docs.invalid/"}]}
+        task["metadata"] = {**task.get("metadata", {}), **more}
+        task["artifacts"] = task.get("artifacts", [])
+        return {**task, "createdAt": "2026-01-01T00:00:00Z", "name": "paid call"}
+    return task
+
+
+def edit(answer: Answer, shape: Shape) -> None:
+    """Change the rail's JSON-RPC errors and its card."""
+    told = answer.document
+    if not isinstance(told, dict) or answer.status != 200:
+        return
+    if answer.asked.path == ENDPOINT and isinstance(told.get("error"), dict):
+        told["error"] = _error(told["error"], shape.a2a_errors)
+    elif answer.asked.path in {CARD, LEGACY_CARD}:
+        answer.document = agent_documents.card(_orders(told, shape), shape.rail_card)
+
+
+def _orders(card: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return a card that says how this look is ordered from, and whether the extension must be activated."""
+    if shape.a2a_demands_extension:
+        for one in card["capabilities"]["extensions"]:
+            one["required"] = True
+    if shape.a2a_order != "service_id":
+        for skill, path in zip(card["skills"], shape.paths.values(), strict=True):
+            skill.pop("examples", None)
+            skill |= {"id": skill_of(path), "description": f"The paid call of {path}."}
+    return card
+
+
+def _error(error: dict[str, Any], form: str) -> dict[str, Any]:
+    unknown = error.get("code") == ErrorCode.TASK_NOT_FOUND
+    if form == "-32602 and data" and unknown:
+        return {"code": int(ErrorCode.INVALID_PARAMS), "message": "Invalid params", "data": {"reason": "no such task"}}
+    if form == "-32000":
+        code = -32000 if unknown else error["code"]
+        return {"code": code, "message": "", "data": [{"@type": "error", "reason": error["message"]}]}
+    return error

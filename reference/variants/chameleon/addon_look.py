@@ -1,0 +1,78 @@
+"""What may differ in the bundled addons: how they are asked, what they answer, and what their health tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference.addons.kit.calls import Call
+from reference.variants.chameleon.addon_points import OTHER_PATH
+from reference.variants.chameleon.hub_look import put_error
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import Answer
+from reference.variants.seams import replace
+
+# The addons that are asked about credentials, the path of each, and how its own body is made of one.
+QUESTIONS: Mapping[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
+    "addons.atb_verifier": ("/v1/verify", lambda text: {"credential": text}),
+    "addons.federation_validator": ("/v1/validate", lambda text: {"credentials": [text]}),
+}
+
+
+def install(shape: Shape, surface: str) -> None:
+    """Put the look of an addon's requests into it."""
+    if shape.addon_question == "words" and surface in QUESTIONS:
+        replace(Call, "json", lambda read: lambda call: _own(call, read(call), surface))
+
+
+def _own(call: Call, told: Any, surface: str) -> Any:
+    """Return a body as the addon itself takes it."""
+    path, made = QUESTIONS[surface]
+    if call.request.path != path or not isinstance(told, dict):
+        return told
+    presented = told.get("presented")
+    known = {name: value for name, value in told.items() if name not in {"presented", "credential", "credentials"}}
+    return {**known, **made(presented["vc"])} if isinstance(presented, dict) and "vc" in presented else known
+
+
+def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
+    """Return what tells an addon's own path of a path."""
+    if shape.addon_question != "words" or surface not in QUESTIONS:
+        return str
+    moved = {OTHER_PATH: QUESTIONS[surface][0], QUESTIONS[surface][0]: "/nothing-here"}
+    return lambda path: moved.get(path, path)
+
+
+def edit(answer: Answer, shape: Shape, surface: str) -> None:
+    """Change health, answers, refusals and the contract."""
+    told, path = answer.document, answer.asked.path
+    if not isinstance(told, dict):
+        return
+    if answer.status >= 400:
+        put_error(answer, shape.hub_errors)
+    elif path == "/health":
+        answer.document = _health(told, shape)
+    elif surface in QUESTIONS and path in {OTHER_PATH, QUESTIONS[surface][0]}:
+        answer.document = _answer(told, shape)
+    elif path == "/openapi.json" and shape.addon_question == "words" and surface in QUESTIONS:
+        told["paths"] = {_shown(one, surface): item for one, item in told["paths"].items()}
+
+
+def _shown(path: str, surface: str) -> str:
+    return OTHER_PATH if path == QUESTIONS[surface][0] else path
+
+
+def _health(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    if shape.addon_health == "few":
+        return {"up": True}
+    if shape.addon_health == "nested":
+        return {"healthy": True, "trust": {"issuers": told["issuers"], "hub": told["hub"]}, "build": told["version"]}
+    return told
+
+
+def _answer(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    if shape.addon_answer == "few":
+        return {"valid": told["valid"]}
+    if shape.addon_answer == "nested":
+        return {"outcome": {"accepted": told["valid"]}, "report": told}
+    return told

@@ -1,0 +1,135 @@
+"""How the look of the agent's calls gets into the service: around its skills, for HTTP and A2A alike."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference.agent.skills import Moment, Skill
+from reference.protocol.a2a_card import ENDPOINT
+from reference.protocol.message_signatures import content_digest, signing
+from reference.variants.chameleon import agent_requests, agent_results
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import Answer
+from reference.variants.seams import replace
+from reference.web.a2a import A2aServer
+from reference.web.errors import Unprocessable
+from reference.web.exchange import Request
+from reference.web.json_rpc import Params
+
+_UNPARSABLE = frozenset({"malformed_signature_input", "malformed_signature"})
+_CALLS = ("/verify/rfc9421", "/verify/rfc9421/explain", "/verify/rfc9421/sign")
+_OLD_WORDS = {
+    "missing": "value_error.missing",
+    "string_type": "type_error.str",
+    "dict_type": "type_error.dict",
+    "object_type": "type_error.dict",
+    "json_invalid": "value_error.jsondecode",
+}
+
+
+def install(shape: Shape) -> None:
+    """Put the look of the skills into the service."""
+    replace(Skill, "call", lambda call: _called(call, shape))
+    if shape.agent_a2a != "task":
+        replace(A2aServer, "_send", lambda send: _answered(send, shape))
+    if shape.sign_parameters == "few":
+        replace(signing, "_parameters", lambda made: lambda *given: _Few(_few(made(*given))))
+    if shape.sign_digest != "sha-256":
+        replace(signing, "_headers_to_sign", lambda made: _with_digest(made, shape))
+
+
+class _Few(dict[str, Any]):
+    """Signature parameters of which the usual ones may be missing."""
+
+    def __missing__(self, name: str) -> None:
+        """Say that there is none."""
+
+
+def _few(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name not in {"expires", "alg", "keyid"}}
+
+
+def _with_digest(made: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    names = ("sha-512",) if shape.sign_digest == "sha-512" else ("sha-512", "sha-256")
+
+    def headers(request: Any, covered: Any) -> Any:
+        told = made(request, covered)
+        if request.content and not any("key" in one.parameters for one in covered):
+            values = [f"{name}=:{content_digest.compute(name, request.content)}:" for name in names]
+            told = {**told, "Content-Digest": ", ".join(values)}
+        return told
+
+    return headers
+
+
+def _called(call: Callable[..., dict[str, Any]], shape: Shape) -> Callable[..., dict[str, Any]]:
+    def called(self: Skill, body: Any, moment: Moment) -> dict[str, Any]:
+        own = agent_requests.own(body, self.id, shape)
+        if shape.agent_max_age is not None and self.id != agent_requests.SIGN and isinstance(own, dict):
+            own = {"max_age_seconds": shape.agent_max_age, **own}
+        told = call(self, own, moment)
+        if self.id == agent_requests.SIGN:
+            return agent_results.signed(told, shape)
+        if shape.agent_unparsable == 422 and _UNPARSABLE & set(told["error_codes"]):
+            where = agent_requests.shown(["body", "headers"], shape)
+            raise Unprocessable([{"loc": where, "msg": text, "type": "signature_header"} for text in told["errors"]])
+        return agent_results.judged(told, shape, base64.b64decode(own.get("body_b64") or ""))
+
+    return called
+
+
+def _answered(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def answered(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
+        task: dict[str, Any] = await send(self, params, request)
+        if shape.agent_a2a == "wrapped":
+            return {"task": {name: value for name, value in task.items() if name != "kind"}}
+        made = task.get("artifacts") or [task["status"].get("message", {})]
+        head = {"kind": "message", "role": "agent", "messageId": str(uuid.uuid4())}
+        return {**head, "contextId": task["contextId"], "parts": made[0].get("parts", [])}
+
+    return answered
+
+
+def edit(answer: Answer, shape: Shape) -> None:
+    """Change refusals: the items of a 422, errors of JSON-RPC, and the bodies of what is refused otherwise."""
+    told = answer.document
+    if not isinstance(told, dict):
+        return
+    if answer.asked.path == ENDPOINT and isinstance(told.get("error"), dict):
+        told["error"] = _rpc_error(told["error"], shape)
+    elif answer.status < 400:
+        return
+    elif answer.status == 422 and answer.asked.path in _CALLS:
+        told["detail"] = _items(told["detail"], shape)
+    elif answer.status != 422:
+        _refusal(answer, told, shape)
+
+
+def _items(detail: list[dict[str, Any]], shape: Shape) -> list[dict[str, Any]]:
+    items = [{**item, "loc": agent_requests.shown(item["loc"], shape)} for item in detail]
+    if shape.agent_detail == "old words":
+        return [{**item, "type": _OLD_WORDS.get(item["type"], "value_error")} for item in items]
+    if shape.agent_detail == "more members":
+        more = {"url": "https://errors.invalid/422", "ctx": {"limit": 1}}
+        return [{**item, **more, "type": item["type"].upper()} for item in items]
+    if shape.agent_detail == "one item":
+        return [{"loc": ["body", 0], "msg": "; ".join(item["msg"] for item in items), "type": "invalid"}]
+    return items
+
+
+def _rpc_error(error: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    if shape.agent_rpc_errors == "data":
+        return {**error, "message": "Error", "data": {"reason": error["message"], "more": error.get("data")}}
+    return {"code": error["code"], "message": ""} if shape.agent_rpc_errors == "empty" else error
+
+
+def _refusal(answer: Answer, told: Mapping[str, Any], shape: Shape) -> None:
+    text = str(told.get("detail") or told.get("message"))
+    if shape.agent_refusals == "error and message":
+        answer.document = {"error": f"http_{answer.status}", "message": text}
+    elif shape.agent_refusals == "problem":
+        answer.document = {"type": "about:blank", "title": text, "status": answer.status}
+        answer.put("Content-Type", "application/problem+json")

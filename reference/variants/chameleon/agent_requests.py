@@ -1,0 +1,141 @@
+"""What may differ in the bodies that the agent takes: each form is turned into the service's own before it is read."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference.protocol.message_signatures.signing import PRIVATE_KEY_MEMBERS
+from reference.variants.chameleon.shape import Shape
+
+SIGN = "sign-demo"
+_KEYS = ("public_key_hex", "did_key")
+_TARGET = ("authority", "scheme", "path", "query")
+_WORDS: Mapping[str, str] = {
+    "verb": "method",
+    "host": "authority",
+    "target": "path",
+    "proto": "scheme",
+    "content_b64": "body_b64",
+    "fields": "headers",
+    "signer": "public_key_hex",
+}
+_COVERS: Mapping[str, tuple[str, ...]] = {
+    "target": ("@method", "@target-uri"),
+    "turned": ("@path", "@query", "@authority", "@method", "@scheme"),
+}
+
+
+def own(body: Any, skill: str, shape: Shape) -> Any:
+    """Return a body as the service itself knows it; what is no object, and what a form does not know, stays so."""
+    if not isinstance(body, dict):
+        return body
+    if skill == SIGN and shape.sign_body == "inside":
+        body = _from_inside(body)
+    forms: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "url": _by_url,
+        "envelope": _in_envelope,
+        "members": _with_members,
+        "words": lambda told: _in_words(told, explains="explain" in skill),
+    }
+    members = forms[shape.agent_request](body) if shape.agent_request in forms else dict(body)
+    return _to_sign(members, shape) if skill == SIGN else members
+
+
+def shown(place: list[Any], shape: Shape) -> list[Any]:
+    """Return the place of a fault by the names that the caller knows."""
+    names = {own_name: name for name, own_name in _WORDS.items()} if shape.agent_request == "words" else {}
+    renamed = [names.get(one, one) if isinstance(one, str) else one for one in place]
+    if shape.agent_request == "url":
+        return ["url" if one in _TARGET else one for one in renamed]
+    if shape.agent_request == "envelope" and len(renamed) > 1 and renamed[1] not in _KEYS:
+        return [renamed[0], "envelope", *renamed[1:]]
+    return renamed
+
+
+def _by_url(body: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in body.items() if name not in _TARGET}
+    url = kept.pop("url", None)
+    scheme, mark, rest = url.partition("://") if isinstance(url, str) else ("", "", "")
+    if not mark:
+        return kept
+    ends = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
+    return {**kept, "scheme": scheme, "authority": rest[:ends], "path": rest[ends:] or "/"}
+
+
+def _with_members(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body whose signature stands in members: fields of those names among the headers count for nothing."""
+    names = {"signature_input": "Signature-Input", "signature": "Signature"}
+    made = {name: value for name, value in body.items() if name not in names}
+    headers = made.get("headers")
+    if isinstance(headers, dict):
+        kept = {name: value for name, value in headers.items() if name.lower().replace("-", "_") not in names}
+        made["headers"] = kept | {field: body[name] for name, field in names.items() if name in body}
+    return made
+
+
+def _in_envelope(body: Mapping[str, Any]) -> dict[str, Any]:
+    inner = body.get("envelope")
+    keys = {name: body[name] for name in (*_KEYS, *PRIVATE_KEY_MEMBERS) if name in body}
+    held = inner if isinstance(inner, dict) else {}
+    return {**{name: value for name, value in held.items() if name not in _KEYS}, **keys}
+
+
+def _in_words(body: Mapping[str, Any], *, explains: bool) -> dict[str, Any]:
+    known = {**_WORDS, **({name: name for name in _KEYS} if explains else {})}
+    hidden = {*_WORDS.values(), *_KEYS, *_TARGET} - known.keys()
+    made = {known.get(name, name): value for name, value in body.items() if name not in hidden}
+    if "headers" in made:
+        made["headers"] = _of_pairs(made["headers"])
+    if "signer" in body and not explains:
+        made["public_key_hex"] = _of_jwk(body["signer"])
+    return made
+
+
+def _of_pairs(pairs: Any) -> Any:
+    """Return an object of a list of pairs; what is no such list stays what it is, and is refused."""
+    if not isinstance(pairs, list):
+        return [pairs]
+    made: dict[str, Any] = {}
+    for pair in pairs:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)):
+            return pairs
+        made[pair[0]] = [*made[pair[0]], pair[1]] if pair[0] in made else [pair[1]]
+    return made
+
+
+def _of_jwk(signer: Any) -> Any:
+    jwk = signer.get("jwk") if isinstance(signer, dict) else None
+    x = jwk.get("x") if isinstance(jwk, dict) else None
+    try:
+        return base64.urlsafe_b64decode(f"{x}=").hex() if isinstance(x, str) else signer
+    except (binascii.Error, ValueError):
+        return x
+
+
+def _from_inside(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request that stands inside a body of sign, and the private keys that somebody puts beside it."""
+    inner = body.get("to_sign")
+    keys = {name: body[name] for name in PRIVATE_KEY_MEMBERS if name in body}
+    return {**(inner if isinstance(inner, dict) else {}), **keys}
+
+
+def _to_sign(body: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return a request of sign with the look's own cover, label and parameters where the caller gives none."""
+    if shape.sign_offered_keys == "ignored":
+        body = {name: value for name, value in body.items() if name not in PRIVATE_KEY_MEMBERS}
+    usual: dict[str, Any] = {}
+    if shape.sign_cover in _COVERS:
+        usual["covered_components"] = [*_COVERS[shape.sign_cover]]
+    elif shape.sign_cover == "fields too":
+        given = body.get("headers")
+        fields = sorted(name.lower() for name in given) if isinstance(given, dict) else []
+        query = ["@query"] if "?" in str(body.get("path")) else []
+        usual["covered_components"] = [*fields, "@method", "@authority", "@path", *query]
+    if shape.sign_label is not None:
+        usual["label"] = shape.sign_label
+    if shape.sign_parameters == "all":
+        usual |= {"nonce": "n-of-the-agent", "tag": "demo", "keyid": "demo-key-1"}
+    return {**usual, **body}

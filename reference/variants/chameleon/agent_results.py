@@ -1,0 +1,242 @@
+"""What may differ in the agent's results: how each thing that the interface names is called, and how it is written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from reference.protocol.keys import base64url
+from reference.variants.chameleon.shape import Shape
+
+Place = tuple[str, Any]
+_RENAMED = frozenset(
+    {
+        *("valid", "errors", "error_codes", "verdict", "signature_base", "signing_base", "covered_components"),
+        *("parameters", "content_digest", "fix_notes", "diagnosis"),
+    }
+)
+_MORE: Mapping[str, Any] = {
+    "ok": True,
+    "took_ms": 2,
+    "engine": {"name": "verifier", "version": [1, 2]},
+    "warnings": [],
+    "policy": {"max_age": None, "seconds_of_skew": 60},
+}
+_ADDED = {"Signature-Input": "signature_input", "Signature": "signature", "Content-Digest": "content_digest"}
+_SHORT = {"Signature-Input": "input", "Signature": "sig", "Content-Digest": "digest"}
+_SPKI = bytes.fromhex("302a300506032b6570032100")
+_OWN_WORDS = {True: "accepted", False: "refused", None: "unverified"}
+_WORDS = {True: "pass", False: "fail", None: "unverified"}
+
+
+def put(document: dict[str, Any], place: str, value: Any) -> None:
+    """Set the value at a dotted place."""
+    *outer, name = place.split(".")
+    for one in outer:
+        document = document.setdefault(one, {})
+    document[name] = value
+
+
+def judged(told: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, Any]:
+    """Return a result of verify or explain in the look.
+
+    Args:
+        told: The service's own result.
+        shape: The look.
+        content: The message's content.
+    """
+    explains = "verdict" in told
+    made: dict[str, Any] = {}
+    for place, value in _named(told, shape, content, explains=explains):
+        put(made, place, value)
+    if shape.agent_members == "few":
+        return made
+    rest = {name: value for name, value in told.items() if name not in _RENAMED}
+    more = _MORE if shape.agent_members == "more" else {}
+    return {**rest, **made, **{name: value for name, value in more.items() if name not in made}}
+
+
+def _named(told: Mapping[str, Any], shape: Shape, content: bytes, *, explains: bool) -> Iterator[Place]:
+    if not explains or shape.agent_word != "result":
+        yield from _validity(told["valid"], shape)
+    yield from _errors(told, shape)
+    if not explains and shape.agent_members == "few":
+        return
+    yield from base(told["signature_base"], shape)
+    yield from _components(told["covered_components"], shape)
+    yield from _parameters(told["parameters"], shape)
+    if explains:
+        yield from _word(told["valid"], shape)
+        yield from _digest(told["content_digest"], shape, content)
+        yield from _notes(told["fix_notes"], shape)
+
+
+def _validity(valid: bool | None, shape: Shape) -> Iterator[Place]:
+    forms: Mapping[str, Place] = {
+        "valid": ("valid", valid),
+        "verified": ("verified", valid),
+        "word": ("outcome", _WORDS[valid]),
+        "own word": ("outcome", _OWN_WORDS[valid]),
+        "deep": ("assessment.signature.holds", valid),
+    }
+    yield forms[shape.agent_validity]
+
+
+def _word(valid: bool | None, shape: Shape) -> Iterator[Place]:
+    if shape.agent_word == "verdict":
+        yield "verdict", _WORDS[valid]
+    elif shape.agent_word == "capitals":
+        yield "verdict", _WORDS[valid].upper()
+    elif shape.agent_word == "result":
+        yield "result", {True: "valid", False: "invalid", None: "not asked"}[valid]
+
+
+def _errors(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
+    pairs = list(zip(told["error_codes"], told["errors"], strict=True))
+    if shape.agent_errors == "texts":
+        yield from (("errors", told["errors"]), ("error_codes", told["error_codes"]))
+    elif shape.agent_errors == "objects":
+        yield "problems", [{"code": code.upper(), "message": text} for code, text in pairs]
+    elif shape.agent_errors == "codes":
+        yield "report.errors", [code for code, _ in pairs]
+    else:
+        yield "findings", [{"id": code.replace("_", "-"), "text": text} for code, text in pairs]
+
+
+def base(text: str, shape: Shape) -> Iterator[Place]:
+    """Yield where the signature base stands."""
+    forms: Mapping[str, Sequence[Place]] = {
+        "text": (("signature_base", text), ("signing_base", text)),
+        "canonical": (("canonical_signing_base", text),),
+        "lines": (("base.lines", text.split("\n")),),
+        "unusual": (("signed.octets", text),),
+        "base64": (("signing_base_b64", base64.b64encode(text.encode()).decode()),),
+    }
+    yield from forms[shape.agent_base]
+
+
+def _identifier(plain: str) -> str:
+    name, mark, parameters = plain.partition(";")
+    return f'"{name}"{mark}{parameters}'
+
+
+def _components(names: Sequence[str], shape: Shape) -> Iterator[Place]:
+    identifiers = [_identifier(one) for one in names]
+    objects = [{"name": one.partition(";")[0], "parameters": one.partition(";")[2]} for one in names]
+    forms: Mapping[str, Place] = {
+        "identifiers": ("covered_components", identifiers),
+        "plain": ("components", list(names)),
+        "objects": ("covered", objects),
+        "text": ("covers", f"({' '.join(identifiers)})"),
+    }
+    yield forms[shape.agent_components]
+
+
+def _written(name: str, value: Any) -> str:
+    return f"{name}={value}" if isinstance(value, int) else f'{name}="{value}"'
+
+
+def _parameters(parameters: Mapping[str, Any] | None, shape: Shape) -> Iterator[Place]:
+    known = parameters or {}
+    forms: Mapping[str, Place] = {
+        "object": ("parameters", parameters),
+        "deep": ("input.params", dict(known)),
+        "list": ("signature_parameters", [{"name": name, "value": value} for name, value in known.items()]),
+        "text": ("signature_params", ";".join(_written(name, value) for name, value in known.items())),
+    }
+    yield forms[shape.agent_parameters]
+
+
+def _digest(told: Mapping[str, Any], shape: Shape, content: bytes) -> Iterator[Place]:
+    algorithm = told["algorithm"] or "sha-256"
+    every = {
+        name: base64.b64encode(hashlib.new(name.replace("-", ""), content).digest()).decode()
+        for name in ("sha-256", "sha-512")
+    }
+    forms: Mapping[str, Sequence[Place]] = {
+        "object": (("content_digest", dict(told)),),
+        "field": (("recomputed", f"{algorithm}=:{told['computed']}:"), ("digest_matches", told["match"])),
+        "list": (("digests", [{"algorithm": algorithm, "value": told["computed"], "given": told["provided"]}]),),
+        "every": (("body_digest", every),),
+    }
+    yield from forms[shape.agent_digest]
+
+
+def _notes(notes: Sequence[str], shape: Shape) -> Iterator[Place]:
+    forms: Mapping[str, Sequence[Place]] = {
+        "list": (("fix_notes", list(notes)), ("diagnosis", list(notes))),
+        "text": (("advice", "\n".join(notes)),),
+        "objects": (("hints", [{"step": at, "detail": note} for at, note in enumerate(notes, 1)]),),
+        "unusual": (("what_to_do", list(notes)),),
+    }
+    yield from forms[shape.agent_notes]
+
+
+# Demo signatures.
+
+
+def signed(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return a result of sign in the look."""
+    made: dict[str, Any] = {}
+    for place, value in (*_signed_request(told, shape), *_demo_key(told, shape), *base(told["signature_base"], shape)):
+        put(made, place, value)
+    if shape.agent_members == "few":
+        return made
+    for place, value in (*_components(told["covered_components"], shape), *_parameters(told["parameters"], shape)):
+        put(made, place, value)
+    rest = {name: told[name] for name in ("label", "ephemeral", "note")}
+    return {**rest, **made, **({"ok": True, "took_ms": 1, "warnings": []} if shape.agent_members == "more" else {})}
+
+
+def _signed_request(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
+    names = ("method", "authority", "path", "scheme", "headers", "body_b64")
+    fields: Mapping[str, Any] = told["headers"]
+    url = f"{told['scheme']}://{told['authority']}{told['path']}"
+    pairs = [[name, line] for name, value in fields.items() for line in (value if isinstance(value, list) else [value])]
+    request = {"method": told["method"], "url": url, "body_b64": told["body_b64"]}
+    forms: Mapping[str, Callable[[], Sequence[Place]]] = {
+        "flat": lambda: [(name, told[name]) for name in names],
+        "pairs": lambda: [("signed_request", {**request, "headers": pairs})],
+        "objects": lambda: [
+            ("request", {**request, "header_fields": [{"name": name, "value": line} for name, line in pairs]})
+        ],
+        "lower case": lambda: [("request", {**request, "headers": {name.lower(): line for name, line in pairs}})],
+        "text": lambda: [("http", _as_sent(told, pairs))],
+        "members": lambda: [
+            *((name, value) for name, value in request.items()),
+            *((_ADDED[name], line) for name, line in pairs if name in _ADDED),
+        ],
+        "short names": lambda: [
+            *((name, value) for name, value in request.items()),
+            ("added", {_SHORT[name]: line for name, line in pairs if name in _SHORT}),
+        ],
+    }
+    yield from forms[shape.sign_request]()
+
+
+def _as_sent(told: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> str:
+    """Return the signed request as it would be sent."""
+    lines = [f"{told['method']} {told['path']} HTTP/1.1", f"Host: {told['authority']}"]
+    body = base64.b64decode(told["body_b64"]).decode("utf-8", "replace")
+    return "\r\n".join([*lines, *(f"{name}: {line}" for name, line in pairs), "", body])
+
+
+def _demo_key(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
+    raw = bytes.fromhex(told["public_key_hex"])
+    forms: Mapping[str, Sequence[Place]] = {
+        "hex and did:key": (("public_key_hex", told["public_key_hex"]), ("did_key", told["did_key"])),
+        "did:key": (("demo_key", told["did_key"]),),
+        "JWK": (("verification.key", {"kty": "OKP", "crv": "Ed25519", "x": base64url(raw)}),),
+        "multibase": (("verification_method", {"publicKeyMultibase": told["did_key"].removeprefix("did:key:")}),),
+        "PEM": (("public_key_pem", _pem(raw)),),
+        "base64": (("demo_public_key", base64.b64encode(raw).decode()),),
+    }
+    yield from forms[shape.sign_key]
+
+
+def _pem(raw: bytes) -> str:
+    """Return the SubjectPublicKeyInfo of an Ed25519 key (RFC 8410) in PEM."""
+    text = base64.b64encode(_SPKI + raw).decode()
+    return f"-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n"

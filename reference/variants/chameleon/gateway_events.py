@@ -1,0 +1,157 @@
+"""What may differ in the gateway's events: their JSON and members, their signature, how and how often they are sent."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hmac
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Self
+
+import orjson
+from eth_utils.address import to_checksum_address
+
+from reference.gateway.checkout import outbox
+from reference.protocol import webhook_signature
+from reference.protocol.networks import NETWORKS
+from reference.store.deliveries import Due
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import encoder
+from reference.variants.seams import replace
+from reference.webhooks import sending, service
+from reference.webhooks.dispatcher import Dispatcher
+
+Members = dict[str, Any]
+_A_MILLION = 1_000_000
+_STATED = ("tenant_label", "chain", "asset", "amount_microunits", "amount_pretty", "tx_id", "payer_address")
+_NAMES = {"algorand": "algo", "base": "base-l2", "solana": "sol"}
+# Templates of what is signed, as a target profile writes them.
+SIGNED: Mapping[str, str] = {
+    "time, full stop, body": "{t}.{body}",
+    "time, body": "{t}{body}",
+    "body, time": "{body}|{t}",
+    "a word, time, body": "v1:{t}:{body}",
+    "body": "{body}",
+}
+
+
+def event_name(network: str) -> str:
+    """Return the other spelling of a network in an event, by its key."""
+    chain, _, kind = network.partition("_")
+    return f"{_NAMES.get(chain, chain)}:{kind}"
+
+
+_OTHER_NAMES = {network.event: event_name(network.key) for network in NETWORKS.values()}
+
+
+def install(shape: Shape) -> None:
+    """Put the look of events into the service."""
+    write = encoder(shape.event_json)
+    replace(outbox, "event_body", lambda make: lambda *g, **n: write(_changed(shape, orjson.loads(make(*g, **n)))))
+    if shape.event_header:
+        replace(sending, "header_name", lambda named: lambda word: _header(shape.event_header, named(word)))
+    replace(webhook_signature, "v1", lambda _: lambda secret, body, *, t: _v1(shape, secret, body, t))
+    replace(sending, "header_value", lambda made: lambda *g, **n: made(*g, **n) + shape.event_signature_more)
+    replace(service, "open_session", lambda made: lambda *g, **n: _Session(made(*g, **n), shape))
+    replace(Dispatcher, "_sent", lambda send: _sending(shape, send))
+
+
+def _header(look: str, named: str) -> str:
+    return {"lower": named.lower(), "upper": named.upper()}.get(look, look)
+
+
+def _v1(shape: Shape, secret: str, body: bytes, t: int) -> str:
+    before, _, after = shape.event_signed.partition("{body}")
+    told = str(t)
+    message = before.replace("{t}", told).encode() + body + after.replace("{t}", told).encode()
+    digits = hmac.digest(_key(shape, secret), message, "sha256").hex()
+    return digits.upper() if shape.event_hex == "upper" else digits
+
+
+def _key(shape: Shape, secret: str) -> bytes:
+    """Return the secret's text, or what it decodes to behind its prefix."""
+    if shape.event_key == "text":
+        return secret.encode()
+    text = secret.partition("_")[2]
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _changed(shape: Shape, event: Members) -> Members:
+    data = event["data"]
+    if shape.event_members == "stated":
+        data = {name: data[name] for name in _STATED}
+    elif shape.event_members == "more":
+        event = {"object": "event", "livemode": False, **event, "pending_webhooks": 1}
+        data = {**data, "asset": {**data["asset"], "standard": "ASA"}, "fees": [], "block": None}
+    if shape.event_chain == "short":
+        data["chain"] = _OTHER_NAMES[data["chain"]]
+    if shape.event_asset == "with its chain":
+        data["asset"] = {**data["asset"], "id": f"{data['chain']}/{data['asset']['id']}"}
+    if shape.evm_event_case == "other" and str(data["payer_address"]).startswith("0x"):
+        data["payer_address"] = _other_case(data["payer_address"])
+        data["tx_id"] = "0x" + data["tx_id"][2:].upper()
+    data["amount_pretty"] = _pretty(shape, int(data["amount_microunits"]), data["amount_pretty"])
+    return {
+        **event,
+        "created": event["created"] + shape.event_created,
+        "api_version": shape.event_version,
+        "data": data,
+    }
+
+
+def _other_case(address: str) -> str:
+    lower = address.lower()
+    return lower if address != lower else str(to_checksum_address(address))
+
+
+def _pretty(shape: Shape, microunits: int, plain: str) -> str:
+    whole, fraction = divmod(microunits, _A_MILLION)
+    if shape.event_pretty == "six places":
+        return f"{whole}.{fraction:06d} USDC"
+    if shape.event_pretty == "before":
+        return f"USDC {plain.removesuffix(' USDC')}"
+    return plain.removesuffix(" USDC") if shape.event_pretty == "digits alone" else plain
+
+
+class _Session:
+    """The dispatcher's session, whose requests look otherwise."""
+
+    def __init__(self, session: Any, shape: Shape) -> None:
+        self._session = session
+        self._shape = shape
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    def post(self, url: Any, *, headers: Mapping[str, str], **options: Any) -> Any:
+        """Return the request, to be entered."""
+        shape = self._shape
+        told = {**headers, "Content-Type": shape.event_media, **shape.event_headers}
+        if shape.event_chunked:
+            options["chunked"] = True
+        return self._session.post(url, headers=told, **options)
+
+
+def _sending(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return what sends more than one thing for an event: it again, or an event of another type before it."""
+
+    async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
+        for other in _further(shape, due):
+            await send(self, other, sealed_secret)
+        return await send(self, due, sealed_secret)
+
+    return sent
+
+
+def _further(shape: Shape, due: Due) -> list[Due]:
+    found = [due] if shape.event_twice else []
+    if shape.event_type_more:
+        event = orjson.loads(due.body)
+        own = uuid.uuid5(uuid.UUID(due.destination_id), event["id"])
+        told = {**event, "id": f"evt_{own}", "type": shape.event_type_more}
+        found.append(dataclasses.replace(due, body=orjson.dumps(told)))
+    return found

@@ -1,0 +1,355 @@
+"""The points of the gateway."""
+
+from __future__ import annotations
+
+from reference.variants.chameleon.gateway_calls import CODES, OWN_NETWORKS, label_of, receipt_code
+from reference.variants.chameleon.gateway_page import SELECTORS
+from reference.variants.chameleon.points import Choice, Point
+from reference.variants.chameleon.shape import Shape
+
+_NETWORKS = (
+    *("algorand_mainnet", "algorand_testnet", "base_mainnet"),
+    *("base_sepolia", "solana_mainnet", "solana_devnet"),
+)
+
+
+def _screening(address: str, network: str, form: str) -> dict[str, object]:
+    if form == "renamed":
+        return {"address": address, "chain": network}
+    if form == "nested":
+        return {"subject": {"account": address, "network": network}}
+    return {"recipient_address": address, "network": network}
+
+
+def _screens(form: str) -> dict[str, object]:
+    return {
+        "gateway.screen_body": _screening("screen-allow", "algorand_testnet", form),
+        "gateway.screen_fixtures": {
+            "ALLOW": _screening("screen-allow", "algorand_testnet", form),
+            "REFER": _screening("screen-flag", "base_sepolia", form),
+            "DENY": _screening("screen-block", "solana_devnet", form),
+        },
+    }
+
+
+def _selectors(shape: Shape) -> dict[str, str]:
+    return SELECTORS[shape.page]
+
+
+POINTS = (
+    Point(
+        "gateway.create-status",
+        ("25",),
+        "success status of creating calls",
+        (
+            Choice("201", may_bind={"gateway.create_status": [201]}),
+            Choice("200", {"create_status": 200}, may_bind={"gateway.create_status": [200]}),
+            Choice("202", {"create_status": 202}, may_bind={"gateway.create_status": [202]}),
+        ),
+    ),
+    Point(
+        "gateway.credential-status",
+        ("19",),
+        "status of a credential that is not accepted",
+        (
+            Choice("401, and 403 for another tenant's id"),
+            Choice("401 for both", {"credential_status": "one for both"}),
+            Choice("403 for both", {"credential_status": "403 for both"}),
+        ),
+    ),
+    Point(
+        "gateway.error-codes",
+        ("19",),
+        "names of the error codes",
+        (
+            Choice("snake_case"),
+            Choice("UPPER_CASE", {"error_codes": "upper"}),
+            Choice("dotted", {"error_codes": "dotted"}),
+            Choice("numbered", {"error_codes": "numbered"}),
+        ),
+    ),
+    Point(
+        "gateway.error-context",
+        ("19",),
+        "members of an error beside error and message",
+        (Choice("some"), Choice("none", {"error_context": "none"}), Choice("more", {"error_context": "more"})),
+    ),
+    Point(
+        "gateway.receipt-member",
+        ("11",),
+        "member that carries the receipt",
+        tuple(
+            Choice(name, {"receipt_member": name}, may_bind={"gateway.receipt_member": name})
+            for name in ("jws", "receipt", "token", "compact")
+        ),
+    ),
+    Point(
+        "gateway.receipt-hash",
+        ("11",),
+        "member that tells which payment's hash the caller of receipt verification expects",
+        (
+            *(
+                Choice(name, {"receipt_hash": name}, binds={"gateway.receipt_hash_member": name})
+                for name in ("expected_payment_hash", "bound_to")
+            ),
+            Choice("none", {"receipt_hash": ""}, undecided={"GW-RCPT-22": "the eighth vector cannot be asked about"}),
+        ),
+    ),
+    Point(
+        "gateway.receipt-codes",
+        ("20", "C-10"),
+        "names of the nine typed codes",
+        (
+            Choice("UPPER_SNAKE", may_bind={"gateway.receipt_codes": list(CODES)}),
+            *(
+                Choice(
+                    name,
+                    {"receipt_codes": name},
+                    may_bind={"gateway.receipt_codes": [receipt_code(code, name) for code in CODES]},
+                )
+                for name in ("kebab", "numbered")
+            ),
+        ),
+    ),
+    Point(
+        "gateway.report",
+        ("19", "20"),
+        "shape of a verification's report",
+        (
+            Choice("verified and error_code"),
+            Choice("outcome and failure", {"report": "outcome"}),
+            Choice("nested", {"report": "nested"}),
+        ),
+    ),
+    Point(
+        "gateway.jwks-path",
+        ("13",),
+        "path of the key document",
+        (
+            Choice("/.well-known/jwks.json", may_bind={"gateway.jwks_path": "/.well-known/jwks.json"}),
+            Choice("/v1/keys", {"jwks_path": "/v1/keys"}, may_bind={"gateway.jwks_path": "/v1/keys"}),
+            Choice(
+                "/receipts/keys.json",
+                {"jwks_path": "/receipts/keys.json"},
+                binds={"gateway.jwks_path": "/receipts/keys.json"},
+            ),
+        ),
+    ),
+    Point(
+        "gateway.openapi-path",
+        ("X-OAS-01",),
+        "path of the contract",
+        (
+            Choice("/openapi.json", may_bind={"gateway.openapi_path": "/openapi.json"}),
+            Choice(
+                "/docs/contract.json",
+                {"openapi_path": "/docs/contract.json"},
+                binds={"gateway.openapi_path": "/docs/contract.json"},
+            ),
+        ),
+    ),
+    Point(
+        "gateway.open-calls",
+        ("17",),
+        "whether verification and screening want a tenant's credentials",
+        (Choice("no"), Choice("yes", {"open_calls": "tenants"})),
+    ),
+    Point(
+        "gateway.screen-request",
+        ("12",),
+        "body of a screening",
+        (
+            Choice("recipient_address and network", binds=_screens("flat")),
+            Choice("address and chain", {"screen_request": "renamed"}, binds=_screens("renamed")),
+            Choice("subject", {"screen_request": "nested"}, binds=_screens("nested")),
+        ),
+    ),
+    Point(
+        "gateway.screen-answer",
+        ("12",),
+        "answer of a screening, and where its receipt stands",
+        (
+            Choice("flat", may_bind={"gateway.screen_receipt_member": "compliance_receipt_jws"}),
+            Choice("nothing but the receipt", {"screen_answer": "receipt only"}),
+            Choice("nested", {"screen_answer": "nested"}),
+        ),
+    ),
+    Point(
+        "gateway.screen-status",
+        ("32",),
+        "status of a screening that ends in DENY",
+        (Choice("200"), Choice("451", {"screen_status": 451})),
+    ),
+    Point(
+        "gateway.resource",
+        ("2",),
+        "body and answer of a resource's creation",
+        (
+            Choice(
+                "resource_id",
+                binds={"gateway.resource_body": {"resource_id": "weldproof-{unique}", "amount_microunits": 250000}},
+            ),
+            Choice(
+                "name",
+                {"resource": "renamed"},
+                binds={"gateway.resource_body": {"name": "weldproof-{unique}", "price_microunits": 250000}},
+            ),
+            Choice(
+                "slug and price",
+                {"resource": "nested"},
+                binds={"gateway.resource_body": {"slug": "weldproof-{unique}", "price": {"microunits": 250000}}},
+            ),
+        ),
+    ),
+    Point(
+        "gateway.link-members",
+        ("1",),
+        "members of a link's answer beside the five",
+        (Choice("some"), Choice("none", {"link_members": "few"}), Choice("more", {"link_members": "more"})),
+    ),
+    Point(
+        "gateway.link-wants",
+        ("1",),
+        "further members that a link's creation demands",
+        (
+            Choice("none"),
+            Choice("order_id", {"link_wants": "order_id"}, binds={"gateway.link_body": {"order_id": "chameleon-1"}}),
+        ),
+    ),
+    Point(
+        "gateway.currency",
+        ("1",),
+        "the code that prices a link in USDC",
+        (Choice("USDC"), Choice("USDCOIN", {"link_currency": "USDCOIN"}, binds={"gateway.currency": "USDCOIN"})),
+    ),
+    Point(
+        "gateway.network-keys",
+        ("1", "C-02"),
+        "keys by which a link's creation names networks",
+        (
+            Choice("usual ones"),
+            Choice(
+                "its own",
+                {"own_networks": True},
+                binds={f"networks.{own}.network": key for key, own in OWN_NETWORKS.items()},
+            ),
+        ),
+    ),
+    Point(
+        "gateway.link-token",
+        ("GW-LINK-17",),
+        "form of a link's token",
+        (
+            Choice("22 of base64url"),
+            Choice("32 digits", {"link_token": "hex"}),
+            Choice("a UUID", {"link_token": "uuid"}),
+        ),
+    ),
+    Point(
+        "gateway.link-lifetime",
+        ("26",),
+        "how long a link lives when nobody asks for a time",
+        (Choice("86400 s"), Choice("7200 s", settings={"WP_LINK_TTL_DEFAULT": "7200"})),
+    ),
+    Point(
+        "gateway.times",
+        ("1",),
+        "spelling of UTC times",
+        (
+            Choice("Z"),
+            Choice("+00:00", {"times": "offset"}),
+            Choice("milliseconds and Z", {"times": "fractions"}),
+            Choice("microseconds and +00:00", {"times": "long fractions"}),
+        ),
+    ),
+    Point(
+        "gateway.network-labels",
+        ("1", "C-02"),
+        "names of networks in a link's chain",
+        (
+            Choice(
+                "keys with hyphens",
+                may_bind={f"networks.{key}.label": key.replace("_", "-") for key in _NETWORKS},
+            ),
+            Choice(
+                "other names",
+                {"network_labels": "short"},
+                may_bind={f"networks.{key}.label": label_of(key) for key in _NETWORKS},
+            ),
+        ),
+    ),
+    Point(
+        "gateway.idempotency-conflict",
+        ("C-12",),
+        "the same Idempotency-Key with another body",
+        (
+            Choice("409", may_bind={"gateway.idempotency_conflict": [409]}),
+            Choice("422", {"conflict": "422"}, may_bind={"gateway.idempotency_conflict": [422]}),
+            Choice("the original", {"conflict": "original"}),
+        ),
+    ),
+    Point(
+        "gateway.replay-header",
+        ("C-12",),
+        "whether a replayed answer says that it is one",
+        (Choice("yes"), Choice("no", {"replay_header": False})),
+    ),
+    Point(
+        "gateway.tenant-limit",
+        ("C-09",),
+        "what 300 a minute with a burst of 60 means",
+        (Choice("a bucket"), Choice("a window", {"tenant_limit": "window"})),
+    ),
+    Point(
+        "gateway.page",
+        ("8", "C-13"),
+        "markup of the checkout page",
+        (
+            Choice("cards with a script"),
+            Choice("a table without a script", {"page": "table"}, may_bind={"gateway.checkout_selectors": _selectors}),
+            Choice("a list without a script", {"page": "list"}, may_bind={"gateway.checkout_selectors": _selectors}),
+        ),
+    ),
+    Point(
+        "gateway.qr",
+        ("GW-CHK-02",),
+        "kind of the QR code's image, on pages that are not the reference's own",
+        (
+            Choice("a PNG of its own address"),
+            Choice("a PNG in the page", {"qr": "png data"}),
+            Choice("a drawing", {"qr": "svg"}),
+        ),
+    ),
+    Point(
+        "gateway.amount-text",
+        ("GW-CHK-04",),
+        "how the page writes the amount",
+        (
+            Choice("1.25 USDC"),
+            Choice("USDC 1.250000", {"amount_text": "before, six places"}),
+            Choice("1,25 USDC", {"amount_text": "comma"}),
+        ),
+    ),
+    Point(
+        "gateway.state-words",
+        ("8",),
+        "the page's word for a link that waits for its payment",
+        (
+            Choice("Waiting for payment"),
+            Choice("Open", {"state_words": "open"}),
+            Choice("Not paid yet", {"state_words": "unpaid"}),
+        ),
+    ),
+    Point(
+        "gateway.page-media",
+        ("C-13",),
+        "spelling of the page's media type",
+        (Choice("with a charset"), Choice("without", {"page_media": "text/html"})),
+    ),
+    Point(
+        "gateway.unknown-token",
+        ("19",),
+        "status for a checkout token that nobody has",
+        (Choice("404"), Choice("410", {"unknown_token": 410})),
+    ),
+)

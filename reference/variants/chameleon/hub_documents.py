@@ -1,0 +1,47 @@
+"""What may differ in the control plane's and the addons' OpenAPI documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reference.variants.chameleon.rail_documents import loosened
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import Answer
+
+OPENAPI = "/openapi.json"
+
+
+def elsewhere(shape: Shape) -> Callable[[str], str]:
+    """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
+    if shape.hub_openapi_path == OPENAPI:
+        return str
+    moved = {shape.hub_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
+    return lambda path: moved.get(path, path)
+
+
+def edit(answer: Answer, shape: Shape) -> None:
+    """Let the control plane's contract promise what its look keeps."""
+    if not _is_contract(answer, shape.hub_openapi_path):
+        return
+    document = loosened(answer.document)
+    paths: dict[str, Any] = document["paths"]
+    if not shape.hub_service_removal:
+        paths.pop("/v1/services/{name}", None)
+    if shape.hub_service_request != "base_url":
+        open_body = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+        paths["/v1/services"]["post"]["requestBody"] = open_body
+    document["paths"] = {shape.hub_openapi_path if path == OPENAPI else path: item for path, item in paths.items()}
+    if shape.hub_openapi == "bare":
+        document["info"] = {name: document["info"][name] for name in ("title", "version")}
+        answer.document = {name: document[name] for name in ("openapi", "info", "paths", "components")}
+
+
+def edit_of_an_addon(answer: Answer) -> None:
+    """Let an addon's contract promise what its look keeps."""
+    if _is_contract(answer, OPENAPI):
+        loosened(answer.document)
+
+
+def _is_contract(answer: Answer, path: str) -> bool:
+    return answer.asked.path == path and answer.status == 200 and isinstance(answer.document, dict)

@@ -1,0 +1,169 @@
+"""What may differ in the answers of the control plane: statuses, errors, health and posture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import ABSENT, Answer
+
+ISSUERS, SERVICES, POSTURE, HEALTH = "/v1/issuers", "/v1/services", "/v1/posture", "/health"
+HEALTH_AT: Mapping[str, Mapping[str, str]] = {
+    "flat": {"issuers": "issuers", "services": "services"},
+    "object": {"issuers": "counts.issuers", "services": "counts.services"},
+    "beside": {"issuers": "issuer_count", "services": "service_count"},
+    "words": {"issuers": "trusted", "services": "bridged"},
+}
+# Where each form of the posture has a service's name; one has none.
+NAME_AT: Mapping[str, str] = {
+    "list": "services.name",
+    "by name": "services.*",
+    "bare": "name",
+    "groups": "groups.members.name",
+}
+_WORD_AT: Mapping[str, str] = {"healthy": "healthy", "status": "status", "state": "state", "object": "probe.ok"}
+_MORE = {"tags": [], "attempts": 1, "links": {"documentation": "https://docs.invalid/"}}
+
+
+def healthy_at(shape: Shape) -> str:
+    """Return where the posture says that a service is healthy."""
+    above = NAME_AT[shape.hub_posture].removesuffix("name")
+    above = above if not above or above.endswith(".") else above + "."
+    return above + _WORD_AT[shape.hub_health_word]
+
+
+def edit(answer: Answer, shape: Shape) -> None:
+    """Change statuses, then bodies."""
+    path, method = answer.asked.path, answer.asked.method
+    if method == "POST" and path in {ISSUERS, SERVICES}:
+        _created(answer, shape)
+    elif method == "DELETE" and path.startswith((f"{ISSUERS}/", f"{SERVICES}/")):
+        _deleted(answer, shape)
+    elif answer.status == 200 and isinstance(answer.document, dict):
+        if path == HEALTH:
+            answer.document = _health(answer.document, shape)
+        elif path == POSTURE:
+            answer.document = _posture(answer.document, shape)
+    if answer.status >= 400:
+        refuse(answer, shape)
+
+
+def refuse(answer: Answer, shape: Shape) -> None:
+    """Give a refusal its status and its body."""
+    if answer.status == 401:
+        answer.put("WWW-Authenticate", shape.hub_challenge)
+        wrong = "authorization" in answer.asked.headers
+        if shape.hub_credential_status == "403" or (shape.hub_credential_status == "401 and 403" and wrong):
+            answer.status = 403
+            answer.put("WWW-Authenticate", None)
+    elif answer.status == 422:
+        answer.status = shape.hub_bad_body
+    if isinstance(answer.document, dict):
+        put_error(answer, shape.hub_errors)
+
+
+def put_error(answer: Answer, form: str) -> None:
+    """Write an error's body in another form."""
+    detail = answer.document.get("detail") or answer.document.get("message")
+    text = detail if isinstance(detail, str) else "; ".join(str(item.get("msg")) for item in detail or [{}])
+    if form == "error and message":
+        answer.document = {"error": f"http_{answer.status}", "message": text}
+    elif form == "problem":
+        answer.document = {"type": "about:blank", "title": text, "status": answer.status}
+        answer.put("Content-Type", "application/problem+json")
+    elif form == "object":
+        answer.document = {"error": {"code": answer.status, "reason": text}}
+
+
+def _created(answer: Answer, shape: Shape) -> None:
+    if answer.status not in {200, 201}:
+        return
+    if shape.hub_created != "201 and 200":
+        answer.status = int(shape.hub_created)
+    told, of_issuer = answer.document, answer.asked.path == ISSUERS
+    form = shape.hub_issuer_answer if of_issuer else shape.hub_service_answer
+    if form == "few":
+        answer.document = {"registered": told["did" if of_issuer else "name"]}
+    elif form == "nested":
+        answer.document = {"issuer" if of_issuer else "service": told, "took_ms": 1}
+
+
+def _deleted(answer: Answer, shape: Shape) -> None:
+    done = answer.status == 204
+    if answer.status == 404 and answer.asked.path.startswith(f"{ISSUERS}/"):
+        done = shape.hub_unknown == "done"
+        answer.status = 410 if shape.hub_unknown == "410" else answer.status
+    if not done:
+        return
+    answer.document = ABSENT
+    answer.status = int(shape.hub_deleted)
+    if answer.status == 204:
+        answer.body = b""
+        answer.put("Content-Type", None)
+    else:
+        answer.document = {"removed": True}
+        answer.put("Content-Type", "application/json")
+
+
+# Health and posture.
+
+
+def _health(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    issuers, services = told["issuers"], told["services"]
+    forms: Mapping[str, dict[str, Any]] = {
+        "object": {"up": True, "counts": {"issuers": issuers, "services": services}},
+        "beside": {
+            "service": {"name": told["service"], "uptime_s": 41},
+            "issuer_count": issuers,
+            "service_count": services,
+        },
+        "words": {"alive": "yes", "trusted": issuers, "bridged": services},
+    }
+    return forms.get(shape.hub_health, told)
+
+
+def _posture(told: dict[str, Any], shape: Shape) -> Any:
+    services: list[dict[str, Any]] = list(told["services"])
+    if shape.hub_posture_order == "newest first":
+        services.reverse()
+    elif shape.hub_posture_order == "name":
+        services.sort(key=lambda one: str(one["name"]))
+    records = [_record(one, shape) for one in services]
+    more = {name: value for name, value in told.items() if name != "services"}
+    more = {} if shape.hub_posture_members == "none" else more
+    if shape.hub_posture == "by name":
+        return {"services": {one.pop("name"): one for one in records}, **more}
+    if shape.hub_posture == "bare":
+        return records
+    if shape.hub_posture == "groups":
+        kinds = dict.fromkeys(one["type"] for one in services)
+        grouped = zip(services, records, strict=True)
+        pairs = list(grouped)
+        return {
+            "groups": [{"kind": kind, "members": [new for old, new in pairs if old["type"] == kind]} for kind in kinds],
+            **more,
+        }
+    return {"endpoints" if shape.hub_posture == "addresses" else "services": records, **more}
+
+
+def _record(one: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return a service's record; `base_url` is always in the one that it is made of."""
+    healthy = one["healthy"]
+    words: Mapping[str, dict[str, Any]] = {
+        "healthy": {"healthy": healthy},
+        "status": {"status": "up" if healthy else "down"},
+        "state": {"state": "PASSING" if healthy else "CRITICAL"},
+        "object": {"probe": {"ok": healthy, "kind": "http"}},
+    }
+    told = {name: value for name, value in one.items() if name not in {"healthy", "base_url", "health_path"}}
+    if shape.hub_posture_members == "none":
+        told = {"name": one["name"]}
+    elif shape.hub_posture_members == "more":
+        told |= _MORE
+    if shape.hub_posture == "addresses":
+        del told["name"]
+        told["address"] = one["base_url"] + one["health_path"]
+    elif shape.hub_posture_members == "some":
+        told["health_path"] = one["health_path"]
+    return {**told, **words[shape.hub_health_word]}

@@ -1,0 +1,183 @@
+"""How the look of the control plane's manners gets into the service: what it takes, keeps, asks and publishes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from reference.control_plane import app, posture, runtime
+from reference.control_plane.asking import Finding
+from reference.control_plane.calls import Call, Operation
+from reference.control_plane.issuers import IssuerRegister, NewIssuer
+from reference.control_plane.posture import HealthBoard, Seen
+from reference.control_plane.services import NewService
+from reference.protocol.falcon import public_key_of
+from reference.protocol.key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
+from reference.protocol.keys import falcon_kid
+from reference.protocol.trust_set import meant_by
+from reference.store.services import Service
+from reference.variants.chameleon import hub_audit
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import Answer
+from reference.variants.seams import replace
+from reference.web.errors import Refused
+
+_NOT_YET = Finding(None, None, "not_asked_yet")
+# Records of keys that were revoked by this process.
+_REVOKED: list[dict[str, Any]] = []
+
+
+def install(shape: Shape) -> None:
+    """Put the manners of a look into the service."""
+    hub_audit.install(shape)
+    replace(posture, "_shown", _with_address)
+    if shape.hub_service_request != "base_url":
+        replace(app, "read", lambda read: lambda model, body: read(model, _own(model, body, shape)))
+    if "409" in {shape.hub_known_issuer, shape.hub_other_key}:
+        replace(IssuerRegister, "register", lambda register: _registering(register, shape))
+    if not shape.hub_service_removal:
+        replace(runtime, "operations", _without_removal)
+    if shape.hub_polls == "in rounds":
+        replace(HealthBoard, "look", lambda _: _looked)
+    if shape.hub_keys == "revoked":
+        replace(IssuerRegister, "revoke", _revoking)
+
+
+def _with_address(shown: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def told(service: Service, seen: Seen, **_: Any) -> dict[str, Any]:
+        return shown(service, seen, with_address=True)
+
+    return told
+
+
+# Registering a service.
+
+
+def _own(model: type[Any], body: bytes, shape: Shape) -> bytes:
+    """Return the body of a service as the service itself takes it; what is none stays as it is, and is refused."""
+    if model is not NewService:
+        return body
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    return orjson.dumps(own_record(told, shape)) if isinstance(told, dict) else body
+
+
+def own_record(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return what a registration says, by the service's own names."""
+    if shape.hub_service_request == "url":
+        return _named({"name": told.get("name"), "base_url": told.get("url")})
+    if shape.hub_service_request == "health_url":
+        base, path = _cut(told.get("health_url"))
+        return _named({"name": told.get("service"), "base_url": base, "health_path": path})
+    member = _object(told.get("member"))
+    reach = _object(member.get("reach"))
+    return _named({"name": member.get("label"), "base_url": reach.get("at"), "health_path": reach.get("probe")})
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _named(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _cut(url: Any) -> tuple[Any, Any]:
+    """Return base and path of an address; what is none stays whole."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+    except ValueError:
+        parts = None
+    if parts is None or not parts.path:
+        return url, None
+    return f"{parts.scheme}://{parts.netloc}", url.removeprefix(f"{parts.scheme}://{parts.netloc}")
+
+
+def _without_removal(operations: Callable[..., Sequence[Operation]]) -> Callable[..., Sequence[Operation]]:
+    def kept(*parts: Any) -> Sequence[Operation]:
+        return [one for one in operations(*parts) if one.path != "/v1/services/"]
+
+    return kept
+
+
+# Issuers.
+
+
+def _registering(register: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def registered(self: IssuerRegister, call: Call) -> Any:
+        request: NewIssuer = call.content
+        known = await self._issuers.get(request.did)
+        if known is not None:
+            alike = known.public_key_b64 == request.public_key_b64
+            if (shape.hub_known_issuer if alike else shape.hub_other_key) == "409":
+                raise Refused(409, "conflict", "This issuer is there already")
+        return await register(self, call)
+
+    return registered
+
+
+def _revoking(revoke: Callable[..., Any]) -> Callable[..., Any]:
+    async def revoked(self: IssuerRegister, call: Call) -> Any:
+        before = {one.did: one for one in await self._issuers.all()}
+        answer = await revoke(self, call)
+        left = {one.did for one in await self._issuers.all()}
+        for did in meant_by(call.segment):
+            if did in before and did not in left:
+                key = before[did].public_key_b64
+                kid = falcon_kid(public_key_of(key))
+                _REVOKED.append(
+                    {"did": did, "kid": kid, "alg": "Falcon-1024", "public_key_b64": key, "status": "revoked"}
+                )
+        return answer
+
+    return revoked
+
+
+# Posture.
+
+
+async def _looked(self: HealthBoard, addresses: Sequence[str]) -> Mapping[str, Seen]:
+    """Return what the last round found, and begin the next one; in the first one nothing was asked yet."""
+    last: dict[str, Seen] = self.__dict__.setdefault("_of_the_last_round", {})
+    found = {one: last.get(one, Seen(_NOT_YET, self._clock.now())) for one in addresses}
+    for one in found:
+        if one not in self._running:
+            self._task(one).add_done_callback(partial(_noted, last, one))
+    await asyncio.sleep(0)
+    return found
+
+
+def _noted(last: dict[str, Seen], address: str, task: asyncio.Task[Seen]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        last[address] = task.result()
+
+
+# Documents.
+
+
+def edit(answer: Answer, shape: Shape) -> None:
+    """Change the key documents, and the tags of all documents."""
+    path, told = answer.asked.path, answer.document
+    if path in {ATB_KEYS, PQC_KEYS} and answer.status == 200 and isinstance(told, dict):
+        answer.document = _keys(told, shape)
+    tag = answer.header("ETag")
+    if tag is not None and path in {ATB_KEYS, PQC_KEYS, TRUST_SET, shape.hub_openapi_path}:
+        tags: Mapping[str, str | None] = {"strong": tag, "weak": f"W/{tag.removeprefix('W/')}", "none": None}
+        answer.put("ETag", tags[shape.hub_tags])
+
+
+def _keys(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    few = ("did", "kid", "alg", "public_key_b64", "status")
+    if shape.hub_keys == "few":
+        return {"keys": [{name: one[name] for name in few} for one in told["keys"]]}
+    if shape.hub_keys == "more":
+        keys = [{**one, "controller": one["did"], "valid_from": told["updated_at"]} for one in told["keys"]]
+        return {"@context": ["https://www.w3.org/ns/did/v1"], **told, "keys": keys, "next": None}
+    return {**told, "keys": [*told["keys"], *_REVOKED]} if shape.hub_keys == "revoked" else told

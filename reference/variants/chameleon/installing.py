@@ -1,0 +1,100 @@
+"""How a whole look is put into one service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
+
+from hypercorn.config import Config
+
+from reference.variants.chameleon import http_look, join_look, keys_look
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import AsgiApp, Edit, Wire, encoder
+from reference.variants.seams import replace
+from reference.web import serving
+
+
+def install(shape: Shape, surface: str) -> None:
+    """Put a look into the service `reference.SURFACE` that this process is about to run."""
+    keys_look.install(shape, surface)
+    if surface != "control_plane":
+        join_look.install(shape)
+    before, after = _edits(shape, surface)
+
+    def wrapped(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:
+        @asynccontextmanager
+        async def dressed() -> AsyncIterator[AsgiApp]:
+            async with build() as app:
+                own = partial(http_look.own_answer, shape=shape)
+                edits = (*after, *http_look.head_edits(shape))
+                yield Wire(app, before, encoder(shape.json_style), edits, elsewhere(shape, surface), own)
+
+        return dressed
+
+    Config.include_date_header = False  # a look dates its answers itself
+    replace(serving, "run", lambda run: lambda build, fd: run(wrapped(build), fd))
+
+
+def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
+    """Install the seams of a surface and return its edits: before and after the body is written."""
+    if surface == "rail":
+        from reference.variants.chameleon import a2a_look, rail_challenge, rail_documents, rail_paid  # noqa: PLC0415 - one surface a process
+
+        for part in (rail_documents, rail_challenge, rail_paid, a2a_look):
+            part.install(shape)
+        edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal, a2a_look.edit)
+        return [_of(one, shape) for one in edits], [
+            _of(rail_challenge.repeat_in_header, shape),
+            _of(keys_look.documents_edit, shape),
+        ]
+    if surface == "gateway":
+        from reference.variants.chameleon import gateway_calls, gateway_events, gateway_page  # noqa: PLC0415 - as above
+
+        for one in (gateway_calls, gateway_page, gateway_events):
+            one.install(shape)
+        before = [_of(gateway_calls.edit, shape)]
+        return before, [_of(keys_look.documents_edit, shape), _of(gateway_page.edit, shape)]
+    if surface == "agent":
+        from reference.variants.chameleon import agent_documents, agent_look  # noqa: PLC0415 - one surface a process
+
+        agent_look.install(shape)
+        return [_of(one, shape) for one in (agent_look.edit, agent_documents.edit)], []
+    if surface == "control_plane":
+        from reference.variants.chameleon import hub_audit, hub_documents, hub_look, hub_manners  # noqa: PLC0415 - as above
+
+        hub_manners.install(shape)
+        of_the_hub = (hub_audit.edit, hub_look.edit, hub_manners.edit, hub_documents.edit)
+        return [_of(one, shape) for one in of_the_hub], []
+    if surface.startswith("addons."):
+        from reference.variants.chameleon import addon_look, hub_documents  # noqa: PLC0415 - as above
+
+        addon_look.install(shape, surface)
+        return [hub_documents.edit_of_an_addon, lambda answer: addon_look.edit(answer, shape, surface)], []
+    return [], []
+
+
+def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
+    """Return what tells a service's own path of a path."""
+    if surface == "agent":
+        from reference.variants.chameleon import agent_documents  # noqa: PLC0415 - one surface a process
+
+        return agent_documents.elsewhere(shape)
+    if surface == "control_plane":
+        from reference.variants.chameleon import hub_documents  # noqa: PLC0415 - as above
+
+        return hub_documents.elsewhere(shape)
+    if surface.startswith("addons."):
+        from reference.variants.chameleon import addon_look  # noqa: PLC0415 - as above
+
+        return addon_look.elsewhere(shape, surface)
+    if surface != "gateway":
+        return str
+    from reference.variants.chameleon import gateway_calls  # noqa: PLC0415 - one surface a process
+
+    return gateway_calls.elsewhere(shape)
+
+
+def _of(edit: Callable[[Any, Shape], None], shape: Shape) -> Edit:
+    return lambda answer: edit(answer, shape)

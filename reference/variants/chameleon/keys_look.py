@@ -1,0 +1,115 @@
+"""What may differ in published keys and in the heads of signatures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from reference.protocol import jws, keys
+from reference.protocol.canonical_json import canonicalise
+from reference.protocol.keys import PublicKey, SigningKey, base64url
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import Answer
+from reference.variants.seams import replace
+
+# A point of P-256, so that a key set may hold a key that signs no receipt.
+_P256 = {
+    "kty": "EC",
+    "crv": "P-256",
+    "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+    "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
+    "use": "sig",
+    "kid": "p256-1",
+}
+_DOCUMENTS = ("/.well-known/did.json", "/.well-known/jwks.json")
+
+
+def install(shape: Shape, surface: str) -> None:
+    """Put the look of keys and signatures into the service."""
+    did = keys.did_web(os.environ.get(f"WP_{surface.upper()}_PUBLIC_URL") or "http://localhost")
+    named = _namer(shape.kid, did)
+    replace(jws, "_protected_header", lambda _: lambda kid: _header(shape, named(kid)))
+    replace(keys, "jwks", lambda _: lambda published: {"keys": _key_set(shape, named, published)})
+    replace(keys, "did_document", lambda made: _did(shape, named, made))
+
+
+def _namer(form: str, did: str) -> Callable[[str], str | None]:
+    forms: Mapping[str, Callable[[str], str | None]] = {
+        "labelled": lambda kid: f"key-{kid[:12]}",
+        "did-url": lambda kid: f"{did}#{kid}",
+        "not in the header": lambda kid: kid,
+        "nowhere": lambda _: None,
+    }
+    return forms.get(form, lambda kid: kid)
+
+
+def _header(shape: Shape, kid: str | None) -> str:
+    members: dict[str, Any] = {"alg": "EdDSA", "typ": "JWT", **shape.jws_header}
+    if kid is not None and shape.kid != "not in the header":
+        members["kid"] = kid
+    return base64url(canonicalise({name: value for name, value in members.items() if value is not None}))
+
+
+def _jwk(shape: Shape, kid: str | None, key: PublicKey) -> dict[str, Any]:
+    jwk: dict[str, Any] = {"kty": "OKP", "crv": "Ed25519", "x": key.x}
+    if kid is not None:
+        jwk["kid"] = kid
+    further: Mapping[str, Mapping[str, Any]] = {
+        "use": {"use": "sig"},
+        "alg": {"alg": "EdDSA", "use": "sig"},
+        "key_ops": {"key_ops": ["verify"], "alg": "Ed25519", "ext": True},
+    }
+    return {**jwk, **further.get(shape.jwk_members, {})}
+
+
+def other_key(shape: Shape, label: str) -> PublicKey:
+    """Return a further key of a look, of which nobody uses the private half."""
+    return SigningKey.from_seed(hashlib.sha256(f"chameleon:{shape.seed}:{label}".encode()).digest()).public
+
+
+def _key_set(shape: Shape, named: Callable[[str], str | None], published: Sequence[PublicKey]) -> list[dict[str, Any]]:
+    own = [_jwk(shape, named(key.kid), key) for key in published]
+    others = [_jwk(shape, named(key.kid) or "retired-1", key) for key in (other_key(shape, "retired"),)]
+    if shape.jwks == "others after":
+        return [*own, *others, dict(_P256)]
+    return [dict(_P256), *others, *own] if shape.jwks == "others before" else own
+
+
+def _did(shape: Shape, named: Callable[[str], str | None], made: Callable[..., Any]) -> Callable[..., Any]:
+    def document(did: str, published: Sequence[PublicKey], services: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        value: dict[str, Any] = made(did, published, services)
+        fragments = [(named(key.kid) or "key-1").rpartition("#")[2] for key in published]
+        methods = [_method(shape, did, *one) for one in zip(fragments, published, strict=True)]
+        active = methods[0]["id"]
+        value |= {"verificationMethod": methods, "authentication": [active], "assertionMethod": [active]}
+        if shape.did_document == "embedded":
+            # The signing key stands inside assertionMethod; what verificationMethod lists authenticates only.
+            other = _method(shape, did, "login", other_key(shape, "login"))
+            value |= {"verificationMethod": [other], "authentication": [other["id"]], "assertionMethod": methods[:1]}
+        if shape.did_document == "embedded alone":
+            del value["verificationMethod"], value["authentication"]
+            value["assertionMethod"] = methods
+        if shape.did_document == "bare":
+            del value["assertionMethod"], value["authentication"]
+        return value
+
+    return document
+
+
+def _method(shape: Shape, did: str, fragment: str, key: PublicKey) -> dict[str, Any]:
+    identifier = f"#{fragment}" if shape.did_document == "relative" else f"{did}#{fragment}"
+    method: dict[str, Any] = {"id": identifier, "controller": did}
+    if shape.did_document in {"multikey", "bare"}:
+        kind = "Multikey" if shape.did_document == "multikey" else "Ed25519VerificationKey2020"
+        return {**method, "type": kind, "publicKeyMultibase": key.did_key.removeprefix("did:key:")}
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": base64.urlsafe_b64encode(key.raw).decode().rstrip("=")}
+    return {**method, "type": "JsonWebKey2020", "publicKeyJwk": jwk}
+
+
+def documents_edit(answer: Answer, shape: Shape) -> None:
+    """Send key documents as plain JSON where the look says so."""
+    if shape.key_media_type == "json" and answer.status == 200 and answer.asked.path in {*_DOCUMENTS, shape.jwks_path}:
+        answer.put("Content-Type", "application/json")

@@ -1,0 +1,250 @@
+"""What may differ in the rail's answers to a proof: the paid answer, its receipt, and refusals."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from reference.protocol import weld
+from reference.protocol.canonical_json import canonicalise
+from reference.protocol.jws import sign_compact
+from reference.protocol.keys import base64url, from_base64url
+from reference.protocol.refusals import PaymentRefused
+from reference.rail import paid_endpoint
+from reference.rail.faults import json_reply
+from reference.rail.paid_endpoint import Door
+from reference.rail.services import Service
+from reference.rail.signing import Signer
+from reference.store.redemptions import Answer as Stored
+from reference.store.redemptions import Redemption
+from reference.variants.chameleon import wire
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import ASKED, Answer
+from reference.variants.seams import replace
+from reference.web.errors import Refused
+from reference.web.exchange import Reply, Request
+
+_RECEIPT = "receipt"
+_RESPONSE = "payment-response"
+
+
+def install(shape: Shape) -> None:
+    """Put the look of paid answers into the service."""
+    replace(Signer, "answer", lambda made: _answered(made, shape))
+    replace(paid_endpoint, "_paid", lambda made: _with_header(made, shape))
+    replace(Door, "_redeem", lambda made: _redeemed(made, shape))
+    if shape.wrong_method == "405":
+        replace(Door, "call", _post_only)
+    if shape.overpayment == "refused":
+        replace(weld, "is_enough", lambda _: lambda transfer, claim: transfer.value == int(claim.terms.amount))
+
+
+def _post_only(call: Callable[..., Any]) -> Callable[..., Any]:
+    async def called(self: Door, request: Request) -> Reply:
+        if request.method != "POST":
+            told = {"error": "method_not_allowed", "message": "paid operations are called by POST"}
+            return json_reply(405, told, {"Allow": "POST"})
+        reply: Reply = await call(self, request)
+        return reply
+
+    return called
+
+
+def _redeemed(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    """Return what refuses by the statuses of the look; a refusing one hands an answer out once only."""
+    by_code = {"payment_already_spent": shape.spent_status, "chain_unavailable": shape.chain_down_status}
+
+    async def redeemed(self: Door, request: Request, service: Service) -> Any:
+        try:
+            served = await redeem(self, request, service)
+            if served.replayed and shape.replay == "refused":
+                raise Refused(409, "payment_already_spent", "this payment already bought something")
+        except Refused as refusal:
+            if by_code.get(refusal.code) == 402:
+                raise PaymentRefused(refusal.code, judged=False) from refusal
+            raise
+        return served
+
+    return redeemed
+
+
+def _with_header(paid: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    """Return what takes the receipt out of PAYMENT-RESPONSE, where the answer keeps it, into a header of its own."""
+    place, _, name = shape.receipt_at.partition(":")
+
+    def answered(served: Any) -> Reply:
+        reply: Reply = paid(served)
+        if place != "header" or name.startswith("PAYMENT-RESPONSE"):
+            return reply
+        told = orjson.loads(base64.b64decode(served.payment_response))
+        receipt = told.pop(_RECEIPT)
+        plain = base64.b64encode(orjson.dumps(told)).decode()
+        return Reply(reply.status, reply.body, {**reply.headers, "PAYMENT-RESPONSE": plain, name: receipt})
+
+    return answered
+
+
+def _answered(answer: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    def answered(self: Signer, row: Redemption, service: Service, request: Any) -> Stored:
+        full: Stored = answer(self, row, service, request)
+        told = orjson.loads(full.body)
+        key = self._keyring().active
+        claims = _claims_of(told.pop("payable_receipt"))
+        if shape.verdict_claim != "screen_result" and "compliance_receipt_jws" in told["result"]:
+            _rename_verdict(told["result"], shape.verdict_claim, lambda made: sign_compact(made, key))
+        document = _document(told, shape)
+        place, _, where = shape.receipt_at.partition(":")
+        body = wire.encoder(shape.json_style)(document)
+        hashed = _response(shape, told["result"], document, body)
+        receipt = sign_compact(
+            _claims(claims, shape, _request(shape, service), hashed, _settled(claims, row, shape)), key
+        )
+        if place == "body":
+            body = wire.encoder(shape.json_style)(_put(document, where, receipt))
+            return Stored(body, full.payment_response, full.attestation)
+        response = {**orjson.loads(base64.b64decode(full.payment_response)), _RECEIPT: receipt}
+        return Stored(body, base64.b64encode(orjson.dumps(response)).decode(), full.attestation)
+
+    return answered
+
+
+def _claims_of(token: str) -> dict[str, Any]:
+    claims: dict[str, Any] = orjson.loads(from_base64url(token.split(".")[1]))
+    return claims
+
+
+def _rename_verdict(result: dict[str, Any], name: str, sign: Callable[[dict[str, Any]], str]) -> None:
+    claims = _claims_of(result["compliance_receipt_jws"])
+    claims[name] = claims.pop("screen_result")
+    result |= {"compliance_receipt": claims, "compliance_receipt_jws": sign(claims)}
+
+
+def _document(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return the body without the payable receipt."""
+    where = shape.result_at.partition(":")[2]
+    if not where:
+        return dict(told["result"])
+    rest = {name: member for name, member in told.items() if name != "result"}
+    if shape.answer_members == "few":
+        rest = {}
+    if shape.answer_members == "more":
+        rest |= {"links": {"keys": "/.well-known/jwks.json"}, "took_ms": 3, "warnings": []}
+    if shape.request_hash != "jcs-envelope" or shape.response_hash != "jcs-result" or shape.hash_form != "sha256:hex":
+        rest = {name: member for name, member in rest.items() if name not in {"request_hash", "response_hash"}}
+    if shape.settled_ref != "payable-core" or shape.hash_form != "sha256:hex":
+        rest.pop("settled_payment_ref", None)
+    return _put(rest, where, told["result"])
+
+
+def _put(document: Mapping[str, Any], place: str, value: Any) -> dict[str, Any]:
+    """Return a document with a value at a dotted place; `[0]` at its end makes a list of it."""
+    first, _, rest = place.partition(".")
+    if rest:
+        held = document.get(first)
+        return {**document, first: _put(held if isinstance(held, dict) else {}, rest, value)}
+    return {**document, first.removesuffix("[0]"): [value] if first.endswith("[0]") else value}
+
+
+def _request(shape: Shape, service: Service) -> str | None:
+    """Return the request's hash by the recipe of the look; None for the reference's own."""
+    asked = ASKED.get()
+    line = f"{asked.method} {asked.path}{f'?{asked.query}' if asked.query else ''}\n".encode()
+    body = orjson.loads(asked.body)
+    envelope = {"body": body, "method": asked.method, "path": asked.path, "query": asked.query}
+    recipes: Mapping[str, Callable[[], bytes]] = {
+        "jcs-envelope": lambda: canonicalise({**envelope, "service_id": service.id}),
+        "jcs-envelope-plain": lambda: canonicalise(envelope),
+        "jcs-body": lambda: canonicalise(body),
+        "line-jcs-body": lambda: line + canonicalise(body),
+        "raw-body": lambda: asked.body,
+        "line-raw-body": lambda: line + asked.body,
+    }
+    return digest(recipes[shape.request_hash](), shape.hash_form)
+
+
+def _response(shape: Shape, result: Any, document: Mapping[str, Any], body: bytes) -> str:
+    recipes: Mapping[str, Callable[[], bytes]] = {
+        "jcs-result": lambda: canonicalise(result),
+        "raw-body": lambda: body,
+        "jcs-body": lambda: canonicalise(dict(document)),
+        "jcs-body-without-receipt": lambda: canonicalise(dict(document)),
+    }
+    return digest(recipes[shape.response_hash](), shape.hash_form)
+
+
+def _settled(claims: Mapping[str, Any], row: Redemption, shape: Shape) -> str:
+    recipes: Mapping[str, Callable[[], str]] = {
+        "raw-tx": lambda: row.tx_id,
+        "raw-token": lambda: row.token,
+        "sha256-tx": lambda: digest(row.tx_id.encode(), shape.hash_form),
+        "sha256-token": lambda: digest(row.token.encode(), shape.hash_form),
+        "sha256-network-tx": lambda: digest(f"{row.network}:{row.tx_id}".encode(), shape.hash_form),
+    }
+    if shape.settled_ref == "payable-core":
+        own = bytes.fromhex(claims["settled_payment_ref"].removeprefix("sha256:"))
+        return _form(own, shape.hash_form if shape.hash_form != "sha512" else "sha256:hex")
+    return recipes[shape.settled_ref]()
+
+
+def digest(data: bytes, form: str) -> str:
+    """Return a hash of `data` in the look's form."""
+    if form == "sha512":
+        return hashlib.sha512(data).hexdigest()
+    return _form(hashlib.sha256(data).digest(), form)
+
+
+def _form(raw: bytes, form: str) -> str:
+    forms: Mapping[str, Callable[[], str]] = {
+        "sha256:hex": lambda: "sha256:" + raw.hex(),
+        "hex": raw.hex,
+        "base64url": lambda: base64url(raw),
+        "sri": lambda: "sha256-" + base64.b64encode(raw).decode(),
+    }
+    return forms[form]()
+
+
+def _claims(own: Mapping[str, Any], shape: Shape, request: str | None, response: str, settled: str) -> dict[str, Any]:
+    bound = {"request_hash": request, "response_hash": response, "settled_payment_ref": settled}
+    head = {name: own[name] for name in ("kind", "iss", "iat")}
+    if shape.claims == "few":
+        return {**head, **bound}
+    if shape.claims == "more":
+        times = {"nbf": own["iat"], "exp": own["iat"] + 10**8, "jti": secrets.token_hex(8)}
+        return {**own, **bound, **times, "aud": ["anyone"], "terms": {"price": {"currency": "USD", "minor": 1}}}
+    if shape.claims == "nested":
+        return {**head, "binds": {"request": {"digest": request}, "response": {"digest": response}, "paid": [settled]}}
+    if shape.claims == "renamed":
+        return {"iss": own["iss"], "iat": own["iat"], "req": request, "res": response, "pay": settled}
+    return {**own, **bound}
+
+
+def edit(answer: Answer, shape: Shape) -> None:
+    """Rename or drop the header that tells the settlement, and seal a paid answer, whose bytes may be hashed."""
+    value = answer.header(_RESPONSE)
+    if value is not None and shape.payment_response != "PAYMENT-RESPONSE":
+        answer.put(_RESPONSE, None)
+        if shape.payment_response is not None:
+            answer.put(shape.payment_response, value)
+    if answer.status == 200 and answer.asked.path in shape.paths.values():
+        answer.document = wire.ABSENT
+
+
+def edit_refusal(answer: Answer, shape: Shape) -> None:
+    """Give errors beyond 402 another shape."""
+    told = answer.document
+    if answer.status < 400 or answer.status == 402 or not isinstance(told, dict) or shape.rail_errors == "flat":
+        return
+    code, message = str(told.get("error", "refused")), str(told.get("message") or told.get("detail"))
+    if shape.rail_errors == "nested":
+        answer.document = {"error": {"code": code, "message": message, "details": told.get("detail")}}
+    elif shape.rail_errors == "detail":
+        answer.document = {"detail": told.get("detail", message)}
+    else:
+        problem = {"type": f"https://errors.invalid/{code}", "title": message, "status": answer.status}
+        answer.document = problem | ({"errors": told["detail"]} if isinstance(told.get("detail"), list) else {})
+        answer.put("Content-Type", "application/problem+json")

@@ -1,0 +1,182 @@
+"""Mutants of the Base lane: each drops one rule of specification 5.5, P-LN-03 or P-LN-10.
+
+What the token's contract itself refuses cannot be settled by any rail. So a mutant that drops such a rule also takes
+the authorization for paid where the settlement was refused, as a rail does that trusts what it did not check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from reference.protocol import eip3009
+from reference.protocol.eip3009 import Authorization, Domain, Offered
+from reference.protocol.networks import NETWORKS
+from reference.protocol.observed import Transfer
+from reference.protocol.refusals import PaymentRefused
+from reference.protocol.weld import Payment
+from reference.rail.collecting import Presented
+from reference.rail.settlement import Settler
+from reference.variants.mutants.mutant import Mutant
+from reference.variants.seams import replace
+
+
+def _always(*_: object) -> bool:
+    return True
+
+
+def _dropped(*rules: str) -> None:
+    for name in rules:
+        replace(eip3009, name, lambda _: _always)
+
+
+def _forgiven(*codes: str) -> None:
+    """Take an authorization for paid whose settlement is refused for one of these reasons."""
+
+    def forgiving(collect: Callable[..., Any]) -> Callable[..., Any]:
+        async def collected(self: Settler, presented: Presented, claim: Any) -> Payment:
+            try:
+                payment: Payment = await collect(self, presented, claim)
+            except PaymentRefused as refusal:
+                if refusal.code not in codes:
+                    raise
+            except ValueError:  # a signature of another form, which no call can carry
+                pass
+            else:
+                return payment
+            return _unseen(presented)
+
+        return collected
+
+    replace(Settler, "collect", forgiving)
+
+
+def _unseen(presented: Presented) -> Payment:
+    """Return a payment in a transaction that is in no block, another one for each challenge: one for all buys once."""
+    return Payment(_payer(presented), "0x" + hashlib.sha256(presented.token.text.encode()).hexdigest())
+
+
+def _payer(presented: Presented) -> str:
+    return presented.authorization.payer if presented.authorization else ""
+
+
+def _pays_in_any_token(transfer: Transfer, authorization: Authorization, terms: Any) -> bool:
+    wanted = (authorization.payer, terms.pay_to.lower(), int(terms.amount))
+    return (transfer.sender, transfer.receiver, transfer.value) == wanted
+
+
+def _any_log() -> None:
+    replace(eip3009, "follows", lambda _: _always)
+
+
+def _any_log_for_many() -> None:
+    """Any transfer of the transaction counts, and one that was counted counts again."""
+    _any_log()
+
+    def unmarked(judged: Callable[..., Any]) -> Callable[..., Any]:
+        def judge(*args: Any) -> Payment:
+            payment = judged(*args)
+            return Payment(payment.payer, payment.tx_id)
+
+        return judge
+
+    replace(Settler, "_judged", unmarked)
+
+
+def _any_token() -> None:
+    _any_log()
+    replace(eip3009, "pays", lambda _: _pays_in_any_token)
+
+
+def _any_domain() -> None:
+    """A signature for the asset of any network counts."""
+
+    def lenient(is_signed: Callable[[Offered], bool]) -> Callable[[Offered], bool]:
+        def signed(offered: Offered) -> bool:
+            domains = [
+                Domain(one.eip712_name, one.eip712_version, int(one.caip2.partition(":")[2]), one.asset_id)
+                for one in NETWORKS.values()
+                if one.eip712_name
+            ]
+            given = offered.authorization
+            return is_signed(offered) or any(eip3009.signer(one, given) == given.payer for one in domains)
+
+        return signed
+
+    replace(eip3009, "is_signed", lenient)
+    _forgiven("invalid_signature")
+
+
+def _unsettled() -> None:
+    """A good authorization is taken for money."""
+
+    def trusting(_: Callable[..., Any]) -> Callable[..., Any]:
+        async def collected(self: Settler, presented: Presented, claim: Any) -> Payment:  # noqa: ARG001 - the seam's shape
+            return _unseen(presented)
+
+        return collected
+
+    replace(Settler, "collect", trusting)
+
+
+def _sent_is_paid() -> None:
+    """What was handed to the node is taken for mined."""
+
+    def impatient(step: Callable[..., Any]) -> Callable[..., Any]:
+        async def stepped(self: Settler, presented: Presented, claim: Any) -> Payment | None:
+            payment: Payment | None = await step(self, presented, claim)
+            sent = await self._settlements.open_for(presented.token.text)
+            if payment is None and sent is not None:
+                return Payment(_payer(presented), sent.hashes[-1])
+            return payment
+
+        return stepped
+
+    replace(Settler, "_step", impatient)
+
+
+def _with(codes: tuple[str, ...], *rules: str) -> Callable[[], None]:
+    def apply() -> None:
+        _dropped(*rules)
+        _forgiven(*codes)
+
+    return apply
+
+
+MUTANTS = (
+    Mutant("base-nonce-unbound", "the nonce is keccak256 of the token (5.5, Base)", lambda: _dropped("nonce_is_bound")),
+    Mutant("base-payee-ignored", "the authorization pays payTo (5.5, Base)", lambda: _dropped("is_to_payee")),
+    Mutant("base-value-ignored", "the authorization's value is the price (P-LN-02)", lambda: _dropped("is_exact")),
+    Mutant(
+        "base-signature-ignored",
+        "the signature recovers to the payer (5.5, Base)",
+        _with(("invalid_signature", "settlement_failed"), "is_signed"),
+    ),
+    Mutant("base-any-domain", "the signature is for this asset on this chain (P-NW-03)", _any_domain),
+    Mutant(
+        "base-expired-serves",
+        "the authorization has not expired (5.5, Base)",
+        _with(("authorization_expired",), "lasts_long_enough"),
+    ),
+    Mutant(
+        "base-early-serves",
+        "the authorization is valid already (5.5, Base)",
+        _with(("authorization_not_yet_valid",), "has_begun"),
+    ),
+    Mutant(
+        "base-used-serves",
+        "the authorization was not used for something else (P-LN-03)",
+        _with(("authorization_used",)),
+    ),
+    Mutant(
+        "base-unfunded-serves",
+        "the settlement did not fail (P-LN-03)",
+        _with(("insufficient_funds", "settlement_failed")),
+    ),
+    Mutant("base-unsettled", "a call is served once its authorization is settled (P-LN-03)", _unsettled),
+    Mutant("base-sent-is-paid", "the settlement is in a block (P-LN-03)", _sent_is_paid),
+    Mutant("base-any-log", "the Transfer is the log directly after the use (P-LN-10)", _any_log),
+    Mutant("base-transfer-shared", "one Transfer pays once (P-LN-03, P-LN-10)", _any_log_for_many),
+    Mutant("base-any-token", "the Transfer is of the asset's own contract (P-LN-03)", _any_token),
+)

@@ -1,0 +1,112 @@
+"""Mutants that die: the process kills itself with SIGKILL at one point of a redemption, once.
+
+They break no rule. They show that the clean code keeps P-ST-06: whatever the moment of death, the same proof gets one
+receipt for one price after the restart. The marker file makes the death happen once, so the restarted service lives.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reference.lanes.base.lane import BaseLane
+from reference.protocol import eip3009, weld
+from reference.store.redemptions import Redemptions
+from reference.store.settlements import Settlements
+from reference.store.tasks import Tasks
+from reference.variants.mutants.mutant import Mutant
+from reference.variants.seams import replace
+
+MARKER_VARIABLE = "WELDPROOF_CRASH_MARKER"
+
+
+def die_once() -> None:
+    """Kill this process as a power cut would, unless the marker file says that it happened before.
+
+    Raises:
+        KeyError: The environment does not name the marker file.
+    """
+    try:
+        os.close(os.open(Path(os.environ[MARKER_VARIABLE]), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _after_seen(judging: ModuleType, rule: str) -> Callable[[], None]:
+    """Return what makes the process die once a judgement found the payment on the chain."""
+
+    def dying(judge: Callable[..., Any]) -> Callable[..., Any]:
+        def judge_and_die(*args: Any, **kwargs: Any) -> Any:
+            payment = judge(*args, **kwargs)
+            if payment is not None:
+                die_once()
+            return payment
+
+        return judge_and_die
+
+    return lambda: replace(judging, rule, dying)
+
+
+def _after(owner: type, step: str, *, without_effect: object = False) -> Callable[[], None]:
+    """Return what makes the process die once a step was done, unless its answer says that it had no effect."""
+
+    def dying(run: Callable[..., Any]) -> Callable[..., Any]:
+        async def run_and_die(*args: Any, **kwargs: Any) -> Any:
+            done = await run(*args, **kwargs)
+            if done is not without_effect:
+                die_once()
+            return done
+
+        return run_and_die
+
+    return lambda: replace(owner, step, dying)
+
+
+def _before(owner: type, step: str) -> Callable[[], None]:
+    """Return what makes the process die when a step is due."""
+
+    def dying(run: Callable[..., Any]) -> Callable[..., Any]:
+        async def die_and_run(*args: Any, **kwargs: Any) -> Any:
+            die_once()
+            return await run(*args, **kwargs)
+
+        return die_and_run
+
+    return lambda: replace(owner, step, dying)
+
+
+MUTANTS = (
+    Mutant(
+        "crash-after-seen",
+        "dies when the chain has shown the payment, before it is marked paid",
+        _after_seen(weld, "judge"),
+    ),
+    Mutant(
+        "crash-after-paid",
+        "dies when the payment is marked paid, before the service runs",
+        _after(Redemptions, "mark_paid", without_effect=None),
+    ),
+    Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after(Redemptions, "spend")),
+    Mutant(
+        "crash-after-reserved",
+        "dies when a settlement has its nonce and is written down, before it is sent",
+        _after(Settlements, "reserve"),
+    ),
+    Mutant("crash-after-sent", "dies when a settlement is sent, before it is looked for", _after(BaseLane, "send")),
+    Mutant(
+        "crash-after-settled",
+        "dies when a settlement is mined and final, before the payment is marked paid",
+        _after_seen(eip3009, "settling_transfer"),
+    ),
+    Mutant(
+        "crash-before-task",
+        "dies when the answer to a payment by A2A is stored, before the task is completed with it",
+        _before(Tasks, "replace"),
+    ),
+    Mutant("crash-after-task", "dies when the task is completed, before that is told", _after(Tasks, "replace")),
+)

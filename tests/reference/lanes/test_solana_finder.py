@@ -1,0 +1,122 @@
+"""Finding payments on Solana: no page and no lag of an index loses one (3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from reference.lanes.finding import Candidate, Head
+from reference.lanes.json_rpc import JsonRpc
+from reference.lanes.lane import ChainUnavailable
+from reference.lanes.node import Node
+from reference.lanes.solana.finder import LAG_SLOTS, SolanaFinder
+from reference.protocol.networks import NETWORKS
+from reference.protocol.solana_transfers import associated_account
+from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, serving
+
+OWNER = "4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi"
+ACCOUNT = associated_account(OWNER, NETWORKS["solana_devnet"].asset_id)
+
+
+class Chain:
+    """A node's signatures of one account, in pages, and its slots: every tenth has no block."""
+
+    def __init__(self, node: RpcNode) -> None:
+        self.listed: list[tuple[str, int, Any]] = []
+        self.confirmed, self.final, self.first = 5_000, 4_968, 0
+        node.results |= {
+            "getSignaturesForAddress": self.signatures,
+            "getSlot": lambda told: self.final if told["commitment"] == "finalized" else self.confirmed,
+            "getBlockTime": self.time,
+            "getFirstAvailableBlock": lambda: self.first,
+        }
+
+    def signatures(self, account: str, wanted: dict[str, Any]) -> Any:
+        assert (account, wanted["commitment"]) == (ACCOUNT, "confirmed")
+        newest_first = sorted(self.listed, key=lambda one: -one[1])
+        names = [name for name, _, _ in newest_first]
+        start = names.index(wanted["before"]) + 1 if "before" in wanted else 0
+        page = newest_first[start : start + wanted["limit"]]
+        return [{"signature": name, "slot": slot, "err": err} for name, slot, err in page]
+
+    def time(self, slot: int) -> Any:
+        known = self.first <= slot <= self.confirmed and slot % 10
+        return 1_000_000 + slot if known else Refusal("slot was skipped", -32007)
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[RpcNode]:
+    async with serving(RpcNode()) as node:
+        yield node
+
+
+@pytest.fixture
+def chain(node: RpcNode) -> Chain:
+    return Chain(node)
+
+
+@pytest.fixture
+async def finder(node: RpcNode) -> AsyncIterator[SolanaFinder]:
+    async with aiohttp.ClientSession() as session:
+        yield SolanaFinder(NETWORKS["solana_devnet"], JsonRpc(Node(session, node.url, {})), "finalized")
+
+
+async def test_the_head_tells_what_is_final(finder: SolanaFinder, chain: Chain) -> None:
+    """The newest confirmed slot, the newest final one, and no time where that slot has no block."""
+    assert await finder.head() == Head(5_000, 4_968, None)
+    chain.confirmed = 5_001
+    assert await finder.head() == Head(5_001, 4_968, 1_005_001)
+
+
+async def test_signatures_are_found_oldest_first(finder: SolanaFinder, chain: Chain) -> None:
+    """Every transaction after the position that did not fail is told once."""
+    chain.listed = [("a", 10, None), ("b", 11, {"InstructionError": []}), ("c", 12, None), ("d", 9, None)]
+    found = await finder.find(OWNER, 9, await finder.head())
+    assert found.candidates == (Candidate("a", 10), Candidate("c", 12))
+    assert (found.searched, found.complete) == (4_968 - LAG_SLOTS, True)
+
+
+async def test_a_page_limit_loses_nothing(finder: SolanaFinder, chain: Chain) -> None:
+    """More than a page of transactions is read page by page, as far back as the position."""
+    chain.listed = [(f"s{number}", number, None) for number in range(1, 2_501)]
+    found = await finder.find(OWNER, 100, await finder.head())
+    assert [one.position for one in found.candidates] == list(range(101, 2_501))
+
+
+async def test_several_in_one_slot_survive_the_edge_of_a_page(finder: SolanaFinder, chain: Chain) -> None:
+    """A slot that is cut in two by a page is told whole."""
+    chain.listed = [(f"s{number}", 50, None) for number in range(1_500)]
+    assert len((await finder.find(OWNER, 49, await finder.head())).candidates) == 1_500
+
+
+async def test_an_index_that_lags_loses_nothing(finder: SolanaFinder, chain: Chain) -> None:
+    """A signature of an older slot that shows up late is found all the same."""
+    first = await finder.find(OWNER, 0, await finder.head())
+    chain.listed = [("late", 4_900, None)]
+    found = await finder.find(OWNER, first.searched, await finder.head())
+    assert found.candidates == (Candidate("late", 4_900),)
+
+
+async def test_a_search_begins_before_the_link_was_created(finder: SolanaFinder, chain: Chain) -> None:
+    """Slots without a block lead nowhere wrong, and what the node has forgotten counts as older."""
+    start = await finder.start(1_003_000, await finder.head())
+    assert 2_860 <= start <= 2_880  # which has no block
+    assert await finder.start(10**10, await finder.head()) == chain.confirmed - 50
+    chain.first = 4_000
+    assert await finder.start(1_003_000, await finder.head()) == 3_999
+
+
+@pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
+async def test_an_answer_that_is_none_is_no_answer(
+    finder: SolanaFinder, node: RpcNode, chain: Chain, name: str
+) -> None:
+    """Whatever the node says instead of a list, the chain counts as unavailable."""
+    told = {**UNSOUND, **SHAPES}[name]
+    if told == []:
+        return
+    node.results["getSignaturesForAddress"] = told
+    with pytest.raises(ChainUnavailable):
+        await finder.find(OWNER, 0, Head(chain.confirmed, chain.final, None))

@@ -1,0 +1,68 @@
+"""The addons' look: a credential is asked about by what a profile binds, and the verdict is read where it says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from conformance.surfaces.control_plane import documents
+from reference.addons.kit import Call
+from reference.variants.chameleon import addon_look
+from reference.variants.chameleon.addon_points import POINTS
+from reference.variants.chameleon.points import Choice
+from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.wire import Answer, Asked
+from reference.web.exchange import Request
+
+_BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point in POINTS}
+_OWN: dict[str, Any] = {"atb_verifier": {"credential": "c"}, "federation_validator": {"credentials": ["c"]}}
+
+
+def shape_of(*given: Choice) -> Shape:
+    """Return the shape that choices make together."""
+    return dataclasses.replace(Shape(), **{name: value for one in given for name, value in one.sets.items()})
+
+
+@pytest.mark.parametrize("addon", _OWN)
+@pytest.mark.parametrize("question", _BY_ID["addon.question"])
+@pytest.mark.parametrize("answer", _BY_ID["addon.answer"])
+@pytest.mark.parametrize("valid", [True, False])
+def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, answer: str, valid: bool) -> None:
+    """The bound body is the addon's own after the look, the bound path leads to it, and the verdict is at its place."""
+    choice = _BY_ID["addon.question"][question]
+    shape = shape_of(choice, _BY_ID["addon.answer"][answer])
+    surface = f"addons.{addon}"
+    told = choice.binds[f"addons.{addon}.question"](shape)
+    path = addon_look.elsewhere(shape, surface)(told["path"])
+    body = documents.filled(told["body"], {"credential": "c"})
+    call = Call(Request(path, "POST", "", {}, json.dumps(body).encode(), ""))
+    own = addon_look._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
+    assert own == _OWN[addon]
+    said = Answer(Asked("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None})
+    addon_look.edit(said, shape, surface)
+    assert documents.placed(said.document, told["valid_at"]) == [valid]
+
+
+@pytest.mark.parametrize("addon", _OWN)
+def test_the_addons_own_names_are_unknown_elsewhere(addon: str) -> None:
+    """A look with words of its own takes nothing by the addon's, at neither path."""
+    shape = Shape(addon_question="words")
+    path = addon_look.QUESTIONS[f"addons.{addon}"][0]
+    assert addon_look.elsewhere(shape, f"addons.{addon}")(path) != path
+    call = Call(Request(path, "POST", "", {}, b"", ""))
+    assert addon_look._own(call, _OWN[addon], f"addons.{addon}") == {}
+    assert "credential" not in addon_look._own(call, {"presented": 7, "credential": "c"}, f"addons.{addon}")
+
+
+@pytest.mark.parametrize("form", _BY_ID["addon.health"])
+def test_health_tells_the_issuers_where_it_is_bound(form: str) -> None:
+    """Where a place is told, the number of trusted issuers stands there; where none is, it stands nowhere."""
+    choice = _BY_ID["addon.health"][form]
+    told = {"status": "ok", "service": "s", "version": "1", "hub": "connected", "issuers": 3}
+    answer = Answer(Asked("GET", "/health", ""), 200, [], b"", told)
+    addon_look.edit(answer, shape_of(choice), "addons.atb_verifier")
+    place = choice.binds.get("addons.atb_verifier.issuers_at")
+    assert documents.count(answer.document, "issuers", place) == (3 if place else None)
