@@ -68,7 +68,6 @@ PLACES = {
     ): "checks come in, which register themselves before any is asked for",
     ("conformance/lanes/algorand/node.py", "call", "run_in_executor"): "a call of the SDK, whose client keeps nothing",
     ("conformance/lanes/algorand/node.py", "_THREADS", "ThreadPoolExecutor"): "the same",
-    ("tests/conformance/fuzz/gateway_machine.py", "_AT_ONCE", "ThreadPoolExecutor"): "equal requests; no log, no names",
     ("conformance/receipts/offline/fetching.py", "fetch", "Thread"): "one request; its answer is handed over",
 }
 
