@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 from reference.variants import mutants
 from reference.variants.mutants.mutant import Mutant
 
-_OTHERS = frozenset({"__main__", "catalog", "seams"})
+_OTHERS = frozenset({"__main__", "catalog", "mutant"})
 
 CATALOG: Mapping[str, Mutant] = {
     mutant.id: mutant
